@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace postrider::base {
+
+std::string hex_encode(std::string_view bytes);  // lower case
+std::optional<std::string> hex_decode(std::string_view text);
+
+std::string base64_encode(std::string_view bytes);  // standard alphabet, padded
+// Strict: standard alphabet, padding required, no white space.
+std::optional<std::string> base64_decode(std::string_view text);
+
+// The inside of a JSON string: quotes, backslashes and control characters escaped; invalid UTF-8 replaced by U+FFFD.
+void append_json_escaped(std::string& out, std::string_view text);
+std::string json_quoted(std::string_view text);
+
+}  // namespace postrider::base

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace postrider::cli {
+
+// Parses the command line and runs the command; returns the exit code.
+int run(int argc, char** argv);
+
+}  // namespace postrider::cli
