@@ -1,0 +1,54 @@
+// A request as the server hands it to a handler: complete (head and body), checked, and valid until the
+// handler's task ends. Views point into the connection's buffer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace postrider::runtime {
+class Loop;
+}
+
+namespace postrider::http {
+
+enum class Method { get, head, post, put, patch, delete_, options, other };
+
+std::string_view method_name(Method method);  // "GET"; "other" for a method that no route can have
+Method parse_method(std::string_view name);   // methods are case-sensitive
+
+struct Field {
+  std::string_view name;
+  std::string_view value;  // white space around it removed
+};
+
+struct Parameter {
+  std::string name;
+  std::string value;
+};
+
+struct Request {
+  Method method = Method::other;
+  std::string_view path;         // as sent, still percent-encoded, without the query; begins with '/'
+  std::vector<Parameter> query;  // decoded, in order
+  std::vector<Parameter> path_parameters;  // set by the router, decoded
+  std::vector<Field> fields;               // in order
+  std::string_view body;                   // exact bytes, transfer coding removed
+  std::string id;                          // "req_…", made here; also sent as x-request-id
+  std::string remote_address;              // the client's, behind trusted proxies
+  runtime::Loop* loop = nullptr;           // the loop that the handler runs on
+
+  // First field of that name, in any case. Content-Length, Host and Transfer-Encoding occur at most once.
+  std::optional<std::string_view> header(std::string_view name) const;
+  std::optional<std::string_view> query_value(std::string_view name) const;  // the first of that name
+  std::string_view path_parameter(std::string_view name) const;  // asking for one that is not there is a bug
+};
+
+// "a%20b" to "a b". Nothing for a broken escape, an encoded NUL or what is not UTF-8 afterwards.
+// In a query a plus sign is a space.
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
+std::optional<std::vector<Parameter>> parse_query(std::string_view query);
+
+}  // namespace postrider::http

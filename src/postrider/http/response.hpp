@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "postrider/base/unique_function.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::http {
+
+// Where a streaming answer (server-sent events, long downloads) writes its pieces.
+class BodyStream {
+ public:
+  virtual ~BodyStream() = default;
+  // Sends a piece. False when the client is gone or the server drains: the producer returns then. The bytes
+  // must live until the task ends.
+  virtual runtime::Task<bool> write(std::string_view piece) = 0;
+  // True from the moment the client is gone or the server drains; a producer that waits long asks from time
+  // to time.
+  virtual bool is_closing() const = 0;
+};
+
+// An answer. The server adds content-length, connection, date-independent framing and x-request-id; bodies of
+// 1 KiB and more are compressed when the client accepts it and the handler did not set content-encoding
+// itself.
+struct Response {
+  int status = 200;
+  std::string content_type;
+  std::string body;
+  std::vector<std::pair<std::string, std::string>>
+      headers;  // names in lower case; values must not contain CR or LF
+  // When set, the body is what it writes, chunked; it runs after the head was sent and owns what it captured.
+  base::UniqueFunction<runtime::Task<void>(BodyStream&)> stream;
+  bool close = false;  // end the connection after this answer
+
+  static Response json(int status, std::string body);
+  static Response text(int status, std::string body);
+  static Response empty(int status);
+
+  Response& header(std::string name, std::string value);
+};
+
+std::string_view reason_phrase(int status);
+
+}  // namespace postrider::http

@@ -1,0 +1,104 @@
+// An HTTP/1.1 server for one loop. It answers what can be parsed safely and refuses the rest at the first
+// byte that cannot become valid. TLS and HTTP/2 belong to the load balancer.
+//
+//   http::Listener listener({.address = "127.0.0.1:8090"});        // one per process
+//   http::Server server(loop, listener, router, metrics, options); // one per loop; they share the listener
+//   server.start();                                                // on the loop's thread
+//   …
+//   server.stop_accepting();
+//   co_await server.drain(deadline);
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "postrider/base/time.hpp"
+#include "postrider/http/request.hpp"
+#include "postrider/http/response.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::runtime {
+class Loop;
+}
+namespace postrider::telemetry {
+class Metrics;
+}
+
+namespace postrider::http {
+
+class Handler {
+ public:
+  virtual ~Handler() = default;
+
+  // Asked when the head is there, before any of the body is read; 0 means the server's limit.
+  virtual size_t body_bytes_max(const Request& /*head*/) const { return 0; }
+
+  // The requests of one connection are handled one after the other. An exception is a bug: it is logged and
+  // answered with 503, never with a broken connection.
+  virtual runtime::Task<Response> handle(Request& request) = 0;
+};
+
+struct ServerOptions {
+  size_t body_bytes_max = 1 << 20;
+  size_t head_bytes_max = 16 << 10;
+  size_t fields_max = 100;
+  size_t target_bytes_max = 8 << 10;
+  std::chrono::milliseconds head_timeout{10'000};  // first byte of a request to the end of its head
+  std::chrono::milliseconds body_timeout{
+      10'000};  // grace; on top of it each received byte buys time at the rate below
+  size_t body_bytes_per_second_min = 16 << 10;
+  std::chrono::milliseconds write_timeout{30'000};  // the client takes none of the answer
+  std::chrono::milliseconds idle_timeout{75'000};   // between requests
+  std::chrono::milliseconds linger_timeout{
+      1'000};                                // after a refusal, so that the answer is not lost in a reset
+  std::vector<std::string> trusted_proxies;  // CIDRs whose X-Forwarded-For is believed
+};
+
+// The listening socket and what the servers on it share. Throws std::system_error when it cannot listen.
+class Listener {
+ public:
+  struct Options {
+    std::string address =
+        "127.0.0.1:8090";  // "host:port" with a literal address, "[::1]:8090"; port 0 takes a free one
+    size_t connections_max = 1024;      // the next ones get 503
+    size_t body_bytes_max = 256 << 20;  // request bodies in memory, over all connections; beyond: 503
+  };
+  explicit Listener(Options options);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  uint16_t port() const;
+  std::string address() const;  // as bound, "127.0.0.1:8090"
+  size_t connections() const;
+
+ private:
+  friend class Server;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// All members on the loop's thread. Destroyed only before start() or after drain() has ended.
+class Server {
+ public:
+  Server(runtime::Loop& loop, const Listener& listener, Handler& handler, telemetry::Metrics& metrics,
+         ServerOptions options = {});
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  void start();
+  void stop_accepting();
+  // Closes idle connections, lets requests in progress finish with `connection: close`, and cuts what is left
+  // at the deadline. Ends when no connection and no handler is left; a handler that never ends holds it up.
+  runtime::Task<void> drain(base::SteadyTime deadline);
+  size_t connections() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::http

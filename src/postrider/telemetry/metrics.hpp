@@ -1,0 +1,106 @@
+// Every metric of the process, as named members. Each series exists at 0 from the start for each known label
+// value. prometheus-cpp keeps the numbers and writes the text; it stays behind this header. Threads: any.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace prometheus {
+class Counter;
+class Gauge;
+class Histogram;
+}  // namespace prometheus
+
+namespace postrider::telemetry {
+
+class Counter {
+ public:
+  explicit Counter(prometheus::Counter& series) : series_(&series) {}
+  void add(double count = 1) const;
+  double value() const;
+
+ private:
+  prometheus::Counter* series_;
+};
+
+class Gauge {
+ public:
+  explicit Gauge(prometheus::Gauge& series) : series_(&series) {}
+  void set(double value) const;
+  void add(double change) const;
+  double value() const;
+
+ private:
+  prometheus::Gauge* series_;
+};
+
+class Histogram {
+ public:
+  explicit Histogram(prometheus::Histogram& series) : series_(&series) {}
+  void observe(double value) const;
+
+ private:
+  prometheus::Histogram* series_;
+};
+
+// The series of one family, by label value ("exhausted") or by two joined with a slash ("delivered/2xx").
+// Asking for a value that is not known beforehand is a bug. A look-up compares a few short strings; hot paths
+// keep the result.
+template <class Series>
+class Labelled {
+ public:
+  const Series& at(std::string_view labels) const;
+  void insert(std::string labels, Series series) { series_.push_back({std::move(labels), series}); }
+
+ private:
+  struct Entry {
+    std::string labels;
+    Series series;
+  };
+  std::vector<Entry> series_;
+};
+
+class Metrics {
+  struct Registry;
+  std::unique_ptr<Registry> registry_;
+
+ public:
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  std::string text() const;  // Prometheus text format 0.0.4
+
+  // The path of an event.
+  Counter events_created;
+  Labelled<Counter> deliveries_attempted;  // outcome/status_class: delivered|retry|dead_letter, 2xx..5xx|none
+  Counter deliveries_succeeded;
+  Labelled<Counter> deliveries_failed;  // reason: see metrics.cpp
+  Labelled<Counter> dead_lettered;      // cause: rejected|gone|exhausted|expired|blocked|endpoint_disabled
+  Counter replay_requests;
+  Histogram delivery_duration_seconds;
+  Histogram delivery_lag_seconds;
+  Histogram delivery_attempt_count;
+  Labelled<Gauge> queue_depth;  // state: pending|processing|retrying
+  Gauge oldest_pending_seconds;
+  Labelled<Gauge> endpoints;               // status: active|paused|disabled
+  Labelled<Counter> blocked_destinations;  // reason: see metrics.cpp
+
+  // The machinery.
+  Labelled<Histogram> batch_size;  // batch: publish|settle|fetch
+  Counter database_round_trips;
+  Gauge leases_held;
+  Gauge lanes;
+  Gauge in_flight;
+  Counter late_settles_dropped;
+
+  // The API's listener.
+  Labelled<Counter> api_requests;  // status_class: 1xx..5xx
+  Gauge api_connections;
+};
+
+}  // namespace postrider::telemetry
