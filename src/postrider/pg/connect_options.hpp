@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace postrider::pg {
+
+using Milliseconds = std::chrono::milliseconds;
+
+// How to reach the database and what a session is set to. Zero switches a timeout off.
+struct ConnectOptions {
+  std::string
+      url;  // URI or key=value string; may name several hosts. What it says wins over the defaults below
+  std::string application_name = "postrider";
+
+  Milliseconds connect_timeout{5'000};  // over all hosts together
+  // The server has answered nothing for so long while it owes an answer: the connection is given up. Longer
+  // than statement_timeout, so that it only strikes when the server or the network hangs.
+  Milliseconds response_timeout{45'000};
+  Milliseconds tcp_user_timeout{10'000};
+
+  Milliseconds statement_timeout{30'000};
+  Milliseconds idle_in_transaction_timeout{30'000};
+  Milliseconds lock_timeout{0};
+  std::string plan_cache_mode = "auto";
+  std::optional<std::string> synchronous_commit;  // the server's setting when empty
+  std::string search_path = "postrider";
+  // False behind a transaction pooler, where settings belong to the role (ALTER ROLE … SET).
+  bool is_session_ours = true;
+
+  size_t in_flight_max = 64;    // batches sent and not yet answered
+  size_t waiting_max = 10'000;  // batches not yet sent; beyond it run() throws Error(unavailable)
+
+  // For the hot statements: plans that do not depend on the parameters, made once.
+  static ConnectOptions engine(std::string url);
+};
+
+}  // namespace postrider::pg

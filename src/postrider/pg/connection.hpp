@@ -1,0 +1,95 @@
+// One Postgres connection on one loop, in pipeline mode. Batches go out as they come and are answered in
+// order; an error undoes its own batch only. Used on the loop's thread only.
+//
+// Every task here is lazy: nothing is sent before it is awaited. A failed task throws pg::Error. When the
+// connection is lost, batches that were sent fail with Kind::unknown and those that were not with
+// Kind::unavailable; the object stays usable for nothing but is_open() and destruction (pg::Link reconnects).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "postrider/base/unique_function.hpp"
+#include "postrider/pg/batch.hpp"
+#include "postrider/pg/connect_options.hpp"
+#include "postrider/pg/error.hpp"
+#include "postrider/pg/rows.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::pg {
+
+class Session;
+
+// What the server said when the connection was made.
+struct ServerInfo {
+  int version = 0;  // 150020
+  int backend_pid = 0;
+  // First 8 hex digits of the current WAL file: changes when a standby was promoted. Empty behind a pooler.
+  std::string timeline;
+};
+
+// An explicit transaction over several round trips. While it is open, other batches of the connection wait:
+// keep it short. Destroyed without commit() it is rolled back, and the connection is clean for the next
+// batch.
+class Transaction {
+ public:
+  Transaction(Transaction&&) noexcept = default;
+  Transaction& operator=(Transaction&& other) noexcept;
+  ~Transaction();
+
+  runtime::Task<std::vector<Rows>> run(Batch batch);
+  runtime::Task<Rows> execute(std::string sql, Params params = Params());
+  // Throws, and has rolled back, when an earlier statement of the transaction failed.
+  runtime::Task<void> commit();
+  runtime::Task<void> rollback();
+
+ private:
+  friend class Connection;
+  explicit Transaction(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  std::shared_ptr<Session> session_;  // empty once finished or moved from
+};
+
+class Connection {
+ public:
+  // Throws Error(unavailable) when the server cannot be reached in time or refuses. Looks host names up in
+  // the calling thread: name an address, a local resolver or a socket directory where that matters.
+  static runtime::Task<std::unique_ptr<Connection>> open(runtime::Loop& loop, ConnectOptions options);
+
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // One Rows per statement, in order.
+  runtime::Task<std::vector<Rows>> run(Batch batch);
+  runtime::Task<Rows> run_one(Statement statement, Params params = Params());
+  // Waits its turn like a batch; BEGIN travels with the first batch of the transaction.
+  runtime::Task<Transaction> begin();
+  // One statement that is not worth preparing.
+  runtime::Task<Rows> execute(std::string sql, Params params = Params());
+  // Any number of statements separated by semicolons, no parameters and no rows back: migrations. Waits until
+  // nothing is in flight. With its own begin and commit inside, an error leaves the transaction rolled back.
+  runtime::Task<void> script(std::string sql);
+
+  bool is_open() const;
+  const ServerInfo& server() const;
+  // Batches sent and not answered, and batches not sent.
+  size_t in_flight() const;
+  size_t waiting() const;
+
+  // Called once, on the loop, when the connection is lost or closed; not from the destructor.
+  void on_closed(base::UniqueFunction<void(const Error&)> callback);
+  void on_notification(
+      base::UniqueFunction<void(std::string_view channel, std::string_view payload)> callback);
+  // Gives up what is in flight.
+  void close();
+
+ private:
+  explicit Connection(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  std::shared_ptr<Session> session_;  // shared with pending socket waits and with transactions
+};
+
+}  // namespace postrider::pg

@@ -1,0 +1,47 @@
+// What can go wrong with the database, sorted by what the caller may do about it.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace postrider::pg {
+
+enum class Kind {
+  retry,        // rolled back for a passing reason (deadlock, lock or statement timeout): run the batch again
+  item,         // rolled back because of the data of some item (classes 22, 23, 54): bisect to find it
+  unknown,      // the connection was lost after sending: committed or not. Repeat with the same ids
+  unavailable,  // nothing was sent: no connection, or too much waiting already
+  other,        // rolled back for any other reason, usually a bug or a missing privilege
+};
+
+const char* to_string(Kind kind);
+Kind kind_of(std::string_view sqlstate);
+
+class Error : public std::runtime_error {
+ public:
+  Error(Kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+
+  struct Report {
+    std::string sqlstate;
+    std::string message;     // primary message, with detail and statement name where there are any
+    std::string constraint;  // the violated constraint, or empty
+  };
+  explicit Error(Report report)
+      : std::runtime_error(report.message), kind_(kind_of(report.sqlstate)), report_(std::move(report)) {}
+  Error(Kind kind, Report report)
+      : std::runtime_error(report.message), kind_(kind), report_(std::move(report)) {}
+
+  Kind kind() const { return kind_; }
+  const std::string& sqlstate() const {
+    return report_.sqlstate;
+  }  // empty when it did not come from the server
+  const std::string& constraint() const { return report_.constraint; }
+
+ private:
+  Kind kind_;
+  Report report_;
+};
+
+}  // namespace postrider::pg

@@ -1,0 +1,67 @@
+// Keeps one connection alive: connects, and after a loss connects again with growing, jittered pauses, for
+// ever. A new connection starts fresh, so statements are prepared again by themselves.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "postrider/base/unique_function.hpp"
+#include "postrider/pg/connection.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::pg {
+
+struct LinkOptions {
+  ConnectOptions connect;
+  Milliseconds pause_min{100};  // before the second try; doubled for each further one
+  Milliseconds pause_max{5'000};
+};
+
+// Told to the owner of a link each time it comes up.
+struct LinkUp {
+  uint64_t connection_number;  // 1 for the first
+  // Another server, or the same one after a fail-over: drop leases, lanes and cursors.
+  bool is_other_timeline;
+  Connection& connection;
+};
+
+class Link {
+ public:
+  Link(runtime::Loop& loop, LinkOptions options);
+  ~Link();  // stop() was awaited, or start() never called
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // Both are called on the loop and set before start(). They must not throw.
+  void on_up(base::UniqueFunction<void(const LinkUp&)> callback);
+  void on_down(base::UniqueFunction<void(const Error&)> callback);
+
+  void start();
+  // Closes the connection; batches in flight fail, waiters get Error(unavailable).
+  runtime::Task<void> stop();
+
+  bool is_up() const;
+  // Why it is down: the last failure to connect or the reason of the loss.
+  const std::string& last_error() const;
+  // Returns when up; throws Error(unavailable) at the deadline. Any number may wait.
+  runtime::Task<void> wait_up(runtime::SteadyTime deadline);
+
+  // As on Connection. Without a deadline they throw Error(unavailable) at once while the link is down; with
+  // one they wait for the connection (not for the answer) so long.
+  runtime::Task<std::vector<Rows>> run(Batch batch);
+  runtime::Task<std::vector<Rows>> run(Batch batch, runtime::SteadyTime deadline);
+  runtime::Task<Rows> run_one(Statement statement, Params params = Params());
+  runtime::Task<Transaction> begin();
+  runtime::Task<Transaction> begin(runtime::SteadyTime deadline);
+  Connection& connection();  // throws Error(unavailable) while down
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::pg

@@ -1,0 +1,42 @@
+// Brings the schema up to what this binary knows. Forward only; any number of nodes may start at once.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "postrider/pg/connection.hpp"
+
+namespace postrider::pg {
+
+// Embedded from sql/migrations/NNNN_name.sql, in order of version, without gaps, by tools/embed_sql.py.
+struct Migration {
+  int version;
+  const char* name;
+  const char* text;
+};
+
+struct MigrateOptions {
+  std::span<const Migration> migrations;
+  std::string postrider_version;
+  int buckets = 128;  // replaces {{buckets}}; fixed for good once the schema exists
+  Milliseconds lock_timeout{5'000};
+};
+
+struct MigrateReport {
+  int version_before = 0;  // 0: there was no schema
+  int version = 0;
+  std::vector<std::string> applied;  // names
+};
+
+inline constexpr int server_version_min = 140000;
+
+// Needs a connection of its own with statement_timeout and response_timeout off (migrating() below), as a
+// role that owns the database or the schema `postrider`. Each migration is one transaction. Throws
+// Error(other) with a message for the operator when the server is too old or the schema is newer than this
+// binary.
+runtime::Task<MigrateReport> migrate(Connection& connection, MigrateOptions options);
+
+ConnectOptions migrating(std::string url);
+
+}  // namespace postrider::pg

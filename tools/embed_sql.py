@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Embeds SQL files in generated C++ headers.
+
+    embed_sql.py FILE FOLDER OUT           the statements of one file, each an `inline constexpr pg::Statement` in
+                                           namespace postrider::FOLDER::sql
+    embed_sql.py --all SOURCE_DIR OUT      the statements of all SOURCE_DIR/FOLDER/*.sql in one array, for tests
+    embed_sql.py --migrations DIR OUT      all DIR/NNNN_name.sql as pg::Migration, in order
+
+A statement starts at a line `-- name: snake_name` and ends at the next one. Comments are left out, except inside
+dollar-quoted bodies.
+"""
+
+import pathlib
+import re
+import sys
+
+NAME_LINE = re.compile(r"^--\s*name:\s*(.*?)\s*$", re.MULTILINE)
+SNAKE_NAME = re.compile(r"[a-z][a-z0-9_]*")
+MIGRATION_FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+LITERAL = re.compile(
+    r"""(?P<literal>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>[A-Za-z_]\w*)?\$.*?\$(?(tag)(?P=tag))\$)"""
+    r"|(?P<line_comment>--[^\n]*)|(?P<block_comment>/\*)",
+    re.DOTALL,
+)
+BLOCK_EDGE = re.compile(r"/\*|\*/")
+
+
+class SqlError(Exception):
+    pass
+
+
+def pieces(text):
+    """Yields (is_literal, text) without comments; a literal is a quoted string, a quoted name or a dollar body."""
+    at = 0
+    while match := LITERAL.search(text, at):
+        yield False, text[at : match.start()]
+        at = match.end()
+        if match["literal"]:
+            yield True, match["literal"]
+        elif match["block_comment"]:
+            depth = 1
+            while depth:
+                edge = BLOCK_EDGE.search(text, at)
+                if not edge:
+                    raise SqlError("a /* comment does not end")
+                depth += 1 if edge[0] == "/*" else -1
+                at = edge.end()
+            yield False, " "
+    yield False, text[at:]
+
+
+def strip_comments(text):
+    joined = []
+    for is_literal, piece in pieces(text):
+        if joined and joined[-1][0] == is_literal:
+            joined[-1][1] += piece
+        else:
+            joined.append([is_literal, piece])
+    out = ""
+    for is_literal, piece in joined:
+        if not is_literal:
+            piece = re.sub(r"[ \t]+\n", "\n", piece)
+            piece = re.sub(r"\n(?:[ \t]*\n)+", "\n", piece)
+        out += piece
+    return out.strip()
+
+
+def statements(path):
+    """[(name, text)] in the order of the file."""
+    source = path.read_text(encoding="utf-8")
+    marks = list(NAME_LINE.finditer(source))
+    if not marks:
+        raise SqlError("no `-- name:` line")
+    if strip_comments(source[: marks[0].start()]):
+        raise SqlError("SQL before the first `-- name:` line")
+    found = {}
+    for mark, following in zip(marks, marks[1:] + [None]):
+        name = mark[1]
+        if not SNAKE_NAME.fullmatch(name):
+            raise SqlError(f"`{name}` is not a snake_case name")
+        if name in found:
+            raise SqlError(f"`{name}` is there twice")
+        text = strip_comments(source[mark.end() : following.start() if following else len(source)])
+        text = text.removesuffix(";").rstrip()
+        if not text:
+            raise SqlError(f"`{name}` is empty")
+        if any(not is_literal and ";" in piece for is_literal, piece in pieces(text)):
+            raise SqlError(f"`{name}` has more than one statement")
+        found[name] = text
+    return list(found.items())
+
+
+def migrations(folder):
+    """[(version, name, text)], versions 1, 2, 3 …"""
+    found = []
+    for path in sorted(folder.glob("*.sql")):
+        match = MIGRATION_FILE.fullmatch(path.name)
+        if not match:
+            raise SqlError(f"{path.name} is not named NNNN_name.sql")
+        if int(match[1]) != len(found) + 1:
+            raise SqlError(f"{path.name} should have the number {len(found) + 1:04}")
+        found.append((int(match[1]), match[2], strip_comments(path.read_text(encoding="utf-8"))))
+    return found
+
+
+def raw(text):
+    if ')sql"' in text:
+        raise SqlError('the text contains )sql"')
+    return f'R"sql({text})sql"'
+
+
+def header(title, include, namespace, body):
+    return (
+        f"// Made by tools/embed_sql.py from {title}. Do not edit.\n#pragma once\n\n"
+        f'#include "{include}"\n\nnamespace {namespace} {{\n\n{body}\n}}  // namespace {namespace}\n'
+    )
+
+
+def embed_statements(path, folder):
+    body = "".join(
+        f'inline constexpr pg::Statement {name}{{"{folder}.{path.stem}.{name}", {raw(text)}}};\n\n'
+        for name, text in statements(path)
+    )
+    return header(f"{folder}/{path.name}", "postrider/pg/statement.hpp", f"postrider::{folder}::sql", body)
+
+
+def embed_all(source_dir):
+    rows = ""
+    for path in sorted(source_dir.glob("*/*.sql")):
+        try:
+            for name, text in statements(path):
+                rows += f'    {{"{path.parent.name}.{path.stem}.{name}", {raw(text)}}},\n'
+        except SqlError as error:
+            raise SqlError(f"{path}: {error}") from None
+    # The leading entry keeps the array from being empty.
+    body = (
+        "inline constexpr pg::Statement all_statements[] = {\n"
+        f'    {{"tests.all.one", "select 1"}},\n{rows}}};\n'
+    )
+    return header("all .sql files", "postrider/pg/statement.hpp", "postrider::sql", body)
+
+
+def embed_migrations(folder):
+    found = migrations(folder)
+    rows = "".join(f'    {{{version}, "{name}", {raw(text)}}},\n' for version, name, text in found)
+    array = f"inline constexpr pg::Migration migrations_array[] = {{\n{rows}}};\n" if found else ""
+    span = "migrations_array" if found else ""
+    body = f"{array}inline constexpr std::span<const pg::Migration> migrations{{{span}}};\n"
+    return header("sql/migrations", "postrider/pg/migrate.hpp", "postrider::sql", body)
+
+
+def main(arguments):
+    if len(arguments) != 3:
+        sys.exit(__doc__)
+    try:
+        if arguments[0] == "--all":
+            text = embed_all(pathlib.Path(arguments[1]))
+        elif arguments[0] == "--migrations":
+            text = embed_migrations(pathlib.Path(arguments[1]))
+        else:
+            text = embed_statements(pathlib.Path(arguments[0]), arguments[1])
+    except SqlError as error:
+        sys.exit(f"{arguments[0]}: {error}")
+    out = pathlib.Path(arguments[2])
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
