@@ -1,0 +1,73 @@
+// Which addresses deliveries may reach. Customers choose the URLs, so the address actually dialled decides,
+// on every new connection, after name resolution and before the first byte. If any address of a name is
+// refused, the name is.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "postrider/http/ip_address.hpp"
+#include "postrider/http/url.hpp"
+
+namespace postrider::http {
+
+struct PortRange {
+  uint16_t first = 0;
+  uint16_t last = 0;
+};
+
+struct GuardPolicy {
+  bool allow_http = false;
+  std::vector<Network> allow_networks;  // reachable whatever the lists say; ports are still judged
+  std::vector<PortRange> allow_ports = {{80, 80}, {443, 443}, {1024, 65535}};
+};
+
+enum class BlockedReason : uint8_t {
+  plain_http,
+  port,
+  local_name,
+  loopback,
+  private_network,
+  link_local,
+  special_purpose,  // documentation, benchmarking, anycast relays, "this network", IPv6 outside 2000::/3, ...
+  multicast,
+  metadata_service,
+  own_address,
+};
+inline constexpr size_t blocked_reason_count = 10;
+std::string_view to_string(BlockedReason reason);  // snake_case, for metrics
+// For operators, e.g. "the address is in a private network". Customers only learn "destination not allowed".
+std::string_view describe(BlockedReason reason);
+
+// Safe to use from any thread; one for the process is enough.
+class AddressGuard {
+ public:
+  explicit AddressGuard(GuardPolicy policy);
+  ~AddressGuard();
+  AddressGuard(const AddressGuard&) = delete;
+  AddressGuard& operator=(const AddressGuard&) = delete;
+
+  // nullopt: allowed. The machine's own addresses are read again when they are older than 10 seconds.
+  std::optional<BlockedReason> check(const IpAddress& address, uint16_t port) const;
+
+  // What the text of a URL alone tells: scheme, port, literal address. A local name is refused here only when
+  // no network is allowed at all; otherwise its addresses decide.
+  std::optional<BlockedReason> check(const Url& url) const;
+
+  // All addresses of the URL's name together. A local name is usable only if ALLOW_NETWORKS covers every one
+  // of them.
+  std::optional<BlockedReason> check(const Url& url, std::span<const IpAddress> addresses) const;
+
+  const GuardPolicy& policy() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::http

@@ -1,0 +1,60 @@
+// Names to addresses, asynchronously, on one loop (c-ares), with a bounded cache that honours TTLs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "postrider/base/result.hpp"
+#include "postrider/http/ip_address.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::http {
+
+struct ResolverOptions {
+  std::string servers;  // "127.0.0.1:5353,[::1]:53"; empty: as the system is configured (resolv.conf)
+  size_t entries_max = 20'000;
+  size_t addresses_max = 16;  // per name; more are not looked at, the whole name is refused as not found
+  std::chrono::milliseconds ttl_min{5'000};
+  std::chrono::milliseconds ttl_max{300'000};
+  std::chrono::milliseconds ttl_not_found{5'000};
+  std::chrono::milliseconds query_timeout{2'000};
+  int query_tries = 3;
+};
+
+enum class LookupError : uint8_t { not_found, failed, timed_out, canceled };
+
+using Addresses = std::vector<IpAddress>;  // IPv4 first: most endpoints have it, and broken IPv6 is common
+
+class Resolver {
+ public:
+  Resolver(runtime::Loop& loop, ResolverOptions options);
+  ~Resolver();  // nobody may be waiting
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
+
+  // Simultaneous lookups of one name share one query; /etc/hosts is honoured; search domains are not.
+  // A lookup that times out for its caller goes on and fills the cache.
+  runtime::Task<base::Result<Addresses, LookupError>> resolve(std::string host, runtime::SteadyTime deadline);
+
+  // Ends all waiting lookups as canceled; later ones are canceled at once.
+  void close();
+
+  struct Stats {
+    uint64_t lookups = 0;
+    uint64_t cache_hits = 0;
+    uint64_t queries = 0;
+    uint64_t failures = 0;
+  };
+  const Stats& stats() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::http

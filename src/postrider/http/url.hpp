@@ -1,0 +1,54 @@
+// Endpoint URLs: a strict parser. Form is judged here, once, when a URL is saved or loaded; whether postrider
+// may connect there is policy (judge_url below for what the text alone tells, AddressGuard for the
+// addresses).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "postrider/base/result.hpp"
+#include "postrider/http/ip_address.hpp"
+
+namespace postrider::http {
+
+inline constexpr size_t url_bytes_max = 2048;
+
+enum class HostKind : uint8_t {
+  address,     // a literal IPv4 or IPv6 address
+  name,        // a DNS name
+  local_name,  // localhost, *.localhost, *.local, *.internal, *.home.arpa, single labels: names of nearby
+               // machines
+};
+
+struct Url {
+  bool is_https = false;
+  HostKind host_kind = HostKind::name;
+  uint16_t port = 0;
+  std::string host;    // lower case, no brackets, no trailing dot; addresses in canonical form
+  std::string target;  // path and query as given, "/" if empty
+  std::string
+      authority;       // for the Host header: brackets around IPv6, the port when it is not the scheme's own
+  std::string origin;  // "https://host:port", always with the port: the key of the connection pool
+  std::optional<IpAddress> address;  // when host_kind is address
+};
+
+enum class UrlError : uint8_t {
+  too_long,
+  bad_character,  // control, space, non-ASCII, backslash
+  bad_scheme,     // neither http:// nor https://
+  has_userinfo,
+  has_fragment,  // refused rather than dropped: it is never sent, so whoever wrote it expects something else
+  empty_host,
+  bad_host,     // not a DNS name
+  bad_address,  // looks like an address, but is not a strict one (decimal, octal, hex, short, trailing dot,
+                // zone id)
+  bad_port,
+};
+// One sentence for a support person, e.g. "The URL must not contain a user name or password."
+std::string_view describe(UrlError error);
+
+base::Result<Url, UrlError> parse_url(std::string_view text);
+
+}  // namespace postrider::http
