@@ -1,0 +1,111 @@
+// All settings of a node, typed. How they are spelled, parsed and explained is the table in settings.cpp;
+// where they come from is load.hpp.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/config/network.hpp"
+
+namespace postrider::config {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct Roles {
+  bool api = true;
+  bool relay = true;
+  bool delivery = true;
+  bool inbox = true;
+  bool upkeep = true;
+  bool operator==(const Roles&) const = default;
+};
+
+enum class LogLevel { debug, info, warn, error };
+enum class LogFormat { automatic, json, text };  // automatic: text on a terminal, else json
+
+struct Config {
+  // Database and identity
+  std::string database_url;         // empty: private Postgres in data_dir
+  std::string direct_database_url;  // empty: database_url
+  std::string data_dir;
+  Roles roles;
+  std::string admin_key;           // empty: made at first start
+  std::string master_key;          // as crypto::MasterKeys::parse reads it; empty: see resolve_master_key()
+  std::string master_key_command;  // prints the master key
+  int buckets = 0;
+  int lease_seconds = 0;
+
+  // HTTP
+  HostPort listen;
+  std::string public_url;  // without a slash at its end; empty until load() fills it from listen
+  std::vector<Network> trusted_proxies;
+  int connections_max = 0;
+  int64_t api_body_bytes_max = 0;
+  int64_t batch_body_bytes_max = 0;
+  int64_t request_head_bytes_max = 0;
+  int request_fields_max = 0;
+  int64_t request_target_bytes_max = 0;
+  seconds request_timeout{0};
+  seconds idle_timeout{0};
+
+  // Tenants, events and endpoints
+  bool create_tenants = false;
+  int64_t payload_bytes_max = 0;
+  int batch_events_max = 0;
+  int endpoints_max = 0;      // per tenant
+  int subscriptions_max = 0;  // per endpoint
+  int custom_headers_max = 0;
+  int64_t custom_header_bytes_max = 0;
+  int default_max_attempts = 0;
+  int default_timeout_ms = 0;
+  int default_give_up_seconds = 0;
+  int default_max_in_flight = 0;
+
+  // Where deliveries may go
+  bool allow_http = false;
+  std::vector<Network> allow_networks;
+  std::vector<PortRange> allow_ports;
+  std::string extra_ca_file;
+  std::string bind_address;
+
+  // Engine
+  int shards = 0;         // load() turns 0 into a number that fits the cores
+  int api_threads = 0;    // the same
+  int max_in_flight = 0;  // per node
+  int lane_rows_max = 0;
+  int64_t lane_bytes_max = 0;
+  int64_t buffer_bytes_max = 0;  // all lanes of a node together
+  int publish_queue_items_max = 0;
+  int publish_batch_items_max = 0;
+  int publish_batch_rows_max = 0;
+  int64_t publish_batch_bytes_max = 0;
+  int settle_batch_items_max = 0;
+  int wide_fanout_endpoints = 0;
+  int fanout_chunk_rows = 0;
+  int pooled_connections_max = 0;  // idle connections to endpoints, per node
+  int64_t response_bytes_max = 0;
+  int breaker_failures = 0;
+  seconds drain_timeout{0};
+  milliseconds relay_poll{0};
+
+  // Retention
+  seconds retain_events{0};
+  seconds retain_attempts{0};
+  seconds retain_outbox{0};
+  seconds retain_inbox{0};
+  seconds retain_audit{0};
+  seconds retain_rollups{0};
+
+  // Telling people
+  std::string smtp_url;
+  std::string otlp_endpoint;
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::automatic;
+  std::vector<std::string> metrics_tenants;  // tenants that get labels of their own
+};
+
+}  // namespace postrider::config

@@ -1,0 +1,195 @@
+#include "postrider/crypto/master_keys.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "postrider/base/encoding.hpp"
+#include "postrider/crypto/openssl_error.hpp"
+#include "postrider/crypto/random.hpp"
+
+namespace postrider::crypto {
+namespace {
+
+constexpr char format_version = 1;
+constexpr size_t key_bytes = 32;
+constexpr size_t nonce_bytes = 12;
+constexpr size_t tag_bytes = 16;
+constexpr size_t header_bytes = 1 + sizeof(KeyId) + nonce_bytes;
+constexpr size_t overhead_bytes = header_bytes + tag_bytes;
+constexpr size_t keys_max = 16;
+constexpr size_t plaintext_bytes_max = 1 << 20;
+constexpr std::string_view check_plaintext = "postrider master key";
+constexpr std::string_view check_context = "master_key_check";
+
+struct FreeCipher {
+  void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
+};
+using Cipher = std::unique_ptr<EVP_CIPHER_CTX, FreeCipher>;
+
+const EVP_CIPHER* aes_256_gcm() {
+  static EVP_CIPHER* const algorithm = EVP_CIPHER_fetch(nullptr, "AES-256-GCM", nullptr);
+  require(algorithm != nullptr, "fetch AES-256-GCM");
+  return algorithm;
+}
+
+unsigned char* data_of(std::string& bytes) {
+  return reinterpret_cast<unsigned char*>(bytes.data());
+}
+const unsigned char* data_of(std::string_view bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+// The parts of a sealed value.
+struct Sealed {
+  std::string_view key_id;
+  std::string_view nonce;
+  std::string_view ciphertext;
+  std::string_view tag;
+};
+
+std::optional<Sealed> split(std::string_view sealed) {
+  if (sealed.size() < overhead_bytes || sealed[0] != format_version) return std::nullopt;
+  if (sealed.size() > overhead_bytes + plaintext_bytes_max) return std::nullopt;
+  return Sealed{
+      .key_id = sealed.substr(1, sizeof(KeyId)),
+      .nonce = sealed.substr(1 + sizeof(KeyId), nonce_bytes),
+      .ciphertext = sealed.substr(header_bytes, sealed.size() - overhead_bytes),
+      .tag = sealed.substr(sealed.size() - tag_bytes),
+  };
+}
+
+// 64 hex digits are also 48 bytes of base64, so the two forms cannot be confused.
+std::optional<std::string> decode_key(std::string_view text) {
+  std::optional<std::string> bytes =
+      text.size() == 2 * key_bytes ? base::hex_decode(text) : base::base64_decode(text);
+  if (bytes && bytes->size() != key_bytes) bytes.reset();
+  return bytes;
+}
+
+}  // namespace
+
+std::string_view describe(OpenError error) {
+  switch (error) {
+    case OpenError::malformed:
+      return "not a sealed value";
+    case OpenError::unknown_key:
+      return "sealed with a master key that is not configured";
+    case OpenError::tampered:
+      return "changed since it was sealed, or moved from another place";
+  }
+  return "";
+}
+
+base::Result<MasterKeys, std::string> MasterKeys::parse(std::string_view text) {
+  constexpr std::string_view separators = ", \t\r\n";
+  std::vector<Key> keys;
+  while (true) {
+    const size_t start = text.find_first_not_of(separators);
+    if (start == std::string_view::npos) break;
+    text.remove_prefix(start);
+    const std::string_view word = text.substr(0, text.find_first_of(separators));
+    text.remove_prefix(word.size());
+
+    std::optional<std::string> bytes = decode_key(word);
+    if (!bytes) return base::Failure{std::string("a master key must be 32 bytes in base64 or in hex")};
+    if (keys.size() == keys_max) return base::Failure{std::string("there are more than 16 master keys")};
+    Key key;
+    std::copy(bytes->begin(), bytes->end(), key.bytes.begin());
+    const Digest256 digest = sha256(*bytes);
+    std::copy_n(digest.begin(), key.id.size(), key.id.begin());
+    OPENSSL_cleanse(bytes->data(), bytes->size());
+    keys.push_back(key);
+  }
+  if (keys.empty()) return base::Failure{std::string("the master key is empty")};
+  return MasterKeys(std::move(keys));
+}
+
+std::string MasterKeys::generate() {
+  return base::base64_encode(random_bytes(key_bytes));
+}
+
+MasterKeys::~MasterKeys() {
+  for (Key& key : keys_) OPENSSL_cleanse(key.bytes.data(), key.bytes.size());
+}
+
+const MasterKeys::Key* MasterKeys::find(std::string_view id) const {
+  const auto found = std::ranges::find_if(keys_, [&](const Key& key) { return key.id.view() == id; });
+  return found == keys_.end() ? nullptr : &*found;
+}
+
+std::string MasterKeys::seal(std::string_view plaintext, std::string_view context) const {
+  CHECK(plaintext.size() <= plaintext_bytes_max);
+  const Key& key = keys_.front();
+  std::string out;
+  out.reserve(plaintext.size() + overhead_bytes);
+  out += format_version;
+  out += key.id.view();
+  out += random_bytes(nonce_bytes);
+  out.resize(plaintext.size() + overhead_bytes);
+
+  const Cipher cipher(EVP_CIPHER_CTX_new());
+  unsigned char* const nonce = data_of(out) + header_bytes - nonce_bytes;
+  unsigned char* const body = data_of(out) + header_bytes;
+  int length = 0;
+  const bool done =
+      cipher != nullptr &&
+      EVP_EncryptInit_ex2(cipher.get(), aes_256_gcm(), key.bytes.data(), nonce, nullptr) == 1 &&
+      EVP_EncryptUpdate(cipher.get(), nullptr, &length, data_of(context), static_cast<int>(context.size())) ==
+          1 &&
+      EVP_EncryptUpdate(cipher.get(), body, &length, data_of(plaintext),
+                        static_cast<int>(plaintext.size())) == 1 &&
+      EVP_EncryptFinal_ex(cipher.get(), body + plaintext.size(), &length) == 1 &&
+      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, body + plaintext.size()) == 1;
+  require(done, "encrypt with AES-256-GCM");
+  return out;
+}
+
+base::Result<std::string, OpenError> MasterKeys::open(std::string_view sealed,
+                                                      std::string_view context) const {
+  const std::optional<Sealed> parts = split(sealed);
+  if (!parts) return base::Failure{OpenError::malformed};
+  const Key* const key = find(parts->key_id);
+  if (key == nullptr) return base::Failure{OpenError::unknown_key};
+
+  const Cipher cipher(EVP_CIPHER_CTX_new());
+  std::string plaintext(parts->ciphertext.size(), '\0');
+  std::string tag(parts->tag);
+  int length = 0;
+  const bool is_set_up =
+      cipher != nullptr &&
+      EVP_DecryptInit_ex2(cipher.get(), aes_256_gcm(), key->bytes.data(), data_of(parts->nonce), nullptr) ==
+          1 &&
+      EVP_DecryptUpdate(cipher.get(), nullptr, &length, data_of(context), static_cast<int>(context.size())) ==
+          1 &&
+      EVP_DecryptUpdate(cipher.get(), data_of(plaintext), &length, data_of(parts->ciphertext),
+                        static_cast<int>(parts->ciphertext.size())) == 1 &&
+      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag.data()) == 1;
+  require(is_set_up, "decrypt with AES-256-GCM");
+  if (EVP_DecryptFinal_ex(cipher.get(), data_of(plaintext) + plaintext.size(), &length) != 1) {
+    ERR_clear_error();
+    OPENSSL_cleanse(plaintext.data(), plaintext.size());
+    return base::Failure{OpenError::tampered};
+  }
+  return plaintext;
+}
+
+bool MasterKeys::is_outdated(std::string_view sealed) const {
+  const std::optional<Sealed> parts = split(sealed);
+  return parts && parts->key_id != current_id().view();
+}
+
+std::string MasterKeys::make_check_value() const {
+  return seal(check_plaintext, check_context);
+}
+
+bool MasterKeys::accepts(std::string_view check_value) const {
+  const auto opened = open(check_value, check_context);
+  return opened.ok() && *opened == check_plaintext;
+}
+
+}  // namespace postrider::crypto

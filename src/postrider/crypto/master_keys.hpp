@@ -1,0 +1,64 @@
+// The keys that protect secrets at rest: AES-256-GCM, one current key for writing, older ones for reading.
+//
+// A sealed value is: format byte (1) | key id (8) | nonce (12) | ciphertext | tag (16). The context (for
+// example "endpoint_secret/<uuid>") is authenticated but not stored, so a value copied to another row does
+// not open there.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "postrider/base/result.hpp"
+#include "postrider/crypto/digest.hpp"
+
+namespace postrider::crypto {
+
+using KeyId = Bytes<8>;  // the first bytes of the key's SHA-256
+
+enum class OpenError {
+  malformed,    // not something seal() wrote
+  unknown_key,  // sealed with a key that is not configured
+  tampered,     // right key, but the bytes or the context differ
+};
+std::string_view describe(OpenError error);
+
+class MasterKeys {
+ public:
+  // Keys of 32 bytes in base64 or hex, separated by commas or white space; the first one is current, the
+  // others are only accepted for reading. The error is a sentence that never repeats the text.
+  static base::Result<MasterKeys, std::string> parse(std::string_view text);
+  // 32 new random bytes in base64, as parse() reads them.
+  static std::string generate();
+
+  MasterKeys(const MasterKeys&) = default;
+  MasterKeys(MasterKeys&&) = default;
+  MasterKeys& operator=(const MasterKeys&) = default;
+  MasterKeys& operator=(MasterKeys&&) = default;
+  ~MasterKeys();  // wipes the keys
+
+  std::string seal(std::string_view plaintext, std::string_view context) const;
+  base::Result<std::string, OpenError> open(std::string_view sealed, std::string_view context) const;
+
+  // Sealed with a key other than the current one: worth sealing again. False for what is malformed.
+  bool is_outdated(std::string_view sealed) const;
+  const KeyId& current_id() const { return keys_.front().id; }
+
+  // A constant, sealed: kept in the database, so that a start with the wrong key is refused before it does
+  // harm.
+  std::string make_check_value() const;
+  // Whether one of the keys made this check value.
+  bool accepts(std::string_view check_value) const;
+
+ private:
+  struct Key {
+    KeyId id;
+    Bytes<32> bytes;
+  };
+  explicit MasterKeys(std::vector<Key> keys) : keys_(std::move(keys)) {}
+  const Key* find(std::string_view id) const;
+
+  std::vector<Key> keys_;  // never empty, but after a move
+};
+
+}  // namespace postrider::crypto

@@ -1,0 +1,112 @@
+#include "postrider/delivery/sign.hpp"
+
+#include <array>
+#include <charconv>
+
+#include "postrider/base/check.hpp"
+
+namespace postrider::delivery {
+namespace {
+
+using crypto::SignatureScheme;
+using crypto::SigningKey;
+
+// A number as text without an allocation.
+class Digits {
+ public:
+  explicit Digits(int64_t number) {
+    length_ = static_cast<size_t>(std::to_chars(text_.data(), text_.data() + text_.size(), number).ptr -
+                                  text_.data());
+  }
+  std::string_view view() const { return {text_.data(), length_}; }
+
+ private:
+  std::array<char, 20> text_;
+  size_t length_;
+};
+
+void append_line(std::string& head, std::string_view name, std::string_view value) {
+  head.append(name).append(": ").append(value).append("\r\n");
+}
+
+void append_hex(std::string& out, std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+}
+
+void append_base64(std::string& out, std::string_view bytes) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t count = std::min<size_t>(3, bytes.size() - i);
+    uint32_t group = 0;
+    for (size_t k = 0; k < 3; ++k)
+      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (size_t k = 0; k < 4; ++k) out += k <= count ? digits[group >> (18 - 6 * k) & 63] : '=';
+  }
+}
+
+void append_standard(std::string& head, const Signer& signer, const SignInput& input,
+                     std::string_view timestamp) {
+  append_line(head, "webhook-id", input.event_id);
+  append_line(head, "webhook-timestamp", timestamp);
+  head.append("webhook-signature: ");
+  for (size_t i = 0; i < signer.keys.size(); ++i) {
+    const SigningKey& key = signer.keys[i];
+    if (i > 0) head += ' ';
+    if (key.is_asymmetric()) {
+      // Ed25519 reads the message twice, so it needs it in one piece.
+      thread_local std::string message;
+      message.assign(input.event_id).append(".").append(timestamp).append(".").append(input.body);
+      append_base64(head.append("v1a,"), key.ed25519().sign(message).view());
+    } else {
+      const auto digest =
+          crypto::hmac_sha256(key.hmac_key(), {input.event_id, ".", timestamp, ".", input.body});
+      append_base64(head.append("v1,"), digest.view());
+    }
+  }
+  head.append("\r\n");
+}
+
+void append_hex_signatures(std::string& head, const Signer& signer, const SignInput& input,
+                           std::string_view timestamp) {
+  const std::string_view prefix = signer.scheme == SignatureScheme::hex_v1 ? "v1=" : "sha256=";
+  const auto append = [&](std::string_view name, const SigningKey& key) {
+    head.append(name).append(": ").append(prefix);
+    append_hex(head, crypto::hmac_sha256(key.hmac_key(), {timestamp, ".", input.body}).view());
+    head.append("\r\n");
+  };
+  append("x-webhook-signature", signer.keys.front());
+  if (signer.keys.size() > 1) append("x-webhook-signature-next", signer.keys.back());
+}
+
+}  // namespace
+
+void append_signature_headers(std::string& head, const Signer& signer, const SignInput& input) {
+  CHECK(!signer.keys.empty());
+  const Digits timestamp(input.unix_seconds);
+  switch (signer.scheme) {
+    case SignatureScheme::standard:
+    case SignatureScheme::standard_ed25519:
+      append_standard(head, signer, input, timestamp.view());
+      break;
+    case SignatureScheme::hex_v1:
+      append_line(head, "x-webhook-event-id", input.event_id);
+      append_line(head, "x-webhook-delivery-id", input.delivery_id);
+      append_line(head, "x-webhook-timestamp", timestamp.view());
+      append_hex_signatures(head, signer, input, timestamp.view());
+      break;
+    case SignatureScheme::sha256:
+      append_line(head, "x-webhook-id", input.event_id);
+      append_line(head, "x-webhook-timestamp", timestamp.view());
+      append_hex_signatures(head, signer, input, timestamp.view());
+      break;
+  }
+  append_line(head, "webhook-attempt", Digits(input.attempt).view());
+  append_line(head, "webhook-delivery-id", input.delivery_id);
+}
+
+}  // namespace postrider::delivery
