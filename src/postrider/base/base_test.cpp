@@ -32,8 +32,9 @@ TEST(Rfc3339, ReadsOffsetsAndFractionsAndPrintsUtc) {
 }
 
 TEST(Rfc3339, RefusesWhatIsNotATime) {
-  for (const char* text : {"", "2026-04-08", "2026-02-30T00:00:00Z", "2026-04-08T10:15:30", "2026-04-08T25:00:00Z",
-                           "2026-04-08T10:15:30.Z", "2026-04-08T10:15:30+2:00", "2026-04-08T10:15:30Zx"})
+  for (const char* text :
+       {"", "2026-04-08", "2026-02-30T00:00:00Z", "2026-04-08T10:15:30", "2026-04-08T25:00:00Z",
+        "2026-04-08T10:15:30.Z", "2026-04-08T10:15:30+2:00", "2026-04-08T10:15:30Zx"})
     EXPECT_FALSE(parse_rfc3339(text).has_value()) << text;
 }
 

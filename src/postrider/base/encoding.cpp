@@ -20,7 +20,8 @@ int hex_value(char c) {
 constexpr auto kBase64Values = [] {
   std::array<int8_t, 256> values{};
   values.fill(-1);
-  for (size_t i = 0; i < kBase64.size(); ++i) values[static_cast<uint8_t>(kBase64[i])] = static_cast<int8_t>(i);
+  for (size_t i = 0; i < kBase64.size(); ++i)
+    values[static_cast<uint8_t>(kBase64[i])] = static_cast<int8_t>(i);
   return values;
 }();
 

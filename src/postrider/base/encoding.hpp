@@ -13,7 +13,8 @@ std::string base64_encode(std::string_view bytes);  // standard alphabet, padded
 // Strict: standard alphabet, padding required, no white space.
 std::optional<std::string> base64_decode(std::string_view text);
 
-// The inside of a JSON string: quotes, backslashes and control characters escaped; invalid UTF-8 replaced by U+FFFD.
+// The inside of a JSON string: quotes, backslashes and control characters escaped; invalid UTF-8 replaced by
+// U+FFFD.
 void append_json_escaped(std::string& out, std::string_view text);
 std::string json_quoted(std::string_view text);
 

@@ -1,4 +1,5 @@
-// Result<T, E>: an outcome the caller must act on. Never used for "the unit of work cannot go on": that throws.
+// Result<T, E>: an outcome the caller must act on. Never used for "the unit of work cannot go on": that
+// throws.
 #pragma once
 
 #include <utility>

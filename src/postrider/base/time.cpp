@@ -72,7 +72,8 @@ std::optional<Timestamp> parse_rfc3339(std::string_view text) {
   if (text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't' && text[10] != ' ') ||
       text[13] != ':' || text[16] != ':')
     return std::nullopt;
-  const std::chrono::year_month_day date(std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+  const std::chrono::year_month_day date(std::chrono::year(*year),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day)));
   if (!date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
   size_t at = 19;

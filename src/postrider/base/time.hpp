@@ -1,5 +1,6 @@
-// Two clocks, two types. Timestamp is wall time as Postgres keeps it (microseconds, UTC) and is only for what is
-// stored or shown; SteadyTime is for measuring and for leases: CLOCK_BOOTTIME, which also runs while suspended.
+// Two clocks, two types. Timestamp is wall time as Postgres keeps it (microseconds, UTC) and is only for what
+// is stored or shown; SteadyTime is for measuring and for leases: CLOCK_BOOTTIME, which also runs while
+// suspended.
 #pragma once
 
 #include <chrono>

@@ -18,9 +18,10 @@ struct Uuid {
   auto operator<=>(const Uuid&) const = default;
   bool is_nil() const { return *this == Uuid{}; }
 
-  std::string hex() const;                                     // 32 lower-case digits
-  std::string text() const;                                    // 8-4-4-4-12
-  static std::optional<Uuid> from_hex(std::string_view text);  // 32 digits, dashes allowed where text() puts them
+  std::string hex() const;   // 32 lower-case digits
+  std::string text() const;  // 8-4-4-4-12
+  static std::optional<Uuid> from_hex(
+      std::string_view text);  // 32 digits, dashes allowed where text() puts them
 };
 
 }  // namespace postrider::base

@@ -2,6 +2,8 @@
 
 namespace postrider::cli {
 
-int run(int, char**) { return 2; }
+int run(int, char**) {
+  return 2;
+}
 
 }  // namespace postrider::cli

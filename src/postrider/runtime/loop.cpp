@@ -30,13 +30,21 @@ void Loop::run() {
   state_->thread = std::thread::id();
 }
 
-void Loop::stop() { state_->io.stop(); }
+void Loop::stop() {
+  state_->io.stop();
+}
 
-void Loop::post(Job job) { asio::post(state_->io, std::move(job)); }
+void Loop::post(Job job) {
+  asio::post(state_->io, std::move(job));
+}
 
-bool Loop::is_this_thread() const { return state_->thread == std::this_thread::get_id(); }
+bool Loop::is_this_thread() const {
+  return state_->thread == std::this_thread::get_id();
+}
 
-asio::io_context& Loop::io() { return state_->io; }
+asio::io_context& Loop::io() {
+  return state_->io;
+}
 
 struct Timer::State {
   explicit State(asio::io_context& io) : timer(io) {}
@@ -46,7 +54,9 @@ struct Timer::State {
 };
 
 Timer::Timer(Loop& loop) : state_(std::make_shared<State>(loop.io())) {}
-Timer::~Timer() { cancel(); }
+Timer::~Timer() {
+  cancel();
+}
 
 void Timer::call_at(SteadyTime when, Job job) {
   const uint64_t setting = ++state_->setting;
@@ -65,7 +75,9 @@ void Timer::cancel() {
   state_->timer.cancel();
 }
 
-bool Timer::is_set() const { return static_cast<bool>(state_->job); }
+bool Timer::is_set() const {
+  return static_cast<bool>(state_->job);
+}
 
 void Wakeup::notify() {
   if (!waiting_) {
@@ -80,7 +92,9 @@ void Wakeup::resume() {
   if (auto waiting = std::exchange(waiting_, {})) waiting.resume();
 }
 
-bool Wakeup::Wait::await_ready() noexcept { return std::exchange(wakeup_.notified_, false); }
+bool Wakeup::Wait::await_ready() noexcept {
+  return std::exchange(wakeup_.notified_, false);
+}
 
 void Wakeup::Wait::await_suspend(std::coroutine_handle<> waiting) {
   CHECK(!wakeup_.waiting_);

@@ -1,5 +1,6 @@
-// One event loop, run by one thread. Everything built on a loop is used on its thread only, except post() and stop().
-// Asio stays behind this header: a translation unit that needs sockets includes <boost/asio.hpp> and calls io().
+// One event loop, run by one thread. Everything built on a loop is used on its thread only, except post() and
+// stop(). Asio stays behind this header: a translation unit that needs sockets includes <boost/asio.hpp> and
+// calls io().
 #pragma once
 
 #include <chrono>
@@ -25,9 +26,9 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  void run();            // until stop(); the calling thread becomes the loop's thread
-  void stop();           // any thread
-  void post(Job job);    // any thread; jobs run in order
+  void run();          // until stop(); the calling thread becomes the loop's thread
+  void stop();         // any thread
+  void post(Job job);  // any thread; jobs run in order
   bool is_this_thread() const;
   boost::asio::io_context& io();
 
@@ -36,8 +37,8 @@ class Loop {
   std::unique_ptr<State> state_;
 };
 
-// Calls back once at a time on CLOCK_BOOTTIME (so a suspended or stopped process sees its timers as overdue when it
-// wakes). Setting it again replaces the old time; a destroyed or canceled timer never calls.
+// Calls back once at a time on CLOCK_BOOTTIME (so a suspended or stopped process sees its timers as overdue
+// when it wakes). Setting it again replaces the old time; a destroyed or canceled timer never calls.
 class Timer {
  public:
   explicit Timer(Loop& loop);
@@ -46,7 +47,9 @@ class Timer {
   Timer& operator=(const Timer&) = delete;
 
   void call_at(SteadyTime when, Job job);
-  void call_after(std::chrono::nanoseconds delay, Job job) { call_at(base::BootClock::now() + delay, std::move(job)); }
+  void call_after(std::chrono::nanoseconds delay, Job job) {
+    call_at(base::BootClock::now() + delay, std::move(job));
+  }
   void cancel();
   bool is_set() const;
 
@@ -55,8 +58,8 @@ class Timer {
   std::shared_ptr<State> state_;  // shared with the pending wait, which may outlive the timer by one turn
 };
 
-// What a service sleeps on: co_await wakeup.wait_until(t) returns at t or at the next notify(), whichever comes
-// first. A notify() while nobody waits is kept (one, not counted).
+// What a service sleeps on: co_await wakeup.wait_until(t) returns at t or at the next notify(), whichever
+// comes first. A notify() while nobody waits is kept (one, not counted).
 class Wakeup {
  public:
   explicit Wakeup(Loop& loop) : timer_(loop) {}

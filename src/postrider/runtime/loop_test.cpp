@@ -45,13 +45,17 @@ TEST(Timer, ASecondTimeReplacesTheFirst) {
 
 TEST(Timer, ADestroyedTimerNeverCalls) {
   Loop loop;
-  { Timer(loop).call_after(0ms, [] { FAIL(); }); }
+  {
+    Timer(loop).call_after(0ms, [] { FAIL(); });
+  }
   Timer later(loop);
   later.call_after(5ms, [&] { loop.stop(); });
   loop.run();
 }
 
-Task<int> twice(int value) { co_return value * 2; }
+Task<int> twice(int value) {
+  co_return value * 2;
+}
 Task<int> failing() {
   throw std::runtime_error("database gone");
   co_return 0;

@@ -1,0 +1,52 @@
+#include "postrider/model/ids.hpp"
+
+#include <algorithm>
+
+namespace postrider::model {
+
+namespace {
+
+constexpr size_t kHeadBytes = 10;  // of a delivery id: its event's
+constexpr size_t kCallerIdMax = 64;
+
+// FNV-1a with a finishing mix: stable across versions and machines, which std::hash is not.
+uint64_t stable_hash(const base::Uuid& id) {
+  uint64_t hash = 0xCBF29CE484222325ULL;
+  for (const uint8_t byte : id.bytes) hash = (hash ^ byte) * 0x100000001B3ULL;
+  hash ^= hash >> 32;
+  hash *= 0xD6E8FEB86659FD93ULL;
+  return hash ^ (hash >> 29);
+}
+
+}  // namespace
+
+bool is_caller_id(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
+  };
+  return !text.empty() && text.size() <= kCallerIdMax && std::all_of(text.begin(), text.end(), allowed);
+}
+
+int bucket_of(EndpointId endpoint, int buckets) {
+  return static_cast<int>(stable_hash(endpoint.uuid) % static_cast<uint64_t>(buckets));
+}
+
+std::string delivery_tail_of(EndpointId endpoint) {
+  base::Uuid tail;
+  const uint64_t hash =
+      stable_hash(endpoint.uuid) * 0x9E3779B97F4A7C15ULL;  // not the bits that chose the bucket
+  for (size_t i = 0; i < 6; ++i) tail.bytes[i] = static_cast<uint8_t>(hash >> (56 - 8 * i));
+  return tail.hex().substr(0, 12);
+}
+
+std::string delivery_head_of(EventId event) {
+  return event.uuid.hex().substr(0, 2 * kHeadBytes);
+}
+
+DeliveryRange delivery_range(EventId first, EventId last) {
+  std::fill(first.uuid.bytes.begin() + kHeadBytes, first.uuid.bytes.end(), uint8_t{0});
+  std::fill(last.uuid.bytes.begin() + kHeadBytes, last.uuid.bytes.end(), uint8_t{0xFF});
+  return {DeliveryId{first.uuid}, DeliveryId{last.uuid}};
+}
+
+}  // namespace postrider::model

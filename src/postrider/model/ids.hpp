@@ -1,0 +1,83 @@
+// The ids of the domain, each its own type. Inside they are uuids; outside they are a prefix and 32 hex
+// digits.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "postrider/base/uuid.hpp"
+
+namespace postrider::model {
+
+template <class Tag>
+struct Id {
+  base::Uuid uuid;
+
+  auto operator<=>(const Id&) const = default;
+  std::string outside() const { return std::string(Tag::prefix) + uuid.hex(); }
+  static std::optional<Id> from_outside(std::string_view text) {
+    if (!text.starts_with(Tag::prefix)) return std::nullopt;
+    text.remove_prefix(Tag::prefix.size());
+    if (text.size() != 32) return std::nullopt;
+    const auto uuid = base::Uuid::from_hex(text);
+    if (!uuid) return std::nullopt;
+    return Id{*uuid};
+  }
+};
+
+struct EventTag {
+  static constexpr std::string_view prefix = "evt_";
+};
+struct EndpointTag {
+  static constexpr std::string_view prefix = "ep_";
+};
+struct DeliveryTag {
+  static constexpr std::string_view prefix = "dlv_";
+};
+struct KeyTag {
+  static constexpr std::string_view prefix = "key_";
+};
+struct SecretTag {
+  static constexpr std::string_view prefix = "sec_";
+};
+struct NodeTag {
+  static constexpr std::string_view prefix = "node_";
+};
+
+using EventId = Id<EventTag>;
+using EndpointId = Id<EndpointTag>;
+using DeliveryId = Id<DeliveryTag>;
+using KeyId = Id<KeyTag>;
+using SecretId = Id<SecretTag>;
+using NodeId = Id<NodeTag>;
+using TenantId = std::string;  // chosen by the caller: [A-Za-z0-9_-]{1,64}
+
+// The caller's own ids for tenants, events and endpoints.
+bool is_caller_id(std::string_view text);
+
+// Which of `buckets` an endpoint belongs to. Fixed for ever: it is stored on the endpoint's row.
+int bucket_of(EndpointId endpoint, int buckets);
+
+// The last 12 hex digits of every delivery id of this endpoint.
+std::string delivery_tail_of(EndpointId endpoint);
+
+// The first 20 hex digits of every delivery id of this event (deliveries of replays have fresh ids).
+std::string delivery_head_of(EventId event);
+
+// All delivery ids of events in [first, last] lie in this range.
+struct DeliveryRange {
+  DeliveryId first, last;
+};
+DeliveryRange delivery_range(EventId first, EventId last);
+
+}  // namespace postrider::model
+
+template <class Tag>
+struct std::hash<postrider::model::Id<Tag>> {
+  size_t operator()(const postrider::model::Id<Tag>& id) const noexcept {
+    return std::hash<postrider::base::Uuid>()(id.uuid);
+  }
+};
