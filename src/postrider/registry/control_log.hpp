@@ -1,0 +1,45 @@
+// What changed in the registry, in commit order. Nodes follow it every 250 ms; caches live by it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/connection.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::registry {
+
+enum class ChangeKind {
+  tenant,    // any change of the tenant, its pause and its deletion included
+  endpoint,  // any change of the endpoint: created, URL, limits, pause, resume, disable, delete, secrets
+  subscriptions,
+  key,
+  retry,   // one delivery is to be sent now
+  cancel,  // one delivery, or all pending ones of an endpoint when there is no delivery
+  other,   // written by a newer postrider; load afresh whatever it names
+};
+
+struct Change {
+  int64_t version = 0;
+  ChangeKind kind = ChangeKind::other;
+  std::optional<model::TenantId> tenant_id;
+  std::optional<model::EndpointId> endpoint_id;
+  std::optional<model::DeliveryId> delivery_id;
+};
+
+// The version of the latest committed change. Take it before loading what the log is to keep fresh.
+runtime::Task<int64_t> current_version(pg::Link& link);
+runtime::Task<int64_t> current_version(pg::Connection& connection);
+
+// Changes after that version, oldest first, at most changes_max; ask again with the last version when full.
+// Versions commit in order, so none is missed. Old rows are trimmed by upkeep: if the first version is not
+// `after` + 1, something was missed (the node was away for days) and everything is to be loaded afresh.
+inline constexpr int changes_max = 1'000;
+runtime::Task<std::vector<Change>> read_changes(pg::Link& link, int64_t after);
+runtime::Task<std::vector<Change>> read_changes(pg::Connection& connection, int64_t after);
+
+}  // namespace postrider::registry

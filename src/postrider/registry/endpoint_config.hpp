@@ -1,0 +1,91 @@
+// Everything the delivery engine needs to know about an endpoint, loaded for many endpoints in one statement.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "postrider/base/time.hpp"
+#include "postrider/crypto/master_keys.hpp"
+#include "postrider/crypto/signing_key.hpp"
+#include "postrider/model/endpoint_enums.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/connection.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::registry {
+
+struct ActiveSecret {
+  std::string text;                           // outside form, as SigningKey::from_secret reads it
+  std::optional<base::Timestamp> expires_at;  // end of an overlap; none: the current one
+};
+
+// Time during which nothing was sent, [since, until). An open span is still going on.
+struct PauseSpan {
+  base::Timestamp since;
+  std::optional<base::Timestamp> until;
+
+  bool operator==(const PauseSpan&) const = default;
+};
+
+struct EndpointConfig {
+  model::EndpointId id;
+  std::string outside_id;
+  model::TenantId tenant_id;
+  int bucket = 0;
+  model::EndpointStatus status = model::EndpointStatus::active;
+  model::TenantStatus tenant_status = model::TenantStatus::active;
+
+  std::string url;
+  int max_attempts = 8;
+  int timeout_ms = 10'000;
+  int give_up_seconds = 259'200;
+  int max_in_flight = 10;
+  std::optional<double> rate_per_second;
+  model::Ordering ordering = model::Ordering::none;
+  std::string retry_schedule = "null";  // JSON, as RetrySchedule::from_json reads it
+  model::OnRejected on_rejected = model::OnRejected::dead_letter;
+  bool is_breaker_open = false;  // as last recorded by an owner
+
+  crypto::SignatureScheme signature = crypto::SignatureScheme::standard;
+  // The current one first, then, during overlaps, older ones from the newest to the oldest. Those that had
+  // expired when it was loaded are left out; compare expires_at before signing.
+  std::vector<ActiveSecret> secrets;
+  std::string header_lines;  // custom headers, "name: value\r\n" each
+
+  std::optional<int> tenant_max_in_flight;
+  std::optional<double> tenant_rate_per_second;
+
+  // Pauses of the endpoint and of its tenant together: in order, not overlapping, and only those that reach
+  // into the last give_up_seconds.
+  std::vector<PauseSpan> pause_spans;
+
+  // A secret or the custom headers cannot be decrypted (a missing master key): hold the lane, send nothing
+  // and dead-letter nothing. `secrets` and `header_lines` are then empty.
+  bool unreadable = false;
+
+  bool is_strict() const { return ordering == model::Ordering::strict; }
+  // Whether deliveries may be sent at all. What happens to them otherwise depends on the statuses.
+  bool is_sending() const {
+    return status == model::EndpointStatus::active && tenant_status == model::TenantStatus::active &&
+           !unreadable;
+  }
+};
+
+// In no particular order; an id that does not exist is left out (endpoints are soft-deleted, so that only
+// happens for an id that never was one). One round trip. Throws pg::Error.
+runtime::Task<std::vector<EndpointConfig>> load_endpoint_configs(pg::Link& link,
+                                                                 std::span<const model::EndpointId> ids,
+                                                                 const crypto::MasterKeys& keys);
+runtime::Task<std::vector<EndpointConfig>> load_endpoint_configs(pg::Connection& connection,
+                                                                 std::span<const model::EndpointId> ids,
+                                                                 const crypto::MasterKeys& keys);
+
+// How much of [from, to) lies in the spans, which are in order and do not overlap. Pure.
+std::chrono::microseconds paused_between(std::span<const PauseSpan> spans, base::Timestamp from,
+                                         base::Timestamp to);
+
+}  // namespace postrider::registry
