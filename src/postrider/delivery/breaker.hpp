@@ -27,8 +27,9 @@ class Breaker {
   bool is_open() const { return state_ == State::open; }
   std::string_view label() const;  // "closed", "ramping", "open"
 
-  // How many attempts may be in flight at once: `max_in_flight` when closed, less on a ramp; when open, 1 if
-  // a probe is due (and none is under way), otherwise 0.
+  // How many attempts may be in flight at once: `max_in_flight` when closed; on a ramp 1 and one more for
+  // each success, so that it doubles with every round trip; when open, 1 if a probe is due (and none is under
+  // way), otherwise 0.
   int allowed_in_flight(base::SteadyTime now, int max_in_flight) const;
 
   // An attempt started while the breaker is open is a probe: say so with start_probe(), and give was_probe
@@ -38,12 +39,12 @@ class Breaker {
   void start_probe();
   void abandon_probe();  // it was never sent, or its result was discarded
 
-  void on_success();
+  void on_success(int max_in_flight);  // a ramp is over once it allows that many
   // The endpoint answered, but refused this delivery (4xx): it is up, so the run of failures ends and an open
   // breaker closes; a ramp does not climb.
   void on_rejection();
   struct Failure {
-    base::SteadyTime now;
+    base::SteadyTime now{};
     double jitter = 0;
     bool was_probe = false;
   };

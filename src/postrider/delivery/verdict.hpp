@@ -33,9 +33,9 @@ inline constexpr double retry_jitter_max = 0.2;  // share of the scheduled delay
 
 struct Attempt {
   int number = 1;  // of this attempt, from 1
-  base::Timestamp created_at;
+  base::Timestamp created_at{};
   std::chrono::microseconds paused_for{0};  // time since creation during which the endpoint was paused
-  base::Timestamp now;
+  base::Timestamp now{};
   double jitter = 0;        // in [0, 1)
   int rejected_in_row = 0;  // answers of this endpoint that were rejections, in a row, before this one
   bool is_probe = false;    // sent while the breaker was open
@@ -45,16 +45,16 @@ struct Verdict {
   enum class Kind { delivered, retry, dead_letter };
   enum class Endpoint { unchanged, disable, pause };
   // What the answer says about the endpoint: failed is transient and counts for the breaker, rejected counts
-  // for OnRejected::pause, neutral (blocked) says nothing.
+  // for OnRejected::pause, neutral (blocked, not attempted) says nothing.
   enum class Signal { succeeded, failed, rejected, neutral };
 
   Kind kind = Kind::delivered;
   Signal signal = Signal::succeeded;
-  Cause cause = Cause::rejected;            // when kind is dead_letter
-  base::Timestamp retry_at{};               // when kind is retry; never later than the delivery's deadline
-  bool raises_attempts = true;              // false for a failed probe: the delivery's attempt count stays
-  Endpoint endpoint = Endpoint::unchanged;  // what else happens to the endpoint
-  std::optional<base::Timestamp> hold_endpoint_until;  // 429 and 503 with Retry-After
+  Cause cause = Cause::rejected;  // when kind is dead_letter
+  base::Timestamp retry_at{};     // when kind is retry; never later than the delivery's deadline
+  bool raises_attempts = true;    // false for a failed probe and for what was not attempted: the count stays
+  Endpoint endpoint = Endpoint::unchanged;               // what else happens to the endpoint
+  std::optional<base::Timestamp> hold_endpoint_until{};  // 429 and 503 with Retry-After
 };
 
 // With OnRejected::pause a rejection never uses up max_attempts: deliveries are kept for whoever resumes.
@@ -63,7 +63,7 @@ Verdict decide(const Outcome& outcome, const Attempt& attempt, const RetryPolicy
 // When the delivery is given up unless it was delivered. A delivery whose retry would be later is due at its
 // deadline, and whoever takes it up then finds it expired instead of sending it.
 struct Age {
-  base::Timestamp created_at;
+  base::Timestamp created_at{};
   std::chrono::microseconds paused_for{0};
   int attempts = 0;  // made so far; without one a delivery never expires
 };

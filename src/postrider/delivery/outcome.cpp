@@ -1,0 +1,23 @@
+#include "postrider/delivery/outcome.hpp"
+
+#include "postrider/delivery/verdict.hpp"
+#include "postrider/http/client.hpp"
+
+namespace postrider::delivery {
+
+std::optional<Outcome> outcome_of(const http::Exchange& exchange, base::Timestamp now) {
+  if (const http::Answer* answer = exchange.answer())
+    return Answered{.status = answer->status, .retry_after = parse_retry_after(answer->retry_after, now)};
+  switch (const http::NetError error = exchange.failure()->error) {
+    case http::NetError::blocked:
+      return Blocked{};
+    case http::NetError::local_failure:
+      return NotAttempted{};
+    case http::NetError::canceled:
+      return std::nullopt;
+    default:
+      return Unreachable{error};
+  }
+}
+
+}  // namespace postrider::delivery
