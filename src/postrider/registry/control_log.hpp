@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "postrider/model/ids.hpp"
@@ -23,6 +24,8 @@ enum class ChangeKind {
   other,   // written by a newer postrider; load afresh whatever it names
 };
 
+std::string_view label(ChangeKind kind);  // as stored
+
 struct Change {
   int64_t version = 0;
   ChangeKind kind = ChangeKind::other;
@@ -30,6 +33,11 @@ struct Change {
   std::optional<model::EndpointId> endpoint_id;
   std::optional<model::DeliveryId> delivery_id;
 };
+
+// Adds the note that must end every transaction that changes the registry: from it to the commit such
+// transactions wait for each other, so send it with the last batch.
+void add_note(pg::Batch& batch, ChangeKind kind, const model::TenantId& tenant,
+              std::optional<model::EndpointId> endpoint = std::nullopt);
 
 // The version of the latest committed change. Take it before loading what the log is to keep fresh.
 runtime::Task<int64_t> current_version(pg::Link& link);

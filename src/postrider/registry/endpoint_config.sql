@@ -1,0 +1,50 @@
+-- What the delivery engine loads about endpoints.
+
+-- name: load_endpoint_configs
+-- $1 endpoint ids. Primary keys of endpoint and tenant, endpoint_secret_by_endpoint, pause_span_by_tenant.
+-- Locks nothing.
+select
+  endpoint.id,
+  endpoint.outside_id,
+  endpoint.tenant_id,
+  endpoint.bucket,
+  endpoint.status,
+  tenant.status,
+  endpoint.url,
+  endpoint.max_attempts,
+  endpoint.timeout_ms,
+  endpoint.give_up_seconds,
+  endpoint.max_in_flight,
+  endpoint.rate_per_second,
+  endpoint.ordering,
+  coalesce(endpoint.retry_schedule::text, 'null'),
+  endpoint.on_rejected,
+  endpoint.breaker = 'open',
+  endpoint.signature,
+  endpoint.headers_sealed,
+  tenant.max_in_flight,
+  tenant.rate_per_second,
+  secrets.sealed,
+  secrets.expires_at,
+  pauses.since,
+  pauses.until
+from unnest($1::uuid[]) as wanted (id)
+join endpoint on endpoint.id = wanted.id
+join tenant on tenant.id = endpoint.tenant_id
+cross join lateral (
+  select
+    coalesce(array_agg(s.sealed order by s.expires_at is null desc, s.id desc), '{}') as sealed,
+    coalesce(array_agg(s.expires_at order by s.expires_at is null desc, s.id desc), '{}') as expires_at
+  from endpoint_secret s
+  where s.endpoint_id = endpoint.id
+    and (s.expires_at is null or s.expires_at > now())
+) as secrets
+cross join lateral (
+  select
+    coalesce(array_agg(p.since order by p.since), '{}') as since,
+    coalesce(array_agg(p.until order by p.since), '{}') as until
+  from pause_span p
+  where p.tenant_id = endpoint.tenant_id
+    and (p.endpoint_id = endpoint.id or p.endpoint_id is null)
+    and (p.until is null or p.until > now() - make_interval(secs => endpoint.give_up_seconds))
+) as pauses

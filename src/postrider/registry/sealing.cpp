@@ -1,0 +1,45 @@
+#include "postrider/registry/sealing.hpp"
+
+#include <boost/json.hpp>
+
+namespace postrider::registry {
+
+namespace {
+
+namespace json = boost::json;
+
+std::string secret_context(model::EndpointId endpoint) {
+  return "endpoint_secret/" + endpoint.uuid.text();
+}
+
+std::string headers_context(model::EndpointId endpoint) {
+  return "endpoint_headers/" + endpoint.uuid.text();
+}
+
+}  // namespace
+
+std::string Sealing::seal_secret(std::string_view secret) const {
+  return keys.seal(secret, secret_context(endpoint));
+}
+
+base::Result<std::string, crypto::OpenError> Sealing::open_secret(std::string_view sealed) const {
+  return keys.open(sealed, secret_context(endpoint));
+}
+
+std::string Sealing::seal_headers(const CustomHeaders& headers) const {
+  json::object object;
+  for (const auto& [name, value] : headers) object.emplace(name, value);
+  return keys.seal(json::serialize(object), headers_context(endpoint));
+}
+
+base::Result<CustomHeaders, crypto::OpenError> Sealing::open_headers(std::string_view sealed) const {
+  auto text = keys.open(sealed, headers_context(endpoint));
+  if (!text) return base::Failure{text.error()};
+  CustomHeaders headers;
+  // What was opened is what seal_headers wrote: the tag says so.
+  for (const auto& [name, value] : json::parse(*text).as_object())
+    headers.push_back({std::string(name), std::string(value.as_string())});
+  return headers;
+}
+
+}  // namespace postrider::registry
