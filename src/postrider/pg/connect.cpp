@@ -41,9 +41,14 @@ PGconn* start(const ConnectOptions& options) {
 }  // namespace
 
 UnitPtr Session::connect() {
-  CHECK(conn_ == nullptr && !closed_by_);
+  CHECK(conn_ == nullptr);
   connecting_ = std::make_shared<Unit>(Unit::Work::batch);
   const UnitPtr unit = connecting_;
+  if (closed_by_) {  // before it began
+    unit->error = Error(Kind::unavailable, closed_by_->what());
+    unit->done.set(true);
+    return unit;
+  }
   conn_ = start(options_);
   if (conn_ == nullptr || PQstatus(conn_) == CONNECTION_BAD)
     fail(lost("cannot connect"));

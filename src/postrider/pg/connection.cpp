@@ -97,20 +97,28 @@ ConnectOptions ConnectOptions::engine(std::string url) {
   return options;
 }
 
-Task<std::unique_ptr<Connection>> Connection::open(runtime::Loop& loop, ConnectOptions options) {
-  std::unique_ptr<Connection> connection(new Connection(std::make_shared<Session>(loop, std::move(options))));
-  Session& session = *connection->session_;
-  session.set_connect_deadline();
-  co_await answer(session.connect());
-  if (session.options().is_session_ours) {
+Connection::Connection(runtime::Loop& loop, ConnectOptions options)
+    : session_(std::make_shared<Session>(loop, std::move(options))) {}
+
+Task<void> Connection::connect() {
+  const std::shared_ptr<Session> session = session_;
+  session->set_connect_deadline();
+  co_await answer(session->connect());
+  if (session->options().is_session_ours) {
     try {
-      const std::vector<Rows> rows = co_await connection->run(session_setup(session.options()));
-      session.server.timeline = rows[1].get<std::string>(0, 0);
+      const std::vector<Rows> rows = co_await run(session_setup(session->options()));
+      session->server.timeline = rows[1].get<std::string>(0, 0);
     } catch (const Error& error) {
+      session->fail_if_open("cannot set the session up");
       throw Error(Kind::unavailable, std::string("cannot set the session up: ") + error.what());
     }
   }
-  session.end_connect_deadline();
+  session->end_connect_deadline();
+}
+
+Task<std::unique_ptr<Connection>> Connection::open(runtime::Loop& loop, ConnectOptions options) {
+  auto connection = std::make_unique<Connection>(loop, std::move(options));
+  co_await connection->connect();
   co_return std::move(connection);
 }
 
