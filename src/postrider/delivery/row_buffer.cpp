@@ -43,11 +43,19 @@ std::vector<Row> RowBuffer::shrink(size_t keep) {
   return given_up;
 }
 
-Row RowBuffer::take_front() {
-  CHECK(!rows_.empty());
-  Row row = std::move(rows_.front());
-  rows_.pop_front();
+Row RowBuffer::take(size_t index) {
+  CHECK(index < rows_.size());
+  Row row = std::move(rows_[index]);
+  rows_.erase(rows_.begin() + static_cast<ptrdiff_t>(index));
   return row;
+}
+
+void RowBuffer::restart(Order order) {
+  order_ = order;
+  rows_.clear();
+  last_position_.reset();
+  is_fetch_void_ = is_fetching_;
+  expect_more();
 }
 
 RowKey RowBuffer::begin_fetch() {
@@ -59,8 +67,10 @@ RowKey RowBuffer::begin_fetch() {
 
 size_t RowBuffer::fetched(std::vector<Row> rows, bool is_last,
                           const base::UniqueFunction<bool(model::DeliveryId)>& is_known) {
-  CHECK(is_fetching_);
-  is_fetching_ = false;
+  if (is_fetch_void_) {
+    fetch_failed();
+    return 0;
+  }
   if (!rows.empty()) {
     cursor_ = rows.back().key;
     last_position_ = rows.back().key.position;
@@ -71,17 +81,23 @@ size_t RowBuffer::fetched(std::vector<Row> rows, bool is_last,
     insert(std::move(row));
     ++fresh;
   }
-  may_have_more_ = !is_last || announced_.has_value();
-  if (announced_) cursor_ = std::min(cursor_, *announced_);
-  announced_.reset();
+  may_have_more_ = !is_last;
+  end_fetch();
   return fresh;
 }
 
 void RowBuffer::fetch_failed() {
+  may_have_more_ = true;
+  end_fetch();
+}
+
+void RowBuffer::end_fetch() {
   CHECK(is_fetching_);
   is_fetching_ = false;
+  is_fetch_void_ = false;
+  if (!announced_) return;
   may_have_more_ = true;
-  if (announced_) cursor_ = std::min(cursor_, *announced_);
+  cursor_ = std::min(cursor_, *announced_);
   announced_.reset();
 }
 

@@ -44,7 +44,10 @@ class RowBuffer {
   // Gives up rows beyond `keep`, the last ones first; they are fetched again when there is room.
   std::vector<Row> shrink(size_t keep);
 
-  Row take_front();
+  Row take(size_t index = 0);
+
+  // Forgets what is in memory and reads everything again, in that order.
+  void restart(Order order);
 
   // One fetch at a time: rows with key >= the returned cursor, in order. Finish with fetched() or
   // fetch_failed().
@@ -57,11 +60,13 @@ class RowBuffer {
 
  private:
   void insert(Row row);
+  void end_fetch();
 
   Order order_;
   std::deque<Row> rows_;
   bool may_have_more_ = false;
   bool is_fetching_ = false;
+  bool is_fetch_void_ = false;            // restarted meanwhile: its rows are not taken
   RowKey cursor_{};                       // everything before it in the table is in memory or gone
   std::optional<RowKey> announced_;       // the first row announced while a fetch was under way
   std::optional<int64_t> last_position_;  // strict: of the last row taken in

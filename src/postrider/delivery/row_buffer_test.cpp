@@ -103,7 +103,7 @@ TEST(RowBuffer, ARetryingHeadOfAStrictBufferStaysTheHead) {
   buffer.expect_more();
   buffer.begin_fetch();
   buffer.fetched({row(1, 1), row(2, 2)}, true, kNothingKnown);
-  Row head = buffer.take_front();
+  Row head = buffer.take();
   head.key.due_at += std::chrono::hours(1);
   buffer.put_back(std::move(head));
   EXPECT_THAT(numbers(buffer), ElementsAre(1, 2));
@@ -115,6 +115,16 @@ TEST(RowBuffer, RowsGivenUpAreFetchedAgain) {
   EXPECT_EQ(buffer.shrink(1).size(), 3u);
   EXPECT_TRUE(buffer.may_have_more());
   EXPECT_EQ(buffer.begin_fetch().id, id(2));
+}
+
+TEST(RowBuffer, ARestartDropsTheRowsOfAFetchUnderWay) {
+  RowBuffer buffer;
+  buffer.expect_more();
+  buffer.begin_fetch();
+  buffer.restart(RowBuffer::Order::strict);
+  EXPECT_EQ(buffer.fetched({row(7, 7)}, true, kNothingKnown), 0u);
+  EXPECT_TRUE(buffer.may_have_more());
+  EXPECT_EQ(buffer.begin_fetch(), RowKey{});
 }
 
 TEST(RowBuffer, AFailedFetchIsTriedAgainFromTheSamePlace) {
