@@ -189,8 +189,8 @@ TEST(Labels, AreThoseOfTheContract) {
   EXPECT_EQ(label(Cause::endpoint_disabled), "endpoint_disabled");
   EXPECT_EQ(label(Cause::exhausted), "exhausted");
   for (const auto value : {OnRejected::dead_letter, OnRejected::retry, OnRejected::pause})
-    EXPECT_EQ(model::parse_on_rejected(label(value)), value);
-  EXPECT_EQ(model::parse_on_rejected("drop"), std::nullopt);
+    EXPECT_EQ(parse_on_rejected(label(value)), value);
+  EXPECT_EQ(parse_on_rejected("drop"), std::nullopt);
 }
 
 struct RetryAfterCase {

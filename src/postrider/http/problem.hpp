@@ -19,12 +19,11 @@ struct FieldProblem {
 
 struct Problem {
   int status = 400;
-  std::string
-      type;  // kebab-case name ("unknown-tenant"), sent as urn:postrider:problem:<type>; by status if empty
-  std::string title;   // by status if empty
-  std::string detail;  // a sentence for people
-  std::vector<FieldProblem> errors;
-  std::optional<std::chrono::seconds> retry_after;
+  std::string type{};    // "unknown-tenant", sent as urn:postrider:problem:unknown-tenant; by status if empty
+  std::string title{};   // by status if empty
+  std::string detail{};  // a sentence for people; the title if empty
+  std::vector<FieldProblem> errors{};
+  std::optional<std::chrono::seconds> retry_after{};
 };
 
 Response problem(const Problem& problem, std::string_view request_id);

@@ -56,6 +56,8 @@ struct ServerOptions {
   std::vector<std::string> trusted_proxies;  // CIDRs whose X-Forwarded-For is believed
 };
 
+struct ListenerState;
+
 // The listening socket and what the servers on it share. Throws std::system_error when it cannot listen.
 class Listener {
  public:
@@ -76,8 +78,7 @@ class Listener {
 
  private:
   friend class Server;
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<ListenerState> state_;
 };
 
 // All members on the loop's thread. Destroyed only before start() or after drain() has ended.

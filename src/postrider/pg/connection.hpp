@@ -55,12 +55,8 @@ class Transaction {
 
 class Connection {
  public:
-  Connection(runtime::Loop& loop, ConnectOptions options);
-  // Once. Throws Error(unavailable) when the server cannot be reached in time or refuses, or when close() is
-  // called. Looks host names up in the calling thread: name an address or a socket directory where that
-  // matters.
-  runtime::Task<void> connect();
-  // Both in one.
+  // Throws Error(unavailable) when the server cannot be reached in time or refuses. Looks host names up in
+  // the calling thread: name an address, a local resolver or a socket directory where that matters.
   static runtime::Task<std::unique_ptr<Connection>> open(runtime::Loop& loop, ConnectOptions options);
 
   ~Connection();
@@ -92,6 +88,7 @@ class Connection {
   void close();
 
  private:
+  explicit Connection(std::shared_ptr<Session> session) : session_(std::move(session)) {}
   std::shared_ptr<Session> session_;  // shared with pending socket waits and with transactions
 };
 

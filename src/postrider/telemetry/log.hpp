@@ -90,7 +90,6 @@ class LogLine {
   void name(std::string_view field_name);
 
   Log::State* sink_;  // null when the line is not wanted; then nothing is formatted
-  Level level_;
   std::string text_;
 };
 

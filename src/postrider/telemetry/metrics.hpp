@@ -2,7 +2,6 @@
 // value. prometheus-cpp keeps the numbers and writes the text; it stays behind this header. Threads: any.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -53,6 +52,7 @@ template <class Series>
 class Labelled {
  public:
   const Series& at(std::string_view labels) const;
+  const Series* find(std::string_view labels) const;  // null when it is not known
   void insert(std::string labels, Series series) { series_.push_back({std::move(labels), series}); }
 
  private:
@@ -77,9 +77,10 @@ class Metrics {
 
   // The path of an event.
   Counter events_created;
-  Labelled<Counter> deliveries_attempted;  // outcome/status_class: delivered|retry|dead_letter, 2xx..5xx|none
+  Labelled<Counter>
+      deliveries_attempted;  // outcome/status_class: delivered|retrying|dead_letter, 2xx..5xx|none
   Counter deliveries_succeeded;
-  Labelled<Counter> deliveries_failed;  // reason: see metrics.cpp
+  Labelled<Counter> deliveries_failed;  // reason: an http::NetError, status_3xx, status_4xx or status_5xx
   Labelled<Counter> dead_lettered;      // cause: rejected|gone|exhausted|expired|blocked|endpoint_disabled
   Counter replay_requests;
   Histogram delivery_duration_seconds;
@@ -88,7 +89,7 @@ class Metrics {
   Labelled<Gauge> queue_depth;  // state: pending|processing|retrying
   Gauge oldest_pending_seconds;
   Labelled<Gauge> endpoints;               // status: active|paused|disabled
-  Labelled<Counter> blocked_destinations;  // reason: see metrics.cpp
+  Labelled<Counter> blocked_destinations;  // reason: an http::BlockedReason
 
   // The machinery.
   Labelled<Histogram> batch_size;  // batch: publish|settle|fetch

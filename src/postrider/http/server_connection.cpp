@@ -1,0 +1,391 @@
+#include "postrider/http/server_connection.hpp"
+
+#include <sys/socket.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <coroutine>
+#include <exception>
+
+#include "postrider/http/problem.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::http {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using runtime::Task;
+
+namespace {
+
+constexpr size_t kReadBytes = 16 << 10;
+constexpr size_t kOutBytesMax =
+    256 << 10;  // answers collected before they are sent, and kept for the next ones
+constexpr size_t kLingerBytesMax = 256 << 10;  // thrown away after a refusal before the connection is cut
+
+}  // namespace
+
+void ServerContext::make_request_id(std::string& id) {
+  // splitmix64: one id per call, no two alike before 2^64 calls.
+  uint64_t x = request_seed += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  x ^= x >> 31;
+  id = "req_0000000000000000";
+  for (size_t i = id.size(); x != 0; x >>= 4) id[--i] = "0123456789abcdef"[x & 15];
+}
+
+struct Connection::Read {
+  Connection& connection;
+  error_code error;
+  size_t bytes = 0;
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    connection.socket_.async_read_some(asio::buffer(connection.in_.get(), kReadBytes),
+                                       [this, waiting](const error_code& result, size_t count) {
+                                         error = result;
+                                         bytes = count;
+                                         waiting.resume();
+                                       });
+  }
+  bool await_resume() const noexcept { return !error; }
+};
+
+struct Connection::Writable {
+  Connection& connection;
+  error_code error;
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    connection.socket_.async_wait(Socket::wait_write, [this, waiting](const error_code& result) {
+      error = result;
+      waiting.resume();
+    });
+  }
+  bool await_resume() const noexcept { return !error; }
+};
+
+Connection::Connection(ServerContext& context, Socket socket, std::string peer)
+    : context_(context),
+      socket_(std::move(socket)),
+      peer_(std::move(peer)),
+      is_peer_trusted_(context.proxies.trusts(peer_)),
+      reader_({.bytes_max = context.options.head_bytes_max,
+               .fields_max = context.options.fields_max,
+               .target_bytes_max = context.options.target_bytes_max}),
+      in_(std::make_unique_for_overwrite<char[]>(kReadBytes)),
+      stage_began_at_(base::BootClock::now()) {}
+
+Task<void> Connection::serve() {
+  while (!is_closing_) {
+    advance();
+    if (reader_.stage() == RequestReader::Stage::complete) {
+      co_await answer();
+    } else if (reader_.stage() == RequestReader::Stage::refused) {
+      co_await refuse();
+    } else {
+      const bool received = co_await receive();
+      if (!received) is_closing_ = true;
+    }
+  }
+  co_await flush();
+  release_body_budget();
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+Task<void> Connection::serve_refusal(Refusal refusal) {
+  Problem why{.status = refusal.status,
+              .detail = std::string(refusal.detail),
+              .retry_after = std::chrono::seconds(1)};
+  Response response = problem(why, "");
+  append_answer(response, true);
+  co_await flush();
+  co_await linger();
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+void Connection::advance() {
+  using Stage = RequestReader::Stage;
+  while (in_begin_ < in_end_ || reader_.stage() == Stage::decide) {
+    if (reader_.stage() == Stage::decide) {
+      accept_body();
+      continue;
+    }
+    if (reader_.stage() == Stage::complete || reader_.stage() == Stage::refused) return;
+    if (!reader_.has_started()) stage_began_at_ = base::BootClock::now();
+    const bool is_body = reader_.stage() == Stage::body;
+    const size_t taken = reader_.feed(std::string_view(in_.get() + in_begin_, in_end_ - in_begin_));
+    in_begin_ += taken;
+    if (is_body) body_bytes_received_ += taken;
+    if (is_body && is_over_body_budget()) return;
+  }
+}
+
+void Connection::accept_body() {
+  const size_t asked = context_.handler.body_bytes_max(reader_.request());
+  reader_.accept_body(asked != 0 ? asked : context_.options.body_bytes_max);
+  if (reader_.stage() != RequestReader::Stage::body) return;
+  stage_began_at_ = base::BootClock::now();
+  body_bytes_received_ = 0;
+  if (reader_.expects_continue() && in_begin_ == in_end_) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+}
+
+bool Connection::is_over_body_budget() {
+  const size_t held = reader_.body_bytes();
+  if (held <= body_bytes_budgeted_) return false;
+  const size_t more = held - body_bytes_budgeted_;
+  body_bytes_budgeted_ = held;
+  const size_t total = context_.listener->body_bytes.fetch_add(more) + more;
+  if (total <= context_.listener->options.body_bytes_max) return false;
+  reader_.refuse({503, "Too many large requests are being received at the moment."});
+  return true;
+}
+
+void Connection::release_body_budget() {
+  if (body_bytes_budgeted_ != 0) context_.listener->body_bytes -= body_bytes_budgeted_;
+  body_bytes_budgeted_ = 0;
+}
+
+base::SteadyTime Connection::read_deadline() const {
+  const ServerOptions& options = context_.options;
+  if (reader_.stage() == RequestReader::Stage::body)
+    return stage_began_at_ + options.body_timeout +
+           std::chrono::milliseconds(body_bytes_received_ * 1000 / options.body_bytes_per_second_min);
+  if (reader_.has_started()) return stage_began_at_ + options.head_timeout;
+  return base::BootClock::now() + (is_first_request_ ? options.head_timeout : options.idle_timeout);
+}
+
+Task<bool> Connection::receive() {
+  if (!out_.empty()) {
+    const bool sent = co_await flush();
+    if (!sent) co_return false;
+  }
+  if (is_cut_ || (context_.is_draining && !reader_.has_started())) co_return false;
+  in_begin_ = in_end_ = 0;
+  is_expired_ = false;
+  is_receiving_ = true;
+  deadline_ = read_deadline();
+  Read read{.connection = *this, .error = {}};
+  const bool received = co_await read;
+  deadline_ = base::SteadyTime::max();
+  is_receiving_ = false;
+  if (received) {
+    in_end_ = read.bytes;
+    co_return true;
+  }
+  if (!is_expired_ || !reader_.has_started() || is_cut_) co_return false;
+  reader_.refuse({408, "The request did not arrive in time."});
+  co_return true;
+}
+
+bool Connection::send_some() {
+  while (out_sent_ < out_.size()) {
+    const ssize_t sent = ::send(socket_.native_handle(), out_.data() + out_sent_, out_.size() - out_sent_,
+                                MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+    out_sent_ += static_cast<size_t>(sent);
+  }
+  out_.clear();
+  if (out_.capacity() > kOutBytesMax) out_ = std::string();
+  out_sent_ = 0;
+  return true;
+}
+
+Task<bool> Connection::flush() {
+  while (!is_cut_) {
+    if (!send_some()) co_return false;
+    if (out_.empty()) co_return true;
+    deadline_ = base::BootClock::now() + context_.options.write_timeout;
+    Writable writable{.connection = *this, .error = {}};
+    const bool is_writable = co_await writable;
+    deadline_ = base::SteadyTime::max();
+    if (!is_writable) co_return false;
+  }
+  co_return false;
+}
+
+// Answers wait to be sent together. If the next handler does not finish within this turn of the loop, those
+// before it go out without it.
+void Connection::flush_soon() {
+  if (is_flush_posted_) return;
+  is_flush_posted_ = true;
+  asio::post(socket_.get_executor(), [weak = weak_from_this()] {
+    const auto connection = weak.lock();
+    if (!connection) return;
+    connection->is_flush_posted_ = false;
+    if (!connection->is_cut_ && connection->socket_.is_open()) connection->send_some();
+  });
+}
+
+Task<void> Connection::answer() {
+  Request& request = reader_.request();
+  request.loop = &context_.loop;
+  request.remote_address = is_peer_trusted_ ? context_.proxies.client_address(peer_, request.fields) : peer_;
+  context_.make_request_id(request.id);
+  if (!out_.empty()) flush_soon();
+
+  Response response = co_await respond(request);
+  const bool close = response.close || !reader_.keeps_alive() || context_.is_draining;
+  const bool close_ends_body = response.stream && reader_.is_http_1_0();
+  if (response.stream && request.method != Method::head) {
+    is_closing_ = close || close_ends_body;
+    append_answer(response, is_closing_);
+    co_await stream(response);
+  } else {
+    compress_if_accepted(response, request);
+    is_closing_ = close;
+    append_answer(response, close);
+  }
+  reader_.reset();
+  release_body_budget();
+  is_first_request_ = false;
+  if (out_.size() > kOutBytesMax) {
+    const bool sent = co_await flush();
+    if (!sent) is_closing_ = true;
+  }
+}
+
+Task<Response> Connection::respond(Request& request) {
+  std::string failure;
+  try {
+    Response response = co_await context_.handler.handle(request);
+    co_return response;
+  } catch (const std::exception& error) {
+    failure = error.what();
+  } catch (...) {
+    failure = "not a std::exception";
+  }
+  telemetry::log_error("http_handler_failed")
+      .field("request_id", request.id)
+      .field("method", method_name(request.method))
+      .field("path", request.path)
+      .field("error", failure);
+  const Problem why{
+      .status = 503,
+      .type = "unexpected",
+      .detail = "The request could not be completed; the operator finds the reason by the request id.",
+      .retry_after = std::chrono::seconds(5)};
+  co_return problem(request, why);
+}
+
+void Connection::append_answer(Response& response, bool close) {
+  const Request& request = reader_.request();
+  const Framing framing{.request_id = request.id,
+                        .date = context_.date,
+                        .is_head = request.method == Method::head,
+                        .is_http_1_0 = reader_.is_http_1_0(),
+                        .close = close};
+  append_response(out_, response, framing);
+  context_.requests[static_cast<size_t>(std::clamp(response.status / 100, 1, 5) - 1)].add();
+  telemetry::log_debug("http_request")
+      .field("request_id", request.id)
+      .field("method", method_name(request.method))
+      .field("path", request.path)
+      .field("status", response.status)
+      .field("response_bytes", response.body.size())
+      .field("remote_address", request.remote_address);
+}
+
+class Connection::Stream : public BodyStream {
+ public:
+  explicit Stream(Connection& connection) : connection_(connection) {}
+
+  Task<bool> write(std::string_view piece) override {
+    if (is_closing()) co_return false;
+    if (connection_.reader_.is_http_1_0())
+      connection_.out_ += piece;
+    else if (!piece.empty())
+      append_chunk(connection_.out_, piece);
+    const bool sent = co_await connection_.flush();
+    if (!sent) is_gone_ = true;
+    co_return sent;
+  }
+  bool is_closing() const override {
+    return is_gone_ || connection_.is_cut_ || connection_.context_.is_draining ||
+           connection_.is_client_gone();
+  }
+
+ private:
+  Connection& connection_;
+  bool is_gone_ = false;
+};
+
+bool Connection::is_client_gone() const {
+  char byte;
+  const ssize_t peeked =
+      ::recv(const_cast<Socket&>(socket_).native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT | MSG_NOSIGNAL);
+  return peeked == 0 || (peeked < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+Task<void> Connection::stream(Response& response) {
+  Stream body(*this);
+  bool is_whole = co_await flush();
+  if (is_whole) {
+    try {
+      co_await response.stream(body);
+    } catch (const std::exception& error) {
+      is_whole = false;
+      telemetry::log_error("http_stream_failed")
+          .field("request_id", reader_.request().id)
+          .field("path", reader_.request().path)
+          .field("error", error.what());
+    }
+  }
+  // Without the last chunk the client knows that the answer is cut off.
+  if (is_whole && !reader_.is_http_1_0()) out_ += "0\r\n\r\n";
+  if (!is_whole) is_closing_ = true;
+}
+
+Task<void> Connection::refuse() {
+  const Refusal& refusal = reader_.refusal();
+  Request& request = reader_.request();
+  context_.make_request_id(request.id);
+  Problem why{.status = refusal.status, .detail = std::string(refusal.detail)};
+  if (refusal.status == 503) why.retry_after = std::chrono::seconds(1);
+  Response response = problem(request, why);
+  append_answer(response, true);
+  is_closing_ = true;
+  const bool sent = co_await flush();
+  if (sent) co_await linger();
+}
+
+// Closing with unread input makes the kernel send a reset, and a reset can overtake the answer. So: say that
+// nothing more comes, then throw away what still arrives, for a short while.
+Task<void> Connection::linger() {
+  error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+  const base::SteadyTime until = base::BootClock::now() + context_.options.linger_timeout;
+  for (size_t thrown_away = 0; thrown_away < kLingerBytesMax && !is_cut_ && !context_.is_draining;) {
+    deadline_ = until;
+    Read read{.connection = *this, .error = {}};
+    const bool received = co_await read;
+    deadline_ = base::SteadyTime::max();
+    if (!received) break;
+    thrown_away += read.bytes;
+  }
+}
+
+void Connection::expire(base::SteadyTime now) {
+  if (now < deadline_) return;
+  is_expired_ = true;
+  error_code ignored;
+  socket_.cancel(ignored);
+}
+
+void Connection::drain() {
+  if (!is_receiving_ || reader_.has_started()) return;
+  error_code ignored;
+  socket_.cancel(ignored);
+}
+
+void Connection::cut() {
+  is_cut_ = true;
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+}  // namespace postrider::http
