@@ -1,5 +1,6 @@
 #include "postrider/delivery/sign.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -54,9 +55,10 @@ void append_standard(std::string& head, const Signer& signer, const SignInput& i
   append_line(head, "webhook-id", input.event_id);
   append_line(head, "webhook-timestamp", timestamp);
   head.append("webhook-signature: ");
-  for (size_t i = 0; i < signer.keys.size(); ++i) {
-    const SigningKey& key = signer.keys[i];
-    if (i > 0) head += ' ';
+  // The oldest first: a receiver that looks at one entry only has not changed its secret yet either.
+  for (auto key_at = signer.keys.rbegin(); key_at != signer.keys.rend(); ++key_at) {
+    const SigningKey& key = *key_at;
+    if (key_at != signer.keys.rbegin()) head += ' ';
     if (key.is_asymmetric()) {
       // Ed25519 reads the message twice, so it needs it in one piece.
       thread_local std::string message;
@@ -79,8 +81,8 @@ void append_hex_signatures(std::string& head, const Signer& signer, const SignIn
     append_hex(head, crypto::hmac_sha256(key.hmac_key(), {timestamp, ".", input.body}).view());
     head.append("\r\n");
   };
-  append("x-webhook-signature", signer.keys.front());
-  if (signer.keys.size() > 1) append("x-webhook-signature-next", signer.keys.back());
+  append("x-webhook-signature", signer.keys.back());
+  if (signer.keys.size() > 1) append("x-webhook-signature-next", signer.keys.front());
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace postrider::delivery {
 // The active secrets of one endpoint, decoded once per lane.
 struct Signer {
   crypto::SignatureScheme scheme = crypto::SignatureScheme::standard;
-  std::vector<crypto::SigningKey> keys;  // oldest first; two during the overlap of a rotation
+  // The current one first, then, during the overlap of a rotation, older ones from the newest to the oldest.
+  std::vector<crypto::SigningKey> keys;
 };
 
 struct SignInput {

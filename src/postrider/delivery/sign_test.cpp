@@ -62,7 +62,7 @@ TEST(SignStandard, MatchesThePublishedEd25519Vector) {
 TEST(SignStandard, SignsOncePerActiveSecretWithSingleSpaces) {
   const std::string first = sign(signer_of(SignatureScheme::standard, {secret_1}), published_vector);
   const std::string second = sign(signer_of(SignatureScheme::standard, {secret_2}), published_vector);
-  const std::string both = sign(signer_of(SignatureScheme::standard, {secret_1, secret_2}), published_vector);
+  const std::string both = sign(signer_of(SignatureScheme::standard, {secret_2, secret_1}), published_vector);
   const auto signature = [](const std::string& head) {
     const size_t start = head.find("v1,");
     return head.substr(start, head.find("\r\n", start) - start);
@@ -113,7 +113,7 @@ TEST(SignSha256, SignsTimestampAndBody) {
 TEST(SignHex, DuringAnOverlapTheOldSecretSignsAndTheNewOneComesNext) {
   for (const auto scheme : {SignatureScheme::hex_v1, SignatureScheme::sha256}) {
     const std::string prefix = scheme == SignatureScheme::hex_v1 ? "v1=" : "sha256=";
-    const std::string head = sign(signer_of(scheme, {raw_1, raw_2}), small);
+    const std::string head = sign(signer_of(scheme, {raw_2, raw_1}), small);
     EXPECT_THAT(head, HasSubstr("x-webhook-signature: " + prefix + std::string(digest_1) + "\r\n"));
     EXPECT_THAT(head, HasSubstr("x-webhook-signature-next: " + prefix + std::string(digest_2) + "\r\n"));
     EXPECT_THAT(sign(signer_of(scheme, {raw_1}), small), Not(HasSubstr("-next")));

@@ -123,24 +123,6 @@ std::string_view label(Cause cause) {
   return "";
 }
 
-std::string_view label(OnRejected on_rejected) {
-  switch (on_rejected) {
-    case OnRejected::dead_letter:
-      return "dead_letter";
-    case OnRejected::retry:
-      return "retry";
-    case OnRejected::pause:
-      return "pause";
-  }
-  return "";
-}
-
-std::optional<OnRejected> parse_on_rejected(std::string_view text) {
-  for (const auto value : {OnRejected::dead_letter, OnRejected::retry, OnRejected::pause})
-    if (text == label(value)) return value;
-  return std::nullopt;
-}
-
 Verdict decide(const Outcome& outcome, const Attempt& attempt, const RetryPolicy& policy) {
   CHECK(attempt.number >= 1);
   CHECK(attempt.jitter >= 0 && attempt.jitter < 1);

@@ -9,6 +9,7 @@
 #include "postrider/base/time.hpp"
 #include "postrider/delivery/outcome.hpp"
 #include "postrider/delivery/retry_schedule.hpp"
+#include "postrider/model/endpoint_enums.hpp"
 
 namespace postrider::delivery {
 
@@ -16,9 +17,7 @@ enum class Cause { rejected, gone, exhausted, expired, blocked, endpoint_disable
 std::string_view label(Cause cause);
 
 // What to do with 3xx and with 4xx that are not known to pass.
-enum class OnRejected { dead_letter, retry, pause };
-std::string_view label(OnRejected on_rejected);
-std::optional<OnRejected> parse_on_rejected(std::string_view text);
+using model::OnRejected;
 
 struct RetryPolicy {
   int max_attempts = 8;

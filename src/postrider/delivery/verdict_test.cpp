@@ -188,9 +188,6 @@ TEST(IsExpired, NeverWithoutOneAttempt) {
 TEST(Labels, AreThoseOfTheContract) {
   EXPECT_EQ(label(Cause::endpoint_disabled), "endpoint_disabled");
   EXPECT_EQ(label(Cause::exhausted), "exhausted");
-  for (const auto value : {OnRejected::dead_letter, OnRejected::retry, OnRejected::pause})
-    EXPECT_EQ(parse_on_rejected(label(value)), value);
-  EXPECT_EQ(parse_on_rejected("drop"), std::nullopt);
 }
 
 struct RetryAfterCase {

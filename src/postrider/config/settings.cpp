@@ -1,0 +1,293 @@
+#include "postrider/config/settings.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+
+#include "postrider/config/values.hpp"
+
+namespace postrider::config {
+namespace {
+
+using Applied = base::Result<bool, std::string>;
+using Apply = Applied (*)(Config&, std::string_view);
+
+template <class T, class Member>
+Applied store(Parsed<T> parsed, Member& member) {
+  if (!parsed.ok()) return base::Failure{parsed.error()};
+  member = static_cast<Member>(std::move(*parsed));
+  return true;
+}
+
+// One kind of value each: the member to write is part of the type, so that a row needs no code of its own.
+template <auto member>
+Applied text(Config& config, std::string_view value) {
+  config.*member = std::string(trimmed(value));
+  return true;
+}
+template <auto member, int64_t min, int64_t max>
+Applied integer(Config& config, std::string_view value) {
+  return store(parse_integer(value, {.min = min, .max = max}), config.*member);
+}
+template <auto member>
+Applied count(Config& config, std::string_view value) {
+  return integer<member, 1, 1'000'000>(config, value);
+}
+template <auto member>
+Applied boolean(Config& config, std::string_view value) {
+  return store(parse_boolean(value), config.*member);
+}
+template <auto member>
+Applied size(Config& config, std::string_view value) {
+  Parsed<int64_t> parsed = parse_size(value);
+  if (parsed.ok() && (*parsed < 1'024 || *parsed > (int64_t{64} << 30)))
+    return base::Failure{std::string("must be from 1KiB to 64GiB")};
+  return store(std::move(parsed), config.*member);
+}
+template <auto member, int64_t min_ms, int64_t max_ms>
+Applied duration(Config& config, std::string_view value) {
+  const Parsed<milliseconds> parsed = parse_duration(value);
+  if (!parsed.ok()) return base::Failure{parsed.error()};
+  if (parsed->count() < min_ms || parsed->count() > max_ms)
+    return base::Failure{"must be from " + std::to_string(min_ms) + "ms to " +
+                         std::to_string(max_ms / 1'000) + "s"};
+  config.*member = std::chrono::duration_cast<std::remove_reference_t<decltype(config.*member)>>(*parsed);
+  return true;
+}
+template <auto member>
+Applied retention(Config& config, std::string_view value) {
+  const Parsed<milliseconds> parsed = parse_duration(value);
+  if (!parsed.ok()) return base::Failure{parsed.error()};
+  if (*parsed < std::chrono::hours(1)) return base::Failure{std::string("must be at least 1h")};
+  config.*member = std::chrono::duration_cast<seconds>(*parsed);
+  return true;
+}
+template <auto member>
+Applied networks(Config& config, std::string_view value) {
+  return store(parse_networks(value), config.*member);
+}
+
+Applied database_url(std::string& member, std::string_view value) {
+  const std::string_view url = trimmed(value);
+  const bool is_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
+  const bool is_pairs = url.find("://") == std::string_view::npos && url.find('=') != std::string_view::npos;
+  if (!is_url && !is_pairs)
+    return base::Failure{
+        std::string("must be a URL that begins with postgres:// or a list of libpq's key=value pairs")};
+  member = std::string(url);
+  return true;
+}
+
+Applied admin_key(Config& config, std::string_view value) {
+  const std::string_view key = trimmed(value);
+  if (key.size() < 32) return base::Failure{std::string("must have 32 characters or more")};
+  if (!std::ranges::all_of(key, [](char c) { return c > ' ' && c < '\x7f'; }))
+    return base::Failure{std::string("must consist of printable ASCII characters without spaces")};
+  config.admin_key = std::string(key);
+  return true;
+}
+
+Applied listen(Config& config, std::string_view value) {
+  const std::optional<HostPort> parsed = HostPort::parse(trimmed(value));
+  if (!parsed)
+    return base::Failure{std::string("must be an address and a port, such as 127.0.0.1:8090 or [::1]:8090")};
+  config.listen = *parsed;
+  return true;
+}
+
+Applied public_url(Config& config, std::string_view value) {
+  const Applied applied = store(parse_url(value, {"https", "http"}), config.public_url);
+  while (applied.ok() && config.public_url.ends_with('/')) config.public_url.pop_back();
+  return applied;
+}
+
+Applied bind_address(Config& config, std::string_view value) {
+  const std::string address(trimmed(value));
+  if (address.find('/') != std::string::npos || !Network::parse(address))
+    return base::Failure{std::string("must be an IPv4 or IPv6 address of this machine")};
+  config.bind_address = address;
+  return true;
+}
+
+Applied tenant_list(Config& config, std::string_view value) {
+  config.metrics_tenants.clear();
+  for (const std::string_view tenant : split_list(value)) config.metrics_tenants.emplace_back(tenant);
+  if (config.metrics_tenants.size() > 100) return base::Failure{std::string("must name at most 100 tenants")};
+  return true;
+}
+
+using C = Config;
+constexpr int64_t unlimited = std::numeric_limits<int32_t>::max();
+constexpr int64_t minute_ms = 60'000;
+
+const Setting table[] = {
+    // Database and identity
+    {"database_url", "", "a private Postgres in data_dir", "Postgres to use.", Secrecy::url,
+     [](C& c, std::string_view v) { return database_url(c.database_url, v); }},
+    {"direct_database_url", "", "database_url",
+     "Postgres without the pooler, for LISTEN and leases when database_url is a pooler.", Secrecy::url,
+     [](C& c, std::string_view v) { return database_url(c.direct_database_url, v); }},
+    {"data_dir", "./.postrider", "", "Where the private Postgres and its master key live.", Secrecy::open,
+     text<&C::data_dir>},
+    {"roles", "all", "", "What this node does: all, or a list of api, relay, delivery, inbox, upkeep.",
+     Secrecy::open, [](C& c, std::string_view v) { return store(parse_roles(v), c.roles); }},
+    {"admin_key", "", "made at the first start and printed once",
+     "API key with the role admin: any string of 32 characters or more.", Secrecy::masked, admin_key},
+    {"master_key", "", "made in data_dir for the private Postgres, required otherwise",
+     "32 bytes in base64 or hex; encrypts endpoint secrets. Older keys, still accepted for reading, follow "
+     "after commas.",
+     Secrecy::masked, text<&C::master_key>},
+    {"master_key_command", "", "none", "A shell command that prints the master key, instead of master_key.",
+     Secrecy::open, text<&C::master_key_command>},
+    {"buckets", "64", "", "Slices of endpoints that nodes share out; fixed when the schema is created.",
+     Secrecy::open, integer<&C::buckets, 1, 4'096>},
+    {"lease_seconds", "10", "", "After how long without a sign of life a node's work goes to others.",
+     Secrecy::open, integer<&C::lease_seconds, 2, 300>},
+
+    // HTTP
+    {"listen", "127.0.0.1:8090", "", "Address and port of the API, the console and inbound webhooks.",
+     Secrecy::open, listen},
+    {"public_url", "", "from listen", "How others reach this server; used in portal links and for Twilio.",
+     Secrecy::open, public_url},
+    {"trusted_proxies", "", "none", "Networks of proxies whose X-Forwarded-For is believed.", Secrecy::open,
+     networks<&C::trusted_proxies>},
+    {"connections_max", "1024", "", "Open connections to the server.", Secrecy::open,
+     count<&C::connections_max>},
+    {"api_body_bytes_max", "1MiB", "", "Body of an API request.", Secrecy::open,
+     size<&C::api_body_bytes_max>},
+    {"batch_body_bytes_max", "16MiB", "", "Body of a batch of events.", Secrecy::open,
+     size<&C::batch_body_bytes_max>},
+    {"request_head_bytes_max", "16KiB", "", "Request line and headers together.", Secrecy::open,
+     size<&C::request_head_bytes_max>},
+    {"request_fields_max", "100", "", "Header fields of a request.", Secrecy::open,
+     integer<&C::request_fields_max, 10, 10'000>},
+    {"request_target_bytes_max", "8KiB", "", "Path and query of a request.", Secrecy::open,
+     size<&C::request_target_bytes_max>},
+    {"request_timeout", "30s", "", "From the first byte of a request to its last.", Secrecy::open,
+     duration<&C::request_timeout, 1'000, 60 * minute_ms>},
+    {"idle_timeout", "75s", "", "How long a connection may wait for its next request.", Secrecy::open,
+     duration<&C::idle_timeout, 1'000, 60 * minute_ms>},
+
+    // Tenants, events and endpoints
+    {"create_tenants", "false", "", "Whether publishing to an unknown tenant creates it.", Secrecy::open,
+     boolean<&C::create_tenants>},
+    {"payload_bytes_max", "256KiB", "", "Data of one event.", Secrecy::open, size<&C::payload_bytes_max>},
+    {"batch_events_max", "1000", "", "Events in one batch.", Secrecy::open,
+     integer<&C::batch_events_max, 1, 10'000>},
+    {"endpoints_max", "50", "", "Endpoints of a tenant that has no limit of its own.", Secrecy::open,
+     count<&C::endpoints_max>},
+    {"subscriptions_max", "100", "", "Subscriptions of an endpoint.", Secrecy::open,
+     integer<&C::subscriptions_max, 1, 10'000>},
+    {"custom_headers_max", "20", "", "Custom headers of an endpoint.", Secrecy::open,
+     integer<&C::custom_headers_max, 0, 100>},
+    {"custom_header_bytes_max", "4KiB", "", "Name and value of one custom header.", Secrecy::open,
+     size<&C::custom_header_bytes_max>},
+    {"default_max_attempts", "8", "", "Attempts for deliveries of an endpoint that does not say.",
+     Secrecy::open, integer<&C::default_max_attempts, 1, 1'000>},
+    {"default_timeout_ms", "10000", "", "Time for one attempt, from name lookup to the last byte read.",
+     Secrecy::open, integer<&C::default_timeout_ms, 100, 300'000>},
+    {"default_give_up_seconds", "259200", "", "Age at which a delivery is given up.", Secrecy::open,
+     integer<&C::default_give_up_seconds, 1, unlimited>},
+    {"default_max_in_flight", "10", "", "Attempts to one endpoint at the same time.", Secrecy::open,
+     integer<&C::default_max_in_flight, 1, 10'000>},
+
+    // Where deliveries may go
+    {"allow_http", "false", "", "Whether endpoint URLs may be http:// as well as https://.", Secrecy::open,
+     boolean<&C::allow_http>},
+    {"allow_networks", "", "none", "Networks that deliveries may reach although they are private.",
+     Secrecy::open, networks<&C::allow_networks>},
+    {"allow_ports", "80,443,1024-65535", "", "Ports that deliveries may reach.", Secrecy::open,
+     [](C& c, std::string_view v) { return store(parse_ports(v), c.allow_ports); }},
+    {"extra_ca_file", "", "none", "PEM file with further certificate authorities, for private endpoints.",
+     Secrecy::open, text<&C::extra_ca_file>},
+    {"bind_address", "", "none", "Source address of deliveries.", Secrecy::open, bind_address},
+
+    // Engine
+    {"shards", "0", "half of the cores", "Delivery threads.", Secrecy::open, integer<&C::shards, 0, 256>},
+    {"api_threads", "0", "half of the cores, at most 4", "Threads that serve HTTP.", Secrecy::open,
+     integer<&C::api_threads, 0, 256>},
+    {"max_in_flight", "4096", "", "Attempts of this node at the same time.", Secrecy::open,
+     count<&C::max_in_flight>},
+    {"lane_rows_max", "500", "", "Deliveries of one endpoint kept in memory.", Secrecy::open,
+     integer<&C::lane_rows_max, 1, 100'000>},
+    {"lane_bytes_max", "4MiB", "", "Bodies of one endpoint kept in memory.", Secrecy::open,
+     size<&C::lane_bytes_max>},
+    {"buffer_bytes_max", "64MiB", "", "Bodies of all endpoints kept in memory.", Secrecy::open,
+     size<&C::buffer_bytes_max>},
+    {"publish_queue_items_max", "10000", "", "Publish requests waiting for a commit before 503 is answered.",
+     Secrecy::open, count<&C::publish_queue_items_max>},
+    {"publish_batch_items_max", "500", "", "Events in one commit.", Secrecy::open,
+     integer<&C::publish_batch_items_max, 1, 10'000>},
+    {"publish_batch_rows_max", "5000", "", "Deliveries queued by one commit.", Secrecy::open,
+     integer<&C::publish_batch_rows_max, 1, 100'000>},
+    {"publish_batch_bytes_max", "8MiB", "", "Bodies in one commit.", Secrecy::open,
+     size<&C::publish_batch_bytes_max>},
+    {"settle_batch_items_max", "500", "", "Results of attempts in one commit.", Secrecy::open,
+     integer<&C::settle_batch_items_max, 1, 10'000>},
+    {"wide_fanout_endpoints", "2000", "", "Endpoints from which on an event is fanned out in the background.",
+     Secrecy::open, integer<&C::wide_fanout_endpoints, 1, 100'000>},
+    {"fanout_chunk_rows", "2000", "", "Deliveries queued by one step of a wide fan-out.", Secrecy::open,
+     integer<&C::fanout_chunk_rows, 1, 100'000>},
+    {"pooled_connections_max", "10000", "", "Idle connections to endpoints kept open by this node.",
+     Secrecy::open, integer<&C::pooled_connections_max, 0, 1'000'000>},
+    {"response_bytes_max", "64KiB", "", "How much of an endpoint's answer is read.", Secrecy::open,
+     size<&C::response_bytes_max>},
+    {"breaker_failures", "5", "", "Transient failures in a row after which an endpoint is only probed.",
+     Secrecy::open, integer<&C::breaker_failures, 1, 10'000>},
+    {"drain_timeout", "30s", "", "How long a stop waits for attempts under way.", Secrecy::open,
+     duration<&C::drain_timeout, 0, 60 * minute_ms>},
+    {"relay_poll", "500ms", "", "How often the outbox is looked at beside LISTEN.", Secrecy::open,
+     duration<&C::relay_poll, 10, minute_ms>},
+
+    // Retention
+    {"retain_events", "30d", "", "How long events and their idempotency keys are kept.", Secrecy::open,
+     retention<&C::retain_events>},
+    {"retain_attempts", "30d", "", "How long the history of attempts is kept.", Secrecy::open,
+     retention<&C::retain_attempts>},
+    {"retain_outbox", "7d", "", "How long processed outbox rows are kept.", Secrecy::open,
+     retention<&C::retain_outbox>},
+    {"retain_inbox", "30d", "", "How long inbound messages are kept.", Secrecy::open,
+     retention<&C::retain_inbox>},
+    {"retain_audit", "365d", "", "How long the audit log is kept.", Secrecy::open,
+     retention<&C::retain_audit>},
+    {"retain_rollups", "400d", "", "How long hourly figures are kept.", Secrecy::open,
+     retention<&C::retain_rollups>},
+
+    // Telling people
+    {"smtp_url", "", "none", "Mail server for notices: smtp://user:password@host:port or smtps://.",
+     Secrecy::url,
+     [](C& c, std::string_view v) { return store(parse_url(v, {"smtp", "smtps"}), c.smtp_url); }},
+    {"otlp_endpoint", "", "none", "Where traces go: the base URL of an OTLP/HTTP collector.", Secrecy::open,
+     [](C& c, std::string_view v) { return store(parse_url(v, {"http", "https"}), c.otlp_endpoint); }},
+    {"log_level", "info", "", "debug, info, warn or error.", Secrecy::open,
+     [](C& c, std::string_view v) { return store(parse_log_level(v), c.log_level); }},
+    {"log_format", "auto", "text on a terminal, otherwise json", "json, text or auto.", Secrecy::open,
+     [](C& c, std::string_view v) { return store(parse_log_format(v), c.log_format); }},
+    {"metrics_tenants", "", "none", "Tenants whose metrics carry a label of their own.", Secrecy::open,
+     tenant_list},
+};
+
+}  // namespace
+
+std::string Setting::environment_name() const {
+  std::string name = "POSTRIDER_";
+  for (const char c : key) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+std::string Setting::flag_name() const {
+  std::string name = "--" + std::string(key);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+std::span<const Setting> settings() {
+  return table;
+}
+
+const Setting* find_setting(std::string_view key) {
+  const auto found = std::ranges::find(table, key, &Setting::key);
+  return found == std::end(table) ? nullptr : &*found;
+}
+
+}  // namespace postrider::config

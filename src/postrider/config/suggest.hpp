@@ -1,0 +1,13 @@
+// Private to config/: "did you mean …?".
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace postrider::config {
+
+// The candidate that is fewest edits away, if that is few enough to be a slip; otherwise empty.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace postrider::config
