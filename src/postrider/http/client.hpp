@@ -25,8 +25,8 @@
 namespace postrider::http {
 
 struct ClientOptions {
-  ResolverOptions resolver;
-  std::optional<IpAddress> bind_address;  // source address; only targets of its family are then reachable
+  ResolverOptions resolver{};
+  std::optional<IpAddress> bind_address{};  // source address; only targets of its family are then reachable
   size_t idle_per_origin_max = 32;
   size_t idle_total_max = 10'000;
   std::chrono::milliseconds idle_timeout{60'000};
@@ -43,9 +43,9 @@ struct OutboundRequest {
   std::string_view method = "POST";
   // Complete lines as append_header makes them. The client adds host and content-length; hop-by-hop headers
   // must not be in here.
-  std::string_view headers;
-  std::string_view body;
-  runtime::SteadyTime deadline;  // over lookup, connect, TLS, sending, head and body together
+  std::string_view headers{};
+  std::string_view body{};
+  runtime::SteadyTime deadline{};  // over lookup, connect, TLS, sending, head and body together
   size_t answer_body_bytes_max = 64 * 1024;
 };
 
@@ -66,8 +66,8 @@ inline constexpr size_t answer_preview_bytes_max = 1024;
 
 struct NetFailure {
   NetError error;
-  std::string detail;  // one sentence for a person, e.g. "TLS certificate expired on 2026-01-02"
-  std::optional<BlockedReason> blocked_reason;  // when blocked
+  std::string detail{};  // one sentence for a person, e.g. "TLS certificate expired on 2026-01-02"
+  std::optional<BlockedReason> blocked_reason{};  // when blocked
 };
 
 struct PhaseTimes {  // zero for a phase that did not happen

@@ -23,7 +23,7 @@ struct PortRange {
 
 struct GuardPolicy {
   bool allow_http = false;
-  std::vector<Network> allow_networks;  // reachable whatever the lists say; ports are still judged
+  std::vector<Network> allow_networks{};  // reachable whatever the lists say; ports are still judged
   std::vector<PortRange> allow_ports = {{80, 80}, {443, 443}, {1024, 65535}};
 };
 

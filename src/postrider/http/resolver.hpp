@@ -16,12 +16,12 @@
 namespace postrider::http {
 
 struct ResolverOptions {
-  std::string servers;  // "127.0.0.1:5353,[::1]:53"; empty: as the system is configured (resolv.conf)
+  std::string servers{};  // "127.0.0.1:5353,[::1]:53"; empty: as the system is configured (resolv.conf)
   size_t entries_max = 20'000;
-  size_t addresses_max = 16;  // per name; more are not looked at, the whole name is refused as not found
   std::chrono::milliseconds ttl_min{5'000};
   std::chrono::milliseconds ttl_max{300'000};
   std::chrono::milliseconds ttl_not_found{5'000};
+  std::chrono::milliseconds ttl_failed{1'000};
   std::chrono::milliseconds query_timeout{2'000};
   int query_tries = 3;
 };

@@ -1,6 +1,5 @@
 // Endpoint URLs: a strict parser. Form is judged here, once, when a URL is saved or loaded; whether postrider
-// may connect there is policy (judge_url below for what the text alone tells, AddressGuard for the
-// addresses).
+// may connect there is policy, and belongs to AddressGuard.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,252 @@
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "postrider/http/client_state.hpp"
+
+namespace postrider::http {
+
+using runtime::Task;
+
+namespace {
+
+constexpr size_t addresses_tried_max = 4;
+constexpr std::chrono::milliseconds connect_time_min{1'000};  // for one of several addresses
+
+std::chrono::microseconds since(runtime::SteadyTime start) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(base::BootClock::now() - start);
+}
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  SocketAddress(const IpAddress& address, uint16_t port) {
+    if (address.is_v6) {
+      auto* in = reinterpret_cast<sockaddr_in6*>(&storage);
+      in->sin6_family = AF_INET6;
+      in->sin6_port = htons(port);
+      std::memcpy(&in->sin6_addr, address.bytes.data(), 16);
+      size = sizeof *in;
+    } else {
+      auto* in = reinterpret_cast<sockaddr_in*>(&storage);
+      in->sin_family = AF_INET;
+      in->sin_port = htons(port);
+      std::memcpy(&in->sin_addr, address.bytes.data(), 4);
+      size = sizeof *in;
+    }
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+// A socket on its way to the address, or -1 with errno set.
+int start_connect(const IpAddress& address, uint16_t port, const std::optional<IpAddress>& bind_address) {
+  const int descriptor =
+      socket(address.is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  if (descriptor < 0) return -1;
+  const int on = 1;
+  setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  bool is_started = true;
+  if (bind_address) {
+    setsockopt(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+    const SocketAddress source(*bind_address, 0);
+    is_started = bind(descriptor, source.get(), source.size) == 0;
+  }
+  const SocketAddress target(address, port);
+  is_started = is_started && (::connect(descriptor, target.get(), target.size) == 0 || errno == EINPROGRESS);
+  if (is_started) return descriptor;
+  const int error = errno;
+  close(descriptor);
+  errno = error;
+  return -1;
+}
+
+void fail_by_system(Flight& flight, int system_error) {
+  const NetError error = net_error_of(system_error);
+  if (error == NetError::local_failure)
+    flight.fail(error, std::string(describe(error)) + ": " + std::generic_category().message(system_error));
+  else
+    flight.fail(error);
+}
+
+void fail_blocked(Flight& flight, BlockedReason reason) {
+  const std::string detail = std::string(describe(NetError::blocked)) + ": " + std::string(describe(reason));
+  flight.exchange.outcome = NetFailure{NetError::blocked, detail, reason};
+}
+
+NetError net_error_of_lookup(LookupError error) {
+  switch (error) {
+    case LookupError::not_found:
+      return NetError::name_not_found;
+    case LookupError::failed:
+      return NetError::name_lookup_failed;
+    case LookupError::timed_out:
+      return NetError::timeout_lookup;
+    case LookupError::canceled:
+      return NetError::canceled;
+  }
+  return NetError::name_lookup_failed;
+}
+
+}  // namespace
+
+NetError net_error_of(int system_error) {
+  switch (system_error) {
+    case ECONNREFUSED:
+      return NetError::connection_refused;
+    case ECONNRESET:
+    case ECONNABORTED:
+    case EPIPE:
+      return NetError::connection_reset;
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case EHOSTDOWN:
+    case EACCES:
+    case EPERM:
+      return NetError::unreachable;
+    case ETIMEDOUT:
+      return NetError::timeout_connect;
+    default:
+      return NetError::local_failure;
+  }
+}
+
+Task<bool> Client::State::open(Flight& flight) {
+  Addresses addresses;
+  const bool is_found = co_await find_addresses(flight, addresses);
+  if (!is_found) co_return false;
+
+  flight.phase = Phase::connect;
+  const runtime::SteadyTime start = base::BootClock::now();
+  bool is_connected = false;
+  for (size_t i = 0; i < addresses.size() && !is_connected; ++i) {
+    const runtime::SteadyTime now = base::BootClock::now();
+    const auto left = static_cast<int64_t>(addresses.size() - i);
+    const auto share =
+        std::max<std::chrono::nanoseconds>((flight.request.deadline - now) / left, connect_time_min);
+    if (left > 1) flight.limit_step(now + share);
+    is_connected = co_await connect(flight, addresses[i]);
+    flight.end_step();
+    if (!is_connected && flight.interrupted != Flight::Interrupt::none) break;
+  }
+  flight.exchange.times.connect = since(start);
+  if (!is_connected || !flight.request.url.is_https) co_return is_connected;
+
+  const bool is_secured = co_await handshake(flight);
+  co_return is_secured;
+}
+
+// The addresses to try, all of them allowed.
+Task<bool> Client::State::find_addresses(Flight& flight, Addresses& addresses) {
+  const Url& url = flight.request.url;
+  if (const auto reason = guard.check(url)) {
+    fail_blocked(flight, *reason);
+    co_return false;
+  }
+  if (url.address) {
+    addresses.push_back(*url.address);
+  } else {
+    flight.phase = Phase::lookup;
+    const runtime::SteadyTime start = base::BootClock::now();
+    auto found = co_await resolver.resolve(url.host, flight.request.deadline);
+    flight.exchange.times.lookup = since(start);
+    if (is_closed) {
+      flight.fail(NetError::canceled);
+      co_return false;
+    }
+    if (!found.ok()) {
+      flight.fail(net_error_of_lookup(found.error()));
+      co_return false;
+    }
+    addresses = std::move(*found);
+  }
+  if (const auto reason = guard.check(url, addresses)) {
+    fail_blocked(flight, *reason);
+    co_return false;
+  }
+  if (options.bind_address)
+    std::erase_if(addresses,
+                  [this](const IpAddress& address) { return address.is_v6 != options.bind_address->is_v6; });
+  if (addresses.size() > addresses_tried_max) addresses.resize(addresses_tried_max);
+  if (addresses.empty()) flight.fail(NetError::unreachable, "no address of the family of the bind address");
+  co_return !addresses.empty();
+}
+
+Task<bool> Client::State::connect(Flight& flight, IpAddress address) {
+  const uint16_t port = flight.request.url.port;
+  flight.exchange.remote = address;
+  // The very address that is dialled, whatever the caller has checked.
+  if (const auto reason = guard.check(address, port)) {
+    fail_blocked(flight, *reason);
+    co_return false;
+  }
+  const int descriptor = start_connect(address, port, options.bind_address);
+  if (descriptor < 0) {
+    fail_by_system(flight, errno);
+    co_return false;
+  }
+  flight.use(std::make_unique<Connection>(poller, descriptor, address));
+  flight.connection->opened_at = base::BootClock::now();
+  Flight::Ready ready(flight, Connection::writable);
+  co_await ready;
+
+  const int error = flight.connection->take_connect_error();
+  if (flight.connection->is_ready(Connection::writable) && error == 0) {
+    ++stats.connections_opened;
+    co_return true;
+  }
+  flight.connection.reset();
+  if (error != 0)
+    fail_by_system(flight, error);
+  else if (flight.interrupted == Flight::Interrupt::canceled)
+    flight.fail(NetError::canceled);
+  else
+    flight.fail(NetError::timeout_connect);
+  co_return false;
+}
+
+Task<bool> Client::State::handshake(Flight& flight) {
+  flight.phase = Phase::tls;
+  const runtime::SteadyTime start = base::BootClock::now();
+  const Url& url = flight.request.url;
+  Connection& connection = *flight.connection;
+  const TlsSession session = pool.sessions().get(url.origin);
+  connection.start_tls(std::make_unique<TlsStream>(static_cast<SSL_CTX*>(tls.native()),
+                                                   connection.descriptor(), url.host, url.address, session));
+  IoResult result = connection.handshake();
+  while (result.kind == IoResult::Kind::would_block && flight.interrupted == Flight::Interrupt::none) {
+    Flight::Ready ready(flight,
+                        connection.tls()->wants_write() ? Connection::writable : Connection::readable);
+    co_await ready;
+    if (flight.interrupted == Flight::Interrupt::none) result = connection.handshake();
+  }
+  flight.exchange.times.tls = since(start);
+  if (result.kind == IoResult::Kind::moved) {
+    ++stats.tls_handshakes;
+    if (connection.tls()->is_resumed()) ++stats.tls_resumed;
+    co_return true;
+  }
+  pool.sessions().forget(url.origin);
+  if (result.kind == IoResult::Kind::would_block) {
+    flight.fail(flight.interrupted == Flight::Interrupt::canceled ? NetError::canceled
+                                                                  : NetError::timeout_tls);
+  } else if (result.kind == IoResult::Kind::closed) {
+    flight.fail(NetError::tls_failed, "TLS handshake failed: connection closed by the endpoint");
+  } else if (result.system_error != 0) {
+    flight.fail(NetError::connection_reset, "connection reset in the TLS handshake");
+  } else {
+    const TlsStream::Trouble trouble = connection.tls()->trouble();
+    flight.fail(trouble.error, trouble.words);
+  }
+  flight.connection.reset();
+  co_return false;
+}
+
+}  // namespace postrider::http

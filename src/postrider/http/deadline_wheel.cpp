@@ -1,0 +1,47 @@
+#include "postrider/http/deadline_wheel.hpp"
+
+#include <algorithm>
+
+namespace postrider::http {
+
+void DeadlineWheel::set(Deadline& deadline, runtime::SteadyTime when) {
+  if (!timer_.is_set()) {
+    turned_to_ = tick_of(base::BootClock::now());
+    arm();
+  }
+  deadline.when_ = when;
+  // The tick in which `when` lies has begun before it: one later is never early.
+  deadline.position_.insert_before(slot(std::max(tick_of(when), turned_to_) + 1));
+}
+
+void DeadlineWheel::arm() {
+  timer_.call_at(runtime::SteadyTime(tick * (turned_to_ + 1)), [this] { turn(); });
+}
+
+void DeadlineWheel::turn() {
+  const runtime::SteadyTime now = base::BootClock::now();
+  const int64_t current = tick_of(now);
+  Link due;
+  for (int64_t number = std::max(turned_to_ + 1, current - slot_count + 1); number <= current; ++number) {
+    Link& here = slot(number);
+    for (Link* link = here.next; link != &here;) {
+      auto* position = static_cast<Deadline::Position*>(link);
+      link = link->next;
+      if (position->deadline->when_ <= now) position->insert_before(due);
+    }
+  }
+  turned_to_ = current;
+  // on_deadline may set, clear or destroy any deadline, also those that are still in `due`.
+  while (due.is_linked()) {
+    Deadline* deadline = static_cast<Deadline::Position*>(due.next)->deadline;
+    deadline->clear_deadline();
+    deadline->on_deadline();
+  }
+  if (!is_empty()) arm();
+}
+
+bool DeadlineWheel::is_empty() const {
+  return std::none_of(slots_.begin(), slots_.end(), [](const Link& head) { return head.is_linked(); });
+}
+
+}  // namespace postrider::http

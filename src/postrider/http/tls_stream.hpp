@@ -1,0 +1,70 @@
+// One TLS connection on a non-blocking descriptor it does not own. OpenSSL works on the descriptor directly:
+// an idle connection then keeps no buffers (about 28 KB against 80 KB with asio::ssl).
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "postrider/http/ip_address.hpp"
+#include "postrider/http/net_error.hpp"
+
+namespace postrider::http {
+
+struct SessionFree {
+  void operator()(SSL_SESSION* session) const { SSL_SESSION_free(session); }
+};
+using TlsSession = std::unique_ptr<SSL_SESSION, SessionFree>;
+
+// What one read, write or handshake step came to.
+struct IoResult {
+  enum class Kind : uint8_t { moved, would_block, closed, failed };
+  Kind kind = Kind::would_block;
+  size_t bytes = 0;      // when moved
+  int system_error = 0;  // when failed; 0: not the system's but a protocol error
+};
+
+class TlsStream {
+ public:
+  // Settings of the context that streams rely on; called once per context.
+  static void prepare(SSL_CTX* context);
+
+  // `host` is verified and, when it is a name, sent as SNI. `session` may be null.
+  TlsStream(SSL_CTX* context, int descriptor, const std::string& host,
+            const std::optional<IpAddress>& address, const TlsSession& session);
+  ~TlsStream();
+  TlsStream(const TlsStream&) = delete;
+  TlsStream& operator=(const TlsStream&) = delete;
+
+  IoResult handshake();
+  bool wants_write() const;  // what the last would_block waits for
+  IoResult read(char* to, size_t bytes_max);
+  IoResult write(std::string_view bytes);
+  // True while the peer has sent nothing but TLS housekeeping (session tickets).
+  bool is_quiet();
+
+  struct Trouble {
+    NetError error;
+    std::string words;
+  };
+  Trouble trouble() const { return trouble_; }  // after a failed handshake
+  bool is_resumed() const { return SSL_session_reused(ssl_) == 1; }
+  TlsSession take_session() { return std::move(session_); }  // the newest ticket, if one came
+
+ private:
+  static int on_verify(int is_good, X509_STORE_CTX* store);
+  static int on_session(SSL* ssl, SSL_SESSION* session);
+  IoResult result_of(int returned);
+
+  SSL* ssl_;
+  std::string host_;
+  bool is_connected_ = false;
+  bool is_broken_ = false;
+  Trouble trouble_{NetError::tls_failed, {}};
+  TlsSession session_;
+};
+
+}  // namespace postrider::http
