@@ -55,8 +55,12 @@ class Transaction {
 
 class Connection {
  public:
-  // Throws Error(unavailable) when the server cannot be reached in time or refuses. Looks host names up in
-  // the calling thread: name an address, a local resolver or a socket directory where that matters.
+  Connection(runtime::Loop& loop, ConnectOptions options);
+  // Once. Throws Error(unavailable) when the server cannot be reached in time or refuses, or when close() is
+  // called. Looks host names up in the calling thread: name an address or a socket directory where that
+  // matters.
+  runtime::Task<void> connect();
+  // Both in one.
   static runtime::Task<std::unique_ptr<Connection>> open(runtime::Loop& loop, ConnectOptions options);
 
   ~Connection();
@@ -88,7 +92,6 @@ class Connection {
   void close();
 
  private:
-  explicit Connection(std::shared_ptr<Session> session) : session_(std::move(session)) {}
   std::shared_ptr<Session> session_;  // shared with pending socket waits and with transactions
 };
 

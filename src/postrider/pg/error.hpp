@@ -12,7 +12,7 @@ enum class Kind {
   retry,        // rolled back for a passing reason (deadlock, lock or statement timeout): run the batch again
   item,         // rolled back because of the data of some item (classes 22, 23, 54): bisect to find it
   unknown,      // the connection was lost after sending: committed or not. Repeat with the same ids
-  unavailable,  // nothing was sent: no connection, or too much waiting already
+  unavailable,  // no connection, or too much waiting already: nothing was done
   other,        // rolled back for any other reason, usually a bug or a missing privilege
 };
 

@@ -10,6 +10,8 @@
 namespace postrider::pg {
 
 class Pool {
+  struct State;
+
  public:
   Pool(runtime::Loop& loop, LinkOptions options, size_t links_max);
   ~Pool();  // stop() was awaited, or start() never called
@@ -22,9 +24,9 @@ class Pool {
   // A link for the caller alone until the lease is gone. The pool outlives its leases.
   class Lease {
    public:
-    Lease(Lease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), link_(other.link_) {}
+    Lease(Lease&& other) noexcept : state_(std::move(other.state_)), link_(other.link_) {}
     Lease& operator=(Lease&& other) noexcept {
-      std::swap(pool_, other.pool_);
+      std::swap(state_, other.state_);
       std::swap(link_, other.link_);
       return *this;
     }
@@ -34,8 +36,8 @@ class Pool {
 
    private:
     friend class Pool;
-    Lease(Pool* pool, Link* link) : pool_(pool), link_(link) {}
-    Pool* pool_;
+    Lease(std::shared_ptr<State> state, Link* link) : state_(std::move(state)), link_(link) {}
+    std::shared_ptr<State> state_;
     Link* link_;
   };
 
@@ -47,8 +49,7 @@ class Pool {
   bool is_up() const;  // any link
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // shared with leases and with jobs posted to the loop
 };
 
 }  // namespace postrider::pg

@@ -59,6 +59,10 @@ int64_t Rows::affected_rows() const {
   return count;
 }
 
+std::string_view Rows::command() const {
+  return result_ ? PQcmdStatus(result_.get()) : std::string_view();
+}
+
 bool Rows::is_null(size_t row, size_t column) const {
   CHECK(row < size() && column < columns());
   return PQgetisnull(result_.get(), static_cast<int>(row), static_cast<int>(column)) == 1;

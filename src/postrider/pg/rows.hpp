@@ -23,6 +23,7 @@ class Rows {
   size_t columns() const;
   // Rows inserted, updated, deleted or selected.
   int64_t affected_rows() const;
+  std::string_view command() const;  // "INSERT 0 1", "COMMIT"
 
   bool is_null(size_t row, size_t column) const;
   // T: what codec.hpp lists, optional<T> where null may occur, vector<T> for arrays. string_view, Bytes and

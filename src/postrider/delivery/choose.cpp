@@ -1,0 +1,129 @@
+#include "postrider/delivery/choose.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "postrider/base/check.hpp"
+
+namespace postrider::delivery {
+
+namespace {
+int index(Turn turn) {
+  return static_cast<int>(turn);
+}
+}  // namespace
+
+Tenant& Chooser::tenant(const model::TenantId& id) {
+  auto& slot = tenants_[id];
+  if (!slot) {
+    slot = std::make_unique<Tenant>();
+    slot->id = id;
+  }
+  return *slot;
+}
+
+void Chooser::forget_tenant_if_unused(Tenant& tenant) {
+  const bool is_listed = tenant.in_turn[0] || tenant.in_turn[1];
+  if (tenant.lanes == 0 && tenant.in_flight == 0 && !is_listed) tenants_.erase(model::TenantId(tenant.id));
+}
+
+void Chooser::add(const std::shared_ptr<Lane>& lane, Turn turn) {
+  CHECK(lane->tenant != nullptr);
+  bool& listed = lane->in_turn[index(turn)];
+  if (listed) return;
+  listed = true;
+  lane->tenant->ready[index(turn)].push_back(lane);
+  enqueue(*lane->tenant, turn);
+}
+
+void Chooser::enqueue(Tenant& tenant, Turn turn) {
+  bool& listed = tenant.in_turn[index(turn)];
+  if (listed) return;
+  listed = true;
+  turns_[index(turn)].push_back(&tenant);
+}
+
+std::optional<Chooser::Choice> Chooser::next(const Now& now, std::vector<std::shared_ptr<Lane>>& not_ready) {
+  if (next_tenant_at_ && *next_tenant_at_ <= now.steady) unpark();
+  if (in_flight_ >= limits_.in_flight_max || bytes_in_flight_ >= limits_.bytes_in_flight_max)
+    return std::nullopt;
+  const bool is_retries_turn = ++choices_ % static_cast<unsigned>(limits_.retry_every) == 0;
+  const Turn preferred = is_retries_turn ? Turn::retry : Turn::first;
+  const Turn other = is_retries_turn ? Turn::first : Turn::retry;
+  auto choice = next_of(preferred, now, not_ready);
+  if (!choice) choice = next_of(other, now, not_ready);
+  return choice;
+}
+
+std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now,
+                                                std::vector<std::shared_ptr<Lane>>& not_ready) {
+  if (turn == Turn::retry && retries_in_flight_ >= limits_.retry_in_flight_max) return std::nullopt;
+  auto& queue = turns_[index(turn)];
+  while (!queue.empty()) {
+    Tenant& tenant = *queue.front();
+    queue.pop_front();
+    if (!may_start(tenant, now)) {
+      parked_[index(turn)].push_back(&tenant);
+      continue;
+    }
+    tenant.in_turn[index(turn)] = false;
+    auto& lanes = tenant.ready[index(turn)];
+    while (!lanes.empty()) {
+      const std::shared_ptr<Lane> lane = std::move(lanes.front());
+      lanes.pop_front();
+      lane->in_turn[index(turn)] = false;
+      const auto readiness = lane->readiness(turn, now);
+      if (readiness.wait != Lane::Wait::ready) {
+        not_ready.push_back(lane);
+        continue;
+      }
+      if (tenant.rate) tenant.rate->try_take(now.steady);
+      Choice choice{lane, turn, lane->start(turn, now), readiness.is_probe};
+      ++in_flight_;
+      ++tenant.in_flight;
+      if (turn == Turn::retry) ++retries_in_flight_;
+      bytes_in_flight_ += choice.row.body_bytes();
+      tenant.bytes_in_flight += choice.row.body_bytes();
+      // Whether it is ready for another one is asked when its turn comes again.
+      if (!lane->buffer(turn).empty()) add(lane, turn);
+      if (!lanes.empty()) enqueue(tenant, turn);
+      return choice;
+    }
+  }
+  return std::nullopt;
+}
+
+bool Chooser::may_start(Tenant& tenant, const Now& now) {
+  const int free = limits_.in_flight_max - in_flight_;
+  const size_t free_bytes = limits_.bytes_in_flight_max - bytes_in_flight_;
+  if (tenant.in_flight >= free || tenant.bytes_in_flight > free_bytes) return false;
+  if (tenant.max_in_flight && tenant.in_flight >= *tenant.max_in_flight) return false;
+  if (!tenant.rate) return true;
+  const auto ready_at = tenant.rate->ready_at(now.steady);
+  if (ready_at <= now.steady) return true;
+  next_tenant_at_ = next_tenant_at_ ? std::min(*next_tenant_at_, ready_at) : ready_at;
+  return false;
+}
+
+void Chooser::unpark() {
+  next_tenant_at_.reset();
+  for (int turn = 0; turn < kTurns; ++turn) {
+    turns_[turn].insert(turns_[turn].end(), parked_[turn].begin(), parked_[turn].end());
+    parked_[turn].clear();
+  }
+}
+
+void Chooser::finished(const Finished& send) {
+  CHECK(in_flight_ > 0 && send.tenant.in_flight > 0);
+  --in_flight_;
+  --send.tenant.in_flight;
+  if (send.turn == Turn::retry) --retries_in_flight_;
+  bytes_in_flight_ -= send.bytes;
+  send.tenant.bytes_in_flight -= send.bytes;
+  // A freed slot may be anybody's. Those who still may not start are set aside again at the next choice; that
+  // is a scan of the parked tenants per finished send at worst, and they are parked only while slots are
+  // short.
+  if (!parked_[0].empty() || !parked_[1].empty()) unpark();
+}
+
+}  // namespace postrider::delivery

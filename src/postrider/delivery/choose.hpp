@@ -1,0 +1,89 @@
+// Step "choose": which lane sends next. Fair over tenants, then over a tenant's lanes; first attempts before
+// retries, which have a share of their own and may use what is idle.
+//
+// Fair also over occupied slots: a tenant starts a send only while it has fewer in flight than the shard has
+// free (the same for bytes), so that hanging endpoints of a few tenants never fill the shard.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "postrider/delivery/lane.hpp"
+
+namespace postrider::delivery {
+
+// A tenant as one shard sees it.
+struct Tenant {
+  model::TenantId id;
+  size_t lanes = 0;  // that point to it
+  int in_flight = 0;
+  size_t bytes_in_flight = 0;
+  std::optional<int> max_in_flight;  // this shard's share
+  std::optional<TokenBucket> rate;   // this shard's share
+
+  std::deque<std::shared_ptr<Lane>> ready[kTurns];
+  bool in_turn[kTurns] = {false, false};
+};
+
+struct ChooserLimits {
+  int in_flight_max = 4096;
+  size_t bytes_in_flight_max = 64u << 20;
+  int retry_in_flight_max = 2048;
+  int retry_every = 5;  // of so many choices one is offered to retries first
+};
+
+class Chooser {
+ public:
+  explicit Chooser(ChooserLimits limits) : limits_(limits) {}
+
+  // The lane may have become ready for this turn. Harmless if it is not, or if it is known already.
+  void add(const std::shared_ptr<Lane>& lane, Turn turn);
+
+  struct Choice {
+    std::shared_ptr<Lane> lane;
+    Turn turn;
+    Row row;
+    bool is_probe;
+  };
+  // The next send, counted as in flight, or nothing: all slots taken or nobody ready. `not_ready` collects
+  // lanes that turned out to be waiting for something, so that the caller can see to it.
+  std::optional<Choice> next(const Now& now, std::vector<std::shared_ptr<Lane>>& not_ready);
+
+  struct Finished {
+    Tenant& tenant;
+    Turn turn;
+    size_t bytes;
+  };
+  void finished(const Finished& send);
+
+  // When a tenant that is set aside only by its rate may go on.
+  std::optional<base::SteadyTime> next_tenant_at() const { return next_tenant_at_; }
+
+  Tenant& tenant(const model::TenantId& id);
+  void forget_tenant_if_unused(Tenant& tenant);
+
+  int in_flight() const { return in_flight_; }
+  size_t bytes_in_flight() const { return bytes_in_flight_; }
+  size_t tenants() const { return tenants_.size(); }
+
+ private:
+  std::optional<Choice> next_of(Turn turn, const Now& now, std::vector<std::shared_ptr<Lane>>& not_ready);
+  bool may_start(Tenant& tenant, const Now& now);
+  void enqueue(Tenant& tenant, Turn turn);
+  void unpark();
+
+  ChooserLimits limits_;
+  std::unordered_map<model::TenantId, std::unique_ptr<Tenant>> tenants_;
+  std::deque<Tenant*> turns_[kTurns];
+  std::vector<Tenant*> parked_[kTurns];  // have ready lanes but no right to a slot just now
+  std::optional<base::SteadyTime> next_tenant_at_;
+  int in_flight_ = 0;
+  int retries_in_flight_ = 0;
+  size_t bytes_in_flight_ = 0;
+  unsigned choices_ = 0;
+};
+
+}  // namespace postrider::delivery

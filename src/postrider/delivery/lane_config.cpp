@@ -1,0 +1,58 @@
+#include "postrider/delivery/lane_config.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::delivery {
+
+namespace {
+
+LaneConfig::Mode mode_of(const registry::EndpointConfig& endpoint, bool can_sign) {
+  using model::EndpointStatus;
+  using model::TenantStatus;
+  if (endpoint.status == EndpointStatus::deleted || endpoint.tenant_status == TenantStatus::deleted)
+    return LaneConfig::Mode::cancel;
+  if (endpoint.status == EndpointStatus::disabled) return LaneConfig::Mode::disable;
+  return endpoint.is_sending() && can_sign ? LaneConfig::Mode::send : LaneConfig::Mode::hold;
+}
+
+RetrySchedule schedule_of(const registry::EndpointConfig& endpoint) {
+  auto schedule = RetrySchedule::from_json(endpoint.retry_schedule);
+  return schedule ? *schedule : RetrySchedule();
+}
+
+}  // namespace
+
+std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endpoint) {
+  auto config = std::make_shared<LaneConfig>();
+  config->signer.scheme = endpoint.signature;
+  // The registry lists the current secret first; signing wants the oldest first.
+  for (auto secret = endpoint.secrets.rbegin(); secret != endpoint.secrets.rend(); ++secret) {
+    auto key = crypto::SigningKey::from_secret(endpoint.signature, secret->text);
+    if (!key) continue;
+    config->signer.keys.push_back(std::move(*key));
+    if (const auto end = secret->expires_at)
+      config->reload_at = std::min(config->reload_at.value_or(*end), *end);
+  }
+  const bool can_sign = !config->signer.keys.empty();
+  config->mode = mode_of(endpoint, can_sign);
+  if (!can_sign && config->mode == LaneConfig::Mode::hold)
+    telemetry::log_error("endpoint_cannot_sign")
+        .field("endpoint_id", endpoint.outside_id)
+        .field("tenant_id", endpoint.tenant_id)
+        .field("detail", "no secret of this endpoint can be read: its deliveries are held");
+  auto url = http::parse_url(endpoint.url);
+  if (url) config->url = std::move(*url);
+  config->retry.max_attempts = endpoint.max_attempts;
+  config->retry.give_up = std::chrono::seconds(endpoint.give_up_seconds);
+  config->retry.on_rejected = endpoint.on_rejected;
+  config->retry.schedule = schedule_of(endpoint);
+  endpoint.secrets.clear();
+  endpoint.retry_schedule.clear();
+  config->endpoint = std::move(endpoint);
+  return config;
+}
+
+}  // namespace postrider::delivery

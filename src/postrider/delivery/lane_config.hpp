@@ -1,0 +1,37 @@
+// An endpoint's registry entry made ready for sending: parsed and decoded once, used for every attempt.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/delivery/sign.hpp"
+#include "postrider/delivery/verdict.hpp"
+#include "postrider/http/url.hpp"
+#include "postrider/registry/endpoint_config.hpp"
+
+namespace postrider::delivery {
+
+struct LaneConfig {
+  // What the lane does with its rows.
+  enum class Mode {
+    send,
+    hold,     // paused, or nothing can be signed: rows stay
+    disable,  // rows become dead letters `endpoint_disabled`
+    cancel,   // deleted: rows are canceled
+  };
+
+  registry::EndpointConfig endpoint;  // `secrets` and `retry_schedule` are in the fields below
+  Mode mode = Mode::hold;
+  std::optional<http::Url> url;  // none: it does not parse any more, so every attempt is refused as blocked
+  RetryPolicy retry;
+
+  Signer signer;
+  // An overlapping secret ends then: load again.
+  std::optional<base::Timestamp> reload_at;
+};
+
+std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endpoint);
+
+}  // namespace postrider::delivery

@@ -1,0 +1,114 @@
+#include "postrider/delivery/row_buffer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "postrider/base/check.hpp"
+
+namespace postrider::delivery {
+
+bool RowBuffer::offer(Row row, bool has_room) {
+  const bool follows = order_ == Order::by_due || last_position_ == row.key.position - 1;
+  if (may_have_more_ || is_fetching_ || !has_room || !follows) {
+    expect_more_from(row.key);
+    return false;
+  }
+  last_position_ = row.key.position;
+  insert(std::move(row));
+  return true;
+}
+
+void RowBuffer::expect_more() {
+  expect_more_from(RowKey{});
+}
+
+void RowBuffer::expect_more_from(const RowKey& key) {
+  if (is_fetching_) announced_ = announced_ ? std::min(*announced_, key) : key;
+  cursor_ = may_have_more_ ? std::min(cursor_, key) : key;
+  may_have_more_ = true;
+}
+
+void RowBuffer::put_back(Row row) {
+  insert(std::move(row));
+}
+
+std::vector<Row> RowBuffer::shrink(size_t keep) {
+  std::vector<Row> given_up;
+  while (rows_.size() > keep) {
+    given_up.push_back(std::move(rows_.back()));
+    rows_.pop_back();
+  }
+  if (!given_up.empty()) expect_more_from(given_up.back().key);
+  if (!given_up.empty()) last_position_.reset();
+  return given_up;
+}
+
+Row RowBuffer::take(size_t index) {
+  CHECK(index < rows_.size());
+  Row row = std::move(rows_[index]);
+  rows_.erase(rows_.begin() + static_cast<ptrdiff_t>(index));
+  return row;
+}
+
+void RowBuffer::restart(Order order) {
+  order_ = order;
+  rows_.clear();
+  last_position_.reset();
+  is_fetch_void_ = is_fetching_;
+  expect_more();
+}
+
+RowKey RowBuffer::begin_fetch() {
+  CHECK(!is_fetching_);
+  is_fetching_ = true;
+  announced_.reset();
+  return cursor_;
+}
+
+size_t RowBuffer::fetched(std::vector<Row> rows, bool is_last,
+                          const base::UniqueFunction<bool(model::DeliveryId)>& is_known) {
+  if (is_fetch_void_) {
+    fetch_failed();
+    return 0;
+  }
+  if (!rows.empty()) {
+    cursor_ = rows.back().key;
+    last_position_ = rows.back().key.position;
+  }
+  size_t fresh = 0;
+  for (Row& row : rows) {
+    if (is_known(row.id())) continue;
+    insert(std::move(row));
+    ++fresh;
+  }
+  may_have_more_ = !is_last;
+  end_fetch();
+  return fresh;
+}
+
+void RowBuffer::fetch_failed() {
+  may_have_more_ = true;
+  end_fetch();
+}
+
+void RowBuffer::end_fetch() {
+  CHECK(is_fetching_);
+  is_fetching_ = false;
+  is_fetch_void_ = false;
+  if (!announced_) return;
+  may_have_more_ = true;
+  cursor_ = std::min(cursor_, *announced_);
+  announced_.reset();
+}
+
+void RowBuffer::insert(Row row) {
+  if (rows_.empty() || rows_.back().key < row.key) {
+    rows_.push_back(std::move(row));
+    return;
+  }
+  const auto before = std::upper_bound(rows_.begin(), rows_.end(), row.key,
+                                       [](const RowKey& key, const Row& other) { return key < other.key; });
+  rows_.insert(before, std::move(row));
+}
+
+}  // namespace postrider::delivery

@@ -1,0 +1,75 @@
+// The part of a lane's rows that is in memory, in sending order, and what is known about the rest in the
+// table.
+//
+// Two facts make it safe. If `may_have_more` is false, everything the lane has in the table is in memory, so
+// a freshly committed row may be pushed in without a fetch. If it is true, new rows are not taken: they are
+// found by the next fetch, which starts at the cursor (so it never walks over dead rows before it) and moves
+// back whenever a row in front of it is announced.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "postrider/base/unique_function.hpp"
+#include "postrider/delivery/row.hpp"
+
+namespace postrider::delivery {
+
+class RowBuffer {
+ public:
+  enum class Order { by_due, strict };
+  explicit RowBuffer(Order order = Order::by_due) : order_(order) {}
+
+  size_t size() const { return rows_.size(); }
+  bool empty() const { return rows_.empty(); }
+  bool may_have_more() const { return may_have_more_; }
+  bool is_fetching() const { return is_fetching_; }
+  const Row* front() const { return rows_.empty() ? nullptr : &rows_.front(); }
+  std::deque<Row>& rows() { return rows_; }
+  const std::deque<Row>& rows() const { return rows_; }
+
+  // A committed row. True: taken into memory. False: it stays in the table and will be fetched. A strict lane
+  // takes only the row that directly follows the last one it knows, because hand-overs may overtake each
+  // other.
+  bool offer(Row row, bool has_room);
+
+  // The table may hold rows that are not in memory (a takeover, an announcement without the row).
+  void expect_more();
+  void expect_more_from(const RowKey& key);
+
+  // A row that was taken and is to be sent later, or again. Always fits.
+  void put_back(Row row);
+
+  // Gives up rows beyond `keep`, the last ones first; they are fetched again when there is room.
+  std::vector<Row> shrink(size_t keep);
+
+  Row take(size_t index = 0);
+
+  // Forgets what is in memory and reads everything again, in that order.
+  void restart(Order order);
+
+  // One fetch at a time: rows with key >= the returned cursor, in order. Finish with fetched() or
+  // fetch_failed().
+  RowKey begin_fetch();
+  // `is_last`: the table had no further rows at that time. `is_known(id)`: the row is in memory or being
+  // settled. Returns how many rows were new.
+  size_t fetched(std::vector<Row> rows, bool is_last,
+                 const base::UniqueFunction<bool(model::DeliveryId)>& is_known);
+  void fetch_failed();
+
+ private:
+  void insert(Row row);
+  void end_fetch();
+
+  Order order_;
+  std::deque<Row> rows_;
+  bool may_have_more_ = false;
+  bool is_fetching_ = false;
+  bool is_fetch_void_ = false;            // restarted meanwhile: its rows are not taken
+  RowKey cursor_{};                       // everything before it in the table is in memory or gone
+  std::optional<RowKey> announced_;       // the first row announced while a fetch was under way
+  std::optional<int64_t> last_position_;  // strict: of the last row taken in
+};
+
+}  // namespace postrider::delivery

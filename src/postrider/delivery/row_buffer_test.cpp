@@ -1,0 +1,140 @@
+#include "postrider/delivery/row_buffer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace postrider::delivery {
+namespace {
+
+using testing::ElementsAre;
+
+model::DeliveryId id(uint8_t n) {
+  model::DeliveryId delivery;
+  delivery.uuid.bytes[15] = n;
+  return delivery;
+}
+
+Row row(uint8_t n, int64_t position = 0) {
+  Row made;
+  made.key = {position, base::Timestamp(std::chrono::seconds(n)), id(n)};
+  return made;
+}
+
+std::vector<Row> rows(std::initializer_list<uint8_t> numbers) {
+  std::vector<Row> made;
+  for (const uint8_t n : numbers) made.push_back(row(n));
+  return made;
+}
+
+std::vector<int> numbers(const RowBuffer& buffer) {
+  std::vector<int> seen;
+  for (const Row& each : buffer.rows()) seen.push_back(each.key.id.uuid.bytes[15]);
+  return seen;
+}
+
+const auto kNothingKnown = [](model::DeliveryId) { return false; };
+
+TEST(RowBuffer, TakesCommittedRowsDirectlyWhileEverythingIsInMemory) {
+  RowBuffer buffer;
+  EXPECT_TRUE(buffer.offer(row(1), true));
+  EXPECT_TRUE(buffer.offer(row(2), true));
+  EXPECT_FALSE(buffer.may_have_more());
+  EXPECT_THAT(numbers(buffer), ElementsAre(1, 2));
+}
+
+TEST(RowBuffer, LeavesRowsInTheTableOnceOneDidNotFit) {
+  RowBuffer buffer;
+  EXPECT_TRUE(buffer.offer(row(1), true));
+  EXPECT_FALSE(buffer.offer(row(2), false));
+  EXPECT_FALSE(buffer.offer(row(3), true)) << "3 would overtake 2";
+  EXPECT_TRUE(buffer.may_have_more());
+  EXPECT_EQ(buffer.begin_fetch().id, id(2)) << "the fetch starts at the first row left behind";
+}
+
+TEST(RowBuffer, AFetchThatReachedTheEndMakesItCompleteAgain) {
+  RowBuffer buffer;
+  buffer.expect_more();
+  buffer.begin_fetch();
+  EXPECT_EQ(buffer.fetched(rows({1, 2}), true, kNothingKnown), 2u);
+  EXPECT_FALSE(buffer.may_have_more());
+  EXPECT_TRUE(buffer.offer(row(3), true));
+  EXPECT_THAT(numbers(buffer), ElementsAre(1, 2, 3));
+}
+
+TEST(RowBuffer, ACommitDuringAFetchIsNotLost) {
+  RowBuffer buffer;
+  buffer.expect_more();
+  buffer.begin_fetch();
+  EXPECT_FALSE(buffer.offer(row(9), true));
+  buffer.fetched(rows({1}), true, kNothingKnown);
+  EXPECT_TRUE(buffer.may_have_more()) << "the fetch may not have seen row 9";
+  EXPECT_EQ(buffer.begin_fetch().id, id(1));
+}
+
+TEST(RowBuffer, ALateCommitBehindTheCursorMovesItBack) {
+  RowBuffer buffer;
+  buffer.expect_more();
+  buffer.begin_fetch();
+  buffer.fetched(rows({5, 6}), false, kNothingKnown);
+  EXPECT_FALSE(buffer.offer(row(2), true));
+  EXPECT_EQ(buffer.begin_fetch().id, id(2));
+  EXPECT_EQ(buffer.fetched(rows({2, 5, 6, 7}), true,
+                           [](model::DeliveryId known) { return known == id(5) || known == id(6); }),
+            2u);
+  EXPECT_THAT(numbers(buffer), ElementsAre(2, 5, 6, 7));
+}
+
+TEST(RowBuffer, AStrictBufferNeverTakesARowWhosePredecessorItHasNotSeen) {
+  RowBuffer buffer(RowBuffer::Order::strict);
+  EXPECT_FALSE(buffer.offer(row(1, 1), true)) << "nothing is known about what came before";
+  buffer.begin_fetch();
+  buffer.fetched({row(1, 1)}, true, kNothingKnown);
+  EXPECT_FALSE(buffer.offer(row(3, 3), true)) << "2 is on its way in another hand-over";
+  buffer.begin_fetch();
+  buffer.fetched({row(2, 2), row(3, 3)}, true, kNothingKnown);
+  EXPECT_TRUE(buffer.offer(row(4, 4), true));
+  EXPECT_THAT(numbers(buffer), ElementsAre(1, 2, 3, 4));
+}
+
+TEST(RowBuffer, ARetryingHeadOfAStrictBufferStaysTheHead) {
+  RowBuffer buffer(RowBuffer::Order::strict);
+  buffer.expect_more();
+  buffer.begin_fetch();
+  buffer.fetched({row(1, 1), row(2, 2)}, true, kNothingKnown);
+  Row head = buffer.take();
+  head.key.due_at += std::chrono::hours(1);
+  buffer.put_back(std::move(head));
+  EXPECT_THAT(numbers(buffer), ElementsAre(1, 2));
+}
+
+TEST(RowBuffer, RowsGivenUpAreFetchedAgain) {
+  RowBuffer buffer;
+  for (const uint8_t n : {1, 2, 3, 4}) buffer.offer(row(n), true);
+  EXPECT_EQ(buffer.shrink(1).size(), 3u);
+  EXPECT_TRUE(buffer.may_have_more());
+  EXPECT_EQ(buffer.begin_fetch().id, id(2));
+}
+
+TEST(RowBuffer, ARestartDropsTheRowsOfAFetchUnderWay) {
+  RowBuffer buffer;
+  buffer.expect_more();
+  buffer.begin_fetch();
+  buffer.restart(RowBuffer::Order::strict);
+  EXPECT_EQ(buffer.fetched({row(7, 7)}, true, kNothingKnown), 0u);
+  EXPECT_TRUE(buffer.may_have_more());
+  EXPECT_EQ(buffer.begin_fetch(), RowKey{});
+}
+
+TEST(RowBuffer, AFailedFetchIsTriedAgainFromTheSamePlace) {
+  RowBuffer buffer;
+  buffer.expect_more_from(row(4).key);
+  buffer.begin_fetch();
+  buffer.fetch_failed();
+  EXPECT_TRUE(buffer.may_have_more());
+  EXPECT_EQ(buffer.begin_fetch().id, id(4));
+}
+
+}  // namespace
+}  // namespace postrider::delivery

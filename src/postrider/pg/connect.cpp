@@ -1,0 +1,100 @@
+// Making a connection: PQconnectPoll driven by the loop.
+#include <array>
+
+#include "postrider/base/check.hpp"
+#include "postrider/pg/session.hpp"
+
+namespace postrider::pg {
+
+namespace {
+
+using boost::asio::posix::descriptor_base;
+
+void ignore_notice(void*, const PGresult*) {}
+
+// Defaults come before dbname, so that what the URL says wins over them.
+PGconn* start(const ConnectOptions& options) {
+  const std::string tcp_user_timeout = std::to_string(options.tcp_user_timeout.count());
+  const std::array<const char*, 10> keywords{"application_name",
+                                             "client_encoding",
+                                             "target_session_attrs",
+                                             "tcp_user_timeout",
+                                             "keepalives_idle",
+                                             "keepalives_interval",
+                                             "keepalives_count",
+                                             "gssencmode",
+                                             "dbname",
+                                             nullptr};
+  const std::array<const char*, 10> values{options.application_name.c_str(),
+                                           "UTF8",
+                                           "read-write",
+                                           tcp_user_timeout.c_str(),
+                                           "10",
+                                           "3",
+                                           "3",
+                                           "disable",
+                                           options.url.c_str(),
+                                           nullptr};
+  return PQconnectStartParams(keywords.data(), values.data(), 1);
+}
+
+}  // namespace
+
+UnitPtr Session::connect() {
+  CHECK(conn_ == nullptr);
+  connecting_ = std::make_shared<Unit>(Unit::Work::batch);
+  const UnitPtr unit = connecting_;
+  if (closed_by_) {  // before it began
+    unit->error = Error(Kind::unavailable, closed_by_->what());
+    unit->done.set(true);
+    return unit;
+  }
+  conn_ = start(options_);
+  if (conn_ == nullptr || PQstatus(conn_) == CONNECTION_BAD)
+    fail(lost("cannot connect"));
+  else
+    wait_connect(descriptor_base::wait_write);
+  return unit;
+}
+
+void Session::set_connect_deadline() {
+  if (options_.connect_timeout.count() == 0) return;
+  deadline_.call_after(options_.connect_timeout, [this] { fail_if_open("no connection in time"); });
+}
+
+void Session::wait_connect(Descriptor::wait_type what) {
+  // The socket may be another one at each step: libpq tries the next address or host.
+  socket_.assign(PQsocket(conn_));
+  socket_.async_wait(what, [self = shared_from_this()](const boost::system::error_code& error) {
+    if (error || self->conn_ == nullptr) return;
+    self->socket_.release();
+    self->poll_connect();
+  });
+}
+
+void Session::poll_connect() {
+  switch (PQconnectPoll(conn_)) {
+    case PGRES_POLLING_READING:
+      return wait_connect(descriptor_base::wait_read);
+    case PGRES_POLLING_WRITING:
+      return wait_connect(descriptor_base::wait_write);
+    case PGRES_POLLING_OK:
+      return established();
+    default:
+      return fail(lost("cannot connect"));
+  }
+}
+
+void Session::established() {
+  PQsetNoticeReceiver(conn_, ignore_notice, nullptr);
+  if (PQsetnonblocking(conn_, 1) != 0 || PQenterPipelineMode(conn_) != 1)
+    return fail(lost("cannot use pipeline mode"));
+  server.version = PQserverVersion(conn_);
+  server.backend_pid = PQbackendPID(conn_);
+  socket_.assign(PQsocket(conn_));
+  wait_readable();
+  finished_.push_back(std::exchange(connecting_, nullptr));
+  deliver();
+}
+
+}  // namespace postrider::pg

@@ -1,0 +1,199 @@
+#include "postrider/pg/link.hpp"
+
+#include <algorithm>
+#include <list>
+#include <optional>
+#include <random>
+
+#include "postrider/base/check.hpp"
+
+namespace postrider::pg {
+
+using runtime::SteadyTime;
+using runtime::Task;
+
+struct Link::State {
+  State(runtime::Loop& on, LinkOptions chosen) : loop(on), options(std::move(chosen)), wakeup(on) {}
+
+  Task<void> keep_up();
+  Task<void> serve(std::unique_ptr<Connection> fresh);
+  Milliseconds pause_after(int failures);
+  void resume_waiters();
+
+  runtime::Loop& loop;
+  LinkOptions options;
+  base::UniqueFunction<void(const LinkUp&)> on_up;
+  base::UniqueFunction<void(const Error&)> on_down;
+
+  std::unique_ptr<Connection> opening;     // set while connecting
+  std::unique_ptr<Connection> connection;  // set while up
+  std::string last_error = "not connected yet";
+  std::string timeline;
+  uint64_t connections = 0;
+  bool is_stopping = false;
+
+  struct Waiter {
+    Waiter(State& of, SteadyTime deadline);
+    ~Waiter() { leave(); }
+    void leave();
+
+    State& state;
+    std::optional<std::list<Waiter*>::iterator> place;
+    runtime::OneShot<bool> done;
+    runtime::Timer timer;
+  };
+  std::list<Waiter*> waiters;
+
+  runtime::Wakeup wakeup;  // of keep_up
+  runtime::TaskGroup running;
+  std::minstd_rand jitter{std::random_device{}()};
+};
+
+// Between half of the pause and all of it, so that nodes do not come back in step.
+Milliseconds Link::State::pause_after(int failures) {
+  const int doublings = std::min(failures - 1, 20);
+  const Milliseconds pause = std::min(options.pause_max, options.pause_min * (int64_t{1} << doublings));
+  return pause / 2 + Milliseconds(std::uniform_int_distribution<int64_t>(0, pause.count() / 2)(jitter));
+}
+
+Link::State::Waiter::Waiter(State& of, SteadyTime deadline)
+    : state(of), place(of.waiters.insert(of.waiters.end(), this)), timer(of.loop) {
+  timer.call_at(deadline, [this] {
+    leave();
+    done.set(true);
+  });
+}
+
+void Link::State::Waiter::leave() {
+  if (place) state.waiters.erase(*place);
+  place.reset();
+}
+
+void Link::State::resume_waiters() {
+  while (!waiters.empty()) {
+    Waiter* waiter = waiters.front();
+    waiter->leave();
+    waiter->timer.cancel();
+    waiter->done.set(true);
+  }
+}
+
+Task<void> Link::State::keep_up() {
+  int failures = 0;
+  while (!is_stopping) {
+    opening = std::make_unique<Connection>(loop, options.connect);
+    try {
+      co_await opening->connect();
+    } catch (const Error& error) {
+      last_error = error.what();
+    }
+    std::unique_ptr<Connection> fresh = std::move(opening);
+    if (fresh->is_open() && !is_stopping) {
+      failures = 0;
+      co_await serve(std::move(fresh));
+    }
+    if (is_stopping) break;
+    co_await wakeup.wait_for(pause_after(++failures));
+  }
+}
+
+// Until the connection is lost.
+Task<void> Link::State::serve(std::unique_ptr<Connection> fresh) {
+  runtime::OneShot<Error> lost;
+  fresh->on_closed([&lost](const Error& error) { lost.set(error); });
+  connection = std::move(fresh);
+  const std::string timeline_before = std::exchange(timeline, connection->server().timeline);
+  const bool is_other = connections > 0 && timeline != timeline_before;
+  ++connections;
+  if (on_up) on_up(LinkUp{connections, is_other, *connection});
+  resume_waiters();
+  const Error reason = co_await lost;
+  last_error = reason.what();
+  const std::unique_ptr<Connection> old = std::move(connection);
+  if (on_down) on_down(reason);
+}
+
+Link::Link(runtime::Loop& loop, LinkOptions options)
+    : state_(std::make_unique<State>(loop, std::move(options))) {}
+Link::~Link() = default;
+
+void Link::on_up(base::UniqueFunction<void(const LinkUp&)> callback) {
+  state_->on_up = std::move(callback);
+}
+void Link::on_down(base::UniqueFunction<void(const Error&)> callback) {
+  state_->on_down = std::move(callback);
+}
+
+void Link::start() {
+  CHECK(state_->running.running() == 0);
+  state_->running.spawn(state_->keep_up());
+}
+
+Task<void> Link::stop() {
+  state_->is_stopping = true;
+  state_->last_error = "stopped";
+  if (state_->opening) state_->opening->close();
+  if (state_->connection) state_->connection->close();
+  state_->resume_waiters();
+  state_->wakeup.notify();
+  co_await state_->running.join();
+}
+
+bool Link::is_up() const {
+  return state_->connection != nullptr && state_->connection->is_open();
+}
+
+const std::string& Link::last_error() const {
+  return state_->last_error;
+}
+
+Connection& Link::connection() {
+  if (!is_up()) throw Error(Kind::unavailable, "no database connection: " + state_->last_error);
+  return *state_->connection;
+}
+
+Task<void> Link::wait_up(SteadyTime deadline) {
+  while (!is_up() && !state_->is_stopping && base::BootClock::now() < deadline) {
+    State::Waiter waiter(*state_, deadline);
+    co_await waiter.done;
+  }
+  connection();
+}
+
+namespace {
+
+Task<std::vector<Rows>> fail_run(Error error) {
+  throw error;
+  co_return std::vector<Rows>();
+}
+
+}  // namespace
+
+Task<std::vector<Rows>> Link::run(Batch batch) {
+  if (!is_up()) return fail_run(Error(Kind::unavailable, "no database connection: " + state_->last_error));
+  return state_->connection->run(std::move(batch));
+}
+
+Task<std::vector<Rows>> Link::run(Batch batch, SteadyTime deadline) {
+  co_await wait_up(deadline);
+  std::vector<Rows> rows = co_await connection().run(std::move(batch));
+  co_return std::move(rows);
+}
+
+Task<Rows> Link::run_one(Statement statement, Params params) {
+  Rows rows = co_await connection().run_one(statement, std::move(params));
+  co_return std::move(rows);
+}
+
+Task<Transaction> Link::begin() {
+  Transaction transaction = co_await connection().begin();
+  co_return std::move(transaction);
+}
+
+Task<Transaction> Link::begin(SteadyTime deadline) {
+  co_await wait_up(deadline);
+  Transaction transaction = co_await connection().begin();
+  co_return std::move(transaction);
+}
+
+}  // namespace postrider::pg

@@ -1,0 +1,178 @@
+// The receiving half of a session: a permanent reader.
+#include "postrider/base/check.hpp"
+#include "postrider/pg/session.hpp"
+
+namespace postrider::pg {
+
+namespace {
+
+std::string field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? "" : text;
+}
+
+// The detail is left out: it quotes rows, and messages go to logs.
+Error::Report report_of(const PGresult* result, const char* statement) {
+  Error::Report report;
+  report.sqlstate = field(result, PG_DIAG_SQLSTATE);
+  report.constraint = field(result, PG_DIAG_CONSTRAINT_NAME);
+  report.message = field(result, PG_DIAG_MESSAGE_PRIMARY);
+  if (report.message.empty()) report.message = PQresultErrorMessage(result);
+  report.message += " (" + report.sqlstate;
+  if (statement != nullptr) report.message.append(", ").append(statement);
+  report.message += ")";
+  return report;
+}
+
+// The server no longer has the statement (26000), or its plan's columns have changed under it.
+bool is_statement_stale(const PGresult* result, const std::string& sqlstate) {
+  return sqlstate == "26000" ||
+         (sqlstate == "0A000" && field(result, PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery");
+}
+
+}  // namespace
+
+void Session::wait_readable() {
+  socket_.async_wait(Descriptor::wait_read,
+                     [self = shared_from_this()](const boost::system::error_code& error) {
+                       if (error || self->conn_ == nullptr) return;
+                       self->on_readable();
+                     });
+}
+
+void Session::on_readable() {
+  last_progress_ = base::BootClock::now();
+  read();
+  if (conn_ != nullptr) wait_readable();
+  deliver();
+}
+
+void Session::read() {
+  const bool is_alive = PQconsumeInput(conn_) == 1;
+  // Even after a loss there may be answers in the buffer.
+  receive();
+  if (conn_ != nullptr) take_notifications();
+  if (conn_ != nullptr && (!is_alive || PQstatus(conn_) == CONNECTION_BAD)) fail(lost("connection lost"));
+  if (conn_ != nullptr) flush();
+  if (conn_ != nullptr) pump();
+}
+
+void Session::receive() {
+  bool was_null = false;
+  while (conn_ != nullptr && !sent_.empty() && PQisBusy(conn_) == 0) {
+    ResultPtr result(PQgetResult(conn_), &PQclear);
+    if (result) {
+      was_null = false;
+      take(std::move(result));
+    } else if (is_script_running_) {
+      complete_script();
+    } else if (std::exchange(was_null, true)) {
+      // Each answer ends with one null; two mean that libpq expects nothing more.
+      return fail(lost("the connection is out of step"));
+    }
+  }
+}
+
+void Session::take(ResultPtr result) {
+  Unit& unit = *sent_.front();
+  switch (PQresultStatus(result.get())) {
+    case PGRES_PIPELINE_SYNC:
+      return complete();
+    case PGRES_TUPLES_OK:
+    case PGRES_COMMAND_OK:
+    case PGRES_EMPTY_QUERY:
+      // Neither a BEGIN of ours nor what a script returns is anyone's answer.
+      if (++unit.answers > (unit.is_opening ? 1U : 0U) && unit.work == Unit::Work::batch)
+        unit.rows.emplace_back(result.release());
+      break;
+    case PGRES_PIPELINE_ABORTED:
+      break;
+    case PGRES_COPY_IN:
+    case PGRES_COPY_OUT:
+    case PGRES_COPY_BOTH:
+      // libpq would hand out this result for ever.
+      return fail(Error(Kind::unknown, "COPY is not possible here"));
+    default:
+      take_error(unit, result.get());
+  }
+}
+
+void Session::take_error(Unit& unit, const PGresult* result) {
+  const size_t before_items = unit.is_opening ? 1 : 0;
+  const char* statement = nullptr;
+  if (unit.answers >= before_items && unit.answers - before_items < unit.batch.size())
+    statement = unit.batch.items()[unit.answers - before_items].statement.name;
+  if (unit.error) return;
+
+  Error::Report report = report_of(result, statement);
+  // Without a state it is libpq's own: the connection is lost, and fail() will say so.
+  if (report.sqlstate.empty()) return;
+  if (statement != nullptr && unit.work == Unit::Work::batch && is_statement_stale(result, report.sqlstate)) {
+    for (const auto& prepared : unit.relied_on)
+      if (prepared->error) unit.error = prepared->error;
+    if (unit.error) return;
+    if (prepared_.erase(statement) > 0) ++prepared_again_;
+    unit.error = Error(Kind::retry, std::move(report));
+    return;
+  }
+  unit.error = Error(std::move(report));
+}
+
+void Session::complete() {
+  const UnitPtr unit = std::move(sent_.front());
+  sent_.pop_front();
+  if (unit->work != Unit::Work::prepare) {
+    finished_.push_back(unit);
+    return;
+  }
+  unit->made->is_ready = !unit->error;
+  unit->made->error = unit->error;
+  if (unit->error) prepared_.erase(unit->batch.items().front().statement.name);
+}
+
+void Session::complete_script() {
+  is_script_running_ = false;
+  const bool is_clean = PQtransactionStatus(conn_) == PQTRANS_IDLE;
+  if (PQenterPipelineMode(conn_) != 1) return fail(lost("cannot use pipeline mode"));
+  finished_.push_back(std::move(sent_.front()));
+  sent_.pop_front();
+  UnitPtr rollback;
+  if (!is_clean) {
+    rollback = std::make_shared<Unit>(Unit::Work::batch);
+    rollback->batch.add({nullptr, "rollback"});
+    is_begun_ = true;
+  }
+  end_turn(rollback);
+}
+
+void Session::take_notifications() {
+  while (PGnotify* found = PQnotifies(conn_)) {
+    const std::unique_ptr<PGnotify, decltype(&PQfreemem)> notification(found, &PQfreemem);
+    if (on_notification) on_notification(notification->relname, notification->extra);
+    if (conn_ == nullptr) return;
+  }
+}
+
+void Session::watch_response() {
+  if (sent_.empty()) last_progress_ = base::BootClock::now();
+  if (options_.response_timeout.count() == 0 || response_timer_.is_set()) return;
+  response_timer_.call_at(last_progress_ + options_.response_timeout, [this] { check_response(); });
+}
+
+void Session::check_response() {
+  if (sent_.empty()) return;
+  const auto self = shared_from_this();
+  if (base::BootClock::now() >= last_progress_ + options_.response_timeout) {
+    // This process may have been the one that slept: look at the socket before judging.
+    const size_t owed = sent_.size();
+    read();
+    if (conn_ == nullptr) return;
+    if (sent_.size() == owed && PQisBusy(conn_) == 1)
+      return fail(Error(Kind::unknown, "the server does not answer"));
+    last_progress_ = base::BootClock::now();
+    if (!finished_.empty()) deliver_soon();
+  }
+  if (!sent_.empty()) watch_response();
+}
+
+}  // namespace postrider::pg
