@@ -1,0 +1,171 @@
+#include "postrider/pg/link.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "postrider/pg/pgtest_fixture.hpp"
+#include "postrider/pg/pool.hpp"
+#include "support/cluster.hpp"
+
+namespace postrider::pg {
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::SteadyTime;
+using runtime::Task;
+
+constexpr Statement one{"test.one", "select 1"};
+
+SteadyTime in(std::chrono::nanoseconds delay) {
+  return base::BootClock::now() + delay;
+}
+
+struct LinkTest : ConnectedTest {
+  LinkOptions quick() {
+    LinkOptions chosen;
+    chosen.connect = options();
+    chosen.pause_min = 10ms;
+    chosen.pause_max = 50ms;
+    return chosen;
+  }
+};
+
+Task<void> come_up(Link& link) {
+  link.start();
+  co_await link.wait_up(in(60s));
+}
+
+TEST_F(LinkTest, IsUnavailableAtOnceWhileDown) {
+  Link link(loop, quick());
+  EXPECT_FALSE(link.is_up());
+  EXPECT_EQ(error_of(link.run(Batch(one, Params()))).kind(), Kind::unavailable);
+  EXPECT_EQ(error_of(link.begin()).kind(), Kind::unavailable);
+  EXPECT_EQ(error_of(link.wait_up(in(5ms))).kind(), Kind::unavailable);
+}
+
+TEST_F(LinkTest, ConnectsAgainAfterALossAndPreparesAfresh) {
+  Link link(loop, quick());
+  std::string story;
+  link.on_up([&](const LinkUp& up) {
+    story += "up " + std::to_string(up.connection_number) + (up.is_other_timeline ? " elsewhere;" : ";");
+  });
+  link.on_down([&](const Error&) { story += "down;"; });
+  run(come_up(link));
+  run(link.run_one(one));
+
+  Task<std::vector<Rows>> sleeping = link.run(Batch({nullptr, "select pg_sleep(600)"}, Params()));
+  kill_backend(link.connection());
+  EXPECT_EQ(error_of(std::move(sleeping)).kind(), Kind::unknown);
+  EXPECT_FALSE(link.is_up());
+  EXPECT_EQ(run(link.run(Batch(one, Params()), in(60s))).size(), 1U);
+  EXPECT_EQ(story, "up 1;down;up 2;");
+  run(link.stop());
+}
+
+TEST_F(LinkTest, SurvivesARestartOfTheServer) {
+  support::Cluster& cluster = support::Cluster::get();
+  if (!cluster.is_own()) GTEST_SKIP() << "not our server";
+  Link link(loop, quick());
+  run(come_up(link));
+  cluster.stop();
+  EXPECT_EQ(error_of(link.run(Batch(one, Params()))).kind(), Kind::unknown);
+  EXPECT_EQ(error_of(link.wait_up(in(30ms))).kind(), Kind::unavailable);
+  EXPECT_FALSE(link.last_error().empty());
+  cluster.start();
+  run(link.wait_up(in(60s)));
+  EXPECT_EQ(run(link.run_one(one)).get<int32_t>(0, 0), 1);
+  run(link.stop());
+}
+
+// A listening socket that nobody serves.
+struct Silence {
+  Silence() : socket(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    bind(socket, reinterpret_cast<sockaddr*>(&address), size);
+    listen(socket, 16);
+    getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+    port = ntohs(address.sin_port);
+  }
+  ~Silence() { close(socket); }
+  int socket;
+  int port = 0;
+};
+
+TEST_F(LinkTest, AServerThatNeverAnswersIsGivenUpInTime) {
+  const Silence silence;
+  ConnectOptions chosen = options();
+  chosen.url = "host=127.0.0.1 user=nobody port=" + std::to_string(silence.port);
+  chosen.connect_timeout = 20ms;
+  EXPECT_EQ(error_of(Connection::open(loop, chosen)).kind(), Kind::unavailable);
+}
+
+Task<void> start_and_stop(Link& link) {
+  link.start();
+  co_await link.stop();
+}
+
+TEST_F(LinkTest, StopDoesNotWaitForAConnectionUnderWay) {
+  const Silence silence;
+  LinkOptions chosen = quick();
+  chosen.connect.url = "host=127.0.0.1 user=nobody port=" + std::to_string(silence.port);
+  chosen.connect.connect_timeout = 0ms;
+  Link link(loop, chosen);
+  run(start_and_stop(link));
+  EXPECT_FALSE(link.is_up());
+}
+
+TEST_F(LinkTest, StopEndsWhatWaits) {
+  Link link(loop, quick());
+  run(come_up(link));
+  Task<std::vector<Rows>> sleeping = link.run(Batch({nullptr, "select pg_sleep(600)"}, Params()));
+  run(link.stop());
+  EXPECT_EQ(error_of(std::move(sleeping)).kind(), Kind::unknown);
+  EXPECT_EQ(error_of(link.wait_up(in(60s))).kind(), Kind::unavailable);
+}
+
+Task<void> in_order(Pool& pool, std::string name, std::string& order) {
+  const Pool::Lease lease = co_await pool.acquire(in(60s));
+  co_await lease->run_one(one);
+  order += name;
+}
+
+Task<void> contend(Pool& pool, std::string& order) {
+  runtime::TaskGroup group;
+  for (const char* name : {"a", "b", "c"}) group.spawn(in_order(pool, name, order));
+  co_await group.join();
+}
+
+TEST_F(LinkTest, APoolLendsToOneAtATimeInOrder) {
+  Pool pool(loop, quick(), 1);
+  std::string order;
+  pool.start();
+  run(contend(pool, order));
+  EXPECT_EQ(order, "abc");
+  run(pool.stop());
+}
+
+Task<Kind> second_of(Pool& pool) {
+  const Pool::Lease first = co_await pool.acquire(in(60s));
+  try {
+    const Pool::Lease second = co_await pool.acquire(in(5ms));
+  } catch (const Error& error) {
+    co_return error.kind();
+  }
+  co_return Kind::other;
+}
+
+TEST_F(LinkTest, ABusyPoolIsUnavailableAtTheDeadline) {
+  Pool pool(loop, quick(), 1);
+  pool.start();
+  EXPECT_EQ(run(second_of(pool)), Kind::unavailable);
+  EXPECT_EQ(run(pool.run(Batch(one, Params()), in(60s))).size(), 1U);
+  run(pool.stop());
+  EXPECT_EQ(error_of(pool.acquire(in(60s))).kind(), Kind::unavailable);
+}
+
+}  // namespace
+}  // namespace postrider::pg
