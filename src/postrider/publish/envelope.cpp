@@ -1,0 +1,44 @@
+#include "postrider/publish/envelope.hpp"
+
+#include "postrider/base/encoding.hpp"
+
+namespace postrider::publish {
+
+namespace {
+
+// Ids, types and times consist of characters that need no escaping.
+void append_plain(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(value).append("\"");
+}
+
+}  // namespace
+
+std::string envelope(const NewEvent& event, std::string_view outside_id, std::string_view created_at) {
+  constexpr size_t kFrameBytes = 160;
+  std::string out;
+  out.reserve(kFrameBytes + event.type.size() + event.tenant_id.size() + event.data.size());
+  append_plain(out, "{\"id\":\"", outside_id);
+  append_plain(out, ",\"type\":\"", event.type);
+  if (event.version) {
+    out.append(",\"version\":\"");
+    base::append_json_escaped(out, *event.version);
+    out.append("\"");
+  }
+  append_plain(out, ",\"tenant_id\":\"", event.tenant_id);
+  append_plain(out, ",\"created_at\":\"", created_at);
+  out.append(",\"data\":").append(event.data).append("}");
+  return out;
+}
+
+std::string publish_answer(const NewEvent& event, std::string_view outside_id, std::string_view created_at,
+                           int64_t deliveries) {
+  std::string out;
+  append_plain(out, "{\"id\":\"", outside_id);
+  append_plain(out, ",\"type\":\"", event.type);
+  append_plain(out, ",\"tenant_id\":\"", event.tenant_id);
+  append_plain(out, ",\"created_at\":\"", created_at);
+  out.append(",\"deliveries\":").append(std::to_string(deliveries)).append("}");
+  return out;
+}
+
+}  // namespace postrider::publish

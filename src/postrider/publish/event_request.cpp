@@ -1,0 +1,193 @@
+#include "postrider/publish/event_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "postrider/model/event_type.hpp"
+#include "postrider/publish/json_scanner.hpp"
+
+namespace postrider::publish {
+
+namespace {
+
+enum FieldName { type, data, id, version, occurred_at, subject, tenant_id, field_count };
+constexpr std::array<std::string_view, field_count> kNames = {"type",        "data",    "id",       "version",
+                                                              "occurred_at", "subject", "tenant_id"};
+
+constexpr size_t kErrorsMax = 20;  // an object of a million unknown fields gets no million complaints
+
+std::string escape_pointer(std::string_view token) {
+  std::string out;
+  for (const char c : token) {
+    if (c == '~')
+      out += "~0";
+    else if (c == '/')
+      out += "~1";
+    else
+      out += c;
+  }
+  return out;
+}
+
+class EventReader {
+ public:
+  // `pointer` leads to the object: "" or "/3".
+  EventReader(std::string pointer, bool has_tenant) : pointer_(std::move(pointer)), has_tenant_(has_tenant) {}
+
+  // False when the text is not JSON.
+  bool read(JsonScanner& json) {
+    if (json.peek() != '{') {
+      std::string_view ignored;
+      if (!json.value(ignored)) return false;
+      complain("", "must be an object");
+      return true;
+    }
+    json.begin_object();
+    std::string_view key, raw;
+    while (json.next_member(key)) {
+      if (!json.value(raw)) return false;
+      keep(key, raw);
+    }
+    return !json.has_failed();
+  }
+
+  ParsedEvent event(model::TenantId tenant) {
+    NewEvent event;
+    event.tenant_id = std::move(tenant);
+    if (errors_.empty() || !is_broken_) fill(event);
+    if (!errors_.empty())
+      return base::Failure{BadRequest{422, "the event is not acceptable", std::move(errors_)}};
+    return event;
+  }
+
+ private:
+  void complain(std::string_view field, std::string detail) {
+    if (field.empty()) is_broken_ = true;
+    if (errors_.size() == kErrorsMax) return;
+    std::string pointer = pointer_;
+    if (!field.empty()) pointer.append("/").append(escape_pointer(field));
+    errors_.push_back({std::move(pointer), std::move(detail)});
+  }
+
+  void keep(std::string_view raw_key, std::string_view raw) {
+    std::optional<std::string> unescaped;
+    std::string_view key = raw_key;
+    if (key.find('\\') != std::string_view::npos) {
+      unescaped = unescape_json(raw_key);
+      key = unescaped ? std::string_view(*unescaped) : std::string_view("\xEF\xBF\xBD");
+    }
+    const auto name = std::find(kNames.begin(), kNames.end(), key);
+    if (name == kNames.end() || (key == "tenant_id" && !has_tenant_))
+      return complain(key.empty() ? "\"\"" : key, "is not a field of an event");
+    auto& field = raw_[static_cast<size_t>(name - kNames.begin())];
+    if (!field.empty()) return complain(key, "is there more than once");
+    field = raw;
+  }
+
+  // Nothing for an absent field, a null, or a complaint.
+  std::optional<std::string> text(FieldName name) {
+    const std::string_view raw = raw_[name];
+    if (raw.empty() || raw == "null") return std::nullopt;
+    std::optional<std::string> value;
+    if (raw.front() != '"') {
+      complain(kNames[name], "must be a string");
+      return std::nullopt;
+    }
+    value = unescape_json(raw.substr(1, raw.size() - 2));
+    if (!value || value->find('\0') != std::string::npos) {
+      complain(kNames[name], "has characters that cannot be stored");
+      return std::nullopt;
+    }
+    return value;
+  }
+
+  bool is_absent(FieldName name) const { return raw_[name].empty() || raw_[name] == "null"; }
+
+  std::optional<std::string> short_text(FieldName name, size_t bytes_max) {
+    auto value = text(name);
+    if (value && (value->empty() || value->size() > bytes_max)) {
+      complain(kNames[name], fmt::format("must have 1 to {} bytes", bytes_max));
+      return std::nullopt;
+    }
+    return value;
+  }
+
+  void fill(NewEvent& event) {
+    if (is_absent(type)) {
+      complain("type", "is required");
+    } else if (auto given = text(type)) {
+      if (!model::is_event_type(*given))
+        complain("type", "must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters");
+      event.type = std::move(*given);
+    }
+    if (raw_[data].empty()) complain("data", "is required");
+    event.data = raw_[data];
+    event.id = caller_id(id);
+    event.version = short_text(version, kVersionBytesMax);
+    event.subject = short_text(subject, kSubjectBytesMax);
+    if (const auto given = text(occurred_at)) {
+      event.occurred_at = base::parse_rfc3339(*given);
+      if (!event.occurred_at) complain("occurred_at", "must be a time as in RFC 3339");
+    }
+    if (!has_tenant_) return;
+    if (is_absent(tenant_id))
+      complain("tenant_id", "is required");
+    else if (auto given = caller_id(tenant_id))
+      event.tenant_id = std::move(*given);
+  }
+
+  std::optional<std::string> caller_id(FieldName name) {
+    auto given = text(name);
+    if (given && !model::is_caller_id(*given)) {
+      complain(kNames[name], "must be 1 to 64 of A-Z, a-z, 0-9, _ and -");
+      return std::nullopt;
+    }
+    return given;
+  }
+
+  std::string pointer_;
+  bool has_tenant_;
+  bool is_broken_ = false;  // not an object: nothing more to say
+  std::array<std::string_view, field_count> raw_{};
+  std::vector<FieldError> errors_;
+};
+
+BadRequest not_json(const JsonScanner& json) {
+  return {400, json.error(), {}};
+}
+
+}  // namespace
+
+ParsedEvent parse_event(std::string_view body, model::TenantId tenant) {
+  JsonScanner json(body);
+  EventReader reader("", false);
+  if (!reader.read(json) || !json.finish()) return base::Failure{not_json(json)};
+  return reader.event(std::move(tenant));
+}
+
+base::Result<std::vector<ParsedEvent>, BadRequest> parse_batch(std::string_view body, size_t events_max) {
+  JsonScanner json(body);
+  std::vector<ParsedEvent> events;
+  if (json.peek() != '[') {
+    std::string_view ignored;
+    if (!json.value(ignored) || !json.finish()) return base::Failure{not_json(json)};
+    return base::Failure{
+        BadRequest{422, "the batch is not acceptable", {{"", "must be an array of events"}}}};
+  }
+  json.begin_array();
+  size_t count = 0;
+  while (json.next_element()) {
+    EventReader reader("/" + std::to_string(count), true);
+    if (!reader.read(json)) break;
+    if (++count <= events_max) events.push_back(reader.event({}));
+  }
+  if (!json.finish()) return base::Failure{not_json(json)};
+  if (count > events_max)
+    return base::Failure{BadRequest{
+        422, "the batch is not acceptable", {{"", fmt::format("must have at most {} events", events_max)}}}};
+  return events;
+}
+
+}  // namespace postrider::publish

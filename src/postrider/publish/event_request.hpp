@@ -1,0 +1,34 @@
+// The body of a publish request: one event, or an array of them. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "postrider/base/result.hpp"
+#include "postrider/publish/new_event.hpp"
+
+namespace postrider::publish {
+
+struct FieldError {
+  std::string pointer;  // RFC 6901, into the request's body
+  std::string detail;
+};
+
+// Why a body, or one event of it, cannot be accepted.
+struct BadRequest {
+  int status = 422;  // 400: not JSON at all; 422: JSON, but not an event
+  std::string detail;
+  std::vector<FieldError> errors;
+};
+
+using ParsedEvent = base::Result<NewEvent, BadRequest>;
+
+// `{type, data, id?, version?, occurred_at?, subject?}`; a null counts as absent except for data, which may
+// be any JSON value. The event's data points into `body`. How large data may be is judged by publish().
+ParsedEvent parse_event(std::string_view body, model::TenantId tenant_id);
+
+// An array of the same with `tenant_id`. One bad event does not harm the others, unless the text is not JSON.
+base::Result<std::vector<ParsedEvent>, BadRequest> parse_batch(std::string_view body, size_t events_max);
+
+}  // namespace postrider::publish

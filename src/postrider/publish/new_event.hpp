@@ -1,0 +1,41 @@
+// An event as a publisher gave it: complete and checked, not yet accepted.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "postrider/base/time.hpp"
+#include "postrider/crypto/digest.hpp"
+#include "postrider/model/ids.hpp"
+
+namespace postrider::publish {
+
+struct NewEvent {
+  model::TenantId tenant_id;
+  std::string type;
+  std::string_view data;  // the exact JSON text; must live until publish() has answered
+  std::optional<std::string> id;
+  std::optional<std::string> version;
+  std::optional<base::Timestamp> occurred_at;
+  std::optional<std::string> subject;
+  std::string traceparent;                     // empty: none
+  std::optional<std::string> idempotency_key;  // at most kIdempotencyKeyBytesMax
+
+  bool has_key() const { return id || idempotency_key; }
+};
+
+constexpr size_t kIdempotencyKeyBytesMax = 255;
+constexpr size_t kVersionBytesMax = 64;
+constexpr size_t kSubjectBytesMax = 255;
+
+// Two requests with the same key are the same request when this is equal. Covers what the publisher said
+// about the event, not the idempotency key or the trace.
+crypto::Digest256 request_hash(const NewEvent& event);
+
+// UTF-8, 1 to kIdempotencyKeyBytesMax bytes, no NUL.
+bool is_idempotency_key(std::string_view text);
+// The form of W3C Trace Context version 00; anything else is not passed on.
+bool is_traceparent(std::string_view text);
+
+}  // namespace postrider::publish
