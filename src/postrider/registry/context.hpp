@@ -1,0 +1,16 @@
+// What changes of the registry need beside a connection.
+#pragma once
+
+#include "postrider/crypto/master_keys.hpp"
+#include "postrider/model/id_source.hpp"
+
+namespace postrider::registry {
+
+struct Context {
+  const crypto::MasterKeys& keys;
+  model::IdSource& ids;
+  int buckets;             // of the schema, see read_buckets()
+  int endpoints_max = 50;  // per tenant, unless the tenant says otherwise
+};
+
+}  // namespace postrider::registry

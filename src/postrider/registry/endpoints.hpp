@@ -1,0 +1,127 @@
+// Endpoints: URLs of a tenant, with status, limits and retry policy.
+//
+// Every change is one transaction that ends with its note in the control log and keeps the tenant's counts
+// right. A deleted endpoint is kept for its history, without secrets; its own id may be used again for a new
+// one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/base/result.hpp"
+#include "postrider/base/time.hpp"
+#include "postrider/base/unique_function.hpp"
+#include "postrider/crypto/signing_key.hpp"
+#include "postrider/model/endpoint_enums.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/registry/context.hpp"
+#include "postrider/registry/refusal.hpp"
+#include "postrider/registry/sealing.hpp"
+#include "postrider/registry/subscriptions.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::registry {
+
+// What the caller chooses, validated. Defaults of numbers come from the configuration.
+struct EndpointSettings {
+  std::string url;
+  std::optional<std::string> description;
+  int32_t max_attempts = 8;
+  int32_t timeout_ms = 10'000;
+  int32_t give_up_seconds = 259'200;
+  int32_t max_in_flight = 10;
+  std::optional<double> rate_per_second;
+  model::Ordering ordering = model::Ordering::none;
+  std::optional<std::string> retry_schedule;  // JSON
+  model::OnRejected on_rejected = model::OnRejected::dead_letter;
+  crypto::SignatureScheme signature = crypto::SignatureScheme::standard;
+  std::optional<std::string> metadata;  // JSON
+
+  bool operator==(const EndpointSettings&) const = default;
+};
+
+// Settings and what hangs on them. In an edit, what is not set stays as it is.
+struct EndpointDraft {
+  EndpointSettings settings;
+  std::optional<std::vector<std::string>> patterns;  // `event_types`
+  std::optional<CustomHeaders> headers;
+};
+
+struct Endpoint {
+  model::EndpointId id;
+  std::string outside_id;
+  model::TenantId tenant_id;
+  int32_t bucket = 0;
+  EndpointSettings settings;
+  std::string headers_sealed;         // empty: none
+  std::vector<std::string> patterns;  // in order
+
+  model::EndpointStatus status = model::EndpointStatus::active;
+  std::optional<std::string> status_reason;
+  base::Timestamp status_since{};
+  std::optional<base::Timestamp> failing_since;
+  std::optional<base::Timestamp> last_success_at;
+  std::optional<base::Timestamp> last_failure_at;
+  bool is_breaker_open = false;
+  int32_t pending = 0;  // counted up to the limit given
+  bool is_pending_capped = false;
+  std::optional<base::Timestamp> oldest_pending_at;
+  base::Timestamp created_at{};
+  base::Timestamp updated_at{};
+  base::Timestamp read_at{};  // the database's now
+
+  // "healthy", "failing" or, after half of the five days that lead to disabling, "unhealthy".
+  std::string_view health() const;
+};
+
+using EndpointResult = base::Result<Endpoint, Refusal>;
+
+struct NewEndpoint {
+  model::TenantId tenant;
+  std::optional<std::string> own_id;
+  EndpointDraft draft;
+  std::optional<std::string> secret;  // made if not given
+};
+struct CreatedEndpoint {
+  Endpoint endpoint;
+  std::string secret;  // outside form, to be shown this once
+};
+runtime::Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, const Context& context,
+                                                                      NewEndpoint wanted);
+
+runtime::Task<EndpointResult> find_endpoint(pg::Link& link, EndpointRef ref);
+
+struct EndpointFilter {
+  model::TenantId tenant;
+  std::optional<std::string> event_type;  // those that receive it, wildcards included
+  std::optional<model::EndpointStatus> status;
+  std::optional<std::string> url;  // a part of it
+  model::EndpointId after{};
+  int limit = 50;
+};
+// In order of id; a tenant that does not exist is a refusal.
+runtime::Task<base::Result<std::vector<Endpoint>, Refusal>> list_endpoints(pg::Link& link,
+                                                                           EndpointFilter filter);
+
+// `edit` changes the settings as they are at that moment, with the endpoint locked; false abandons the
+// change. Other patterns replace the subscriptions, those that stay keep `enabled` and `versions`. A changed
+// URL closes the breaker.
+struct EndpointEdit {
+  base::UniqueFunction<bool(EndpointDraft&)> apply;
+  std::optional<std::string> secret;  // refused if it is not an active one
+};
+runtime::Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, EndpointRef ref,
+                                              EndpointEdit edit);
+
+// Pausing an endpoint that is disabled is refused; otherwise all three may be repeated.
+struct StatusChange {
+  model::EndpointStatus status;  // active: resume
+  std::optional<std::string> reason;
+};
+runtime::Task<EndpointResult> change_status(pg::Link& link, EndpointRef ref, StatusChange change);
+
+runtime::Task<std::optional<Refusal>> delete_endpoint(pg::Link& link, EndpointRef ref);
+
+}  // namespace postrider::registry

@@ -1,0 +1,44 @@
+// API keys: 256 bits, shown once, kept as a SHA-256 hash.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "postrider/base/time.hpp"
+#include "postrider/crypto/digest.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::registry {
+
+enum class Role { admin, operator_, publisher, reader };
+std::string_view label(Role role);  // as in the API: "operator"
+std::optional<Role> parse_role(std::string_view text);
+
+// Who makes a call.
+struct Principal {
+  model::KeyId key;
+  Role role = Role::reader;
+  std::optional<model::TenantId> tenant;  // bound to it; none: all tenants
+  bool sees_payloads = true;
+
+  bool operator==(const Principal&) const = default;
+};
+
+using KeyHash = crypto::Digest256;
+KeyHash hash_key(std::string_view key);
+std::string generate_key();  // "pr_" and 64 hex digits
+
+// Nothing for a key that is unknown, revoked or expired: callers cannot tell them apart.
+runtime::Task<std::optional<Principal>> find_key(pg::Link& link, KeyHash hash);
+
+inline constexpr size_t admin_key_length_min = 32;
+
+// Called at start. A configured key becomes the configured admin key, and the one configured before stops
+// working. Without one, and if no admin key is there at all, one is made and returned, to be printed once.
+// Throws std::runtime_error for a configured key that is too short.
+runtime::Task<std::optional<std::string>> ensure_admin_key(pg::Link& link, std::string configured);
+
+}  // namespace postrider::registry

@@ -1,0 +1,33 @@
+// Why the registry did not do what was asked. Everything here depends on the caller; what does not, throws.
+#pragma once
+
+#include <string>
+
+namespace postrider::registry {
+
+enum class RefusalKind {
+  unknown_tenant,
+  unknown_endpoint,
+  endpoint_exists,
+  unknown_subscription,
+  unknown_secret,
+  tenant_exists,
+  tenant_id_used,   // by a deleted tenant, whose history stays
+  reserved_tenant,  // `postrider` itself
+  reserved_id,      // an endpoint id of one's own that looks like one made by postrider
+  too_many_endpoints,
+  too_many_secrets,
+  endpoint_disabled,  // and the call would silently enable it
+  secret_in_use,      // the secret given is one of the active ones
+  secret_unfit,       // the secret does not suit the endpoint's signature scheme
+  secret_differs,     // a PUT with a secret that is not the current one
+  is_current_secret,  // only overlaps can be ended
+  abandoned,          // the edit itself said no
+};
+
+struct Refusal {
+  RefusalKind kind;
+  std::string detail = {};  // a sentence for people, where there is more to say than the kind does
+};
+
+}  // namespace postrider::registry

@@ -1,0 +1,50 @@
+// Secrets of an endpoint: one current, and older ones while a rotation's overlap lasts.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/base/result.hpp"
+#include "postrider/base/time.hpp"
+#include "postrider/crypto/signing_key.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/registry/context.hpp"
+#include "postrider/registry/refusal.hpp"
+#include "postrider/registry/subscriptions.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::registry {
+
+// Active at once; a rotation beyond that is refused until an overlap has ended.
+inline constexpr size_t secrets_max = 5;
+
+struct Secret {
+  model::SecretId id;
+  std::optional<std::string> masked;      // nothing if no configured master key opens it
+  std::optional<std::string> public_key;  // of an asymmetric scheme
+  base::Timestamp created_at{};
+  std::optional<base::Timestamp> expires_at;  // none: the current one
+};
+
+// The current one first, then from the newest to the oldest.
+runtime::Task<base::Result<std::vector<Secret>, Refusal>> list_secrets(pg::Link& link, const Context& context,
+                                                                       EndpointRef ref);
+
+struct Rotation {
+  std::chrono::seconds overlap{86'400};
+  std::optional<std::string> secret;  // made if not given
+};
+struct RotatedSecret {
+  Secret secret;
+  std::string text;  // outside form, to be shown this once
+};
+runtime::Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const Context& context,
+                                                                  EndpointRef ref, Rotation rotation);
+
+// Ends an overlap at once.
+runtime::Task<std::optional<Refusal>> delete_secret(pg::Link& link, EndpointRef ref, model::SecretId secret);
+
+}  // namespace postrider::registry

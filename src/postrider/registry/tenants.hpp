@@ -1,0 +1,72 @@
+// Tenants: customers of the application that uses postrider.
+//
+// Every change is one transaction that ends with its note in the control log. Deleted tenants are kept for
+// their history, but nobody finds them here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/base/result.hpp"
+#include "postrider/base/time.hpp"
+#include "postrider/base/unique_function.hpp"
+#include "postrider/model/endpoint_enums.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/registry/refusal.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::registry {
+
+// Owns the operational events; made and kept by postrider itself.
+inline constexpr std::string_view reserved_tenant_id = "postrider";
+
+// What the caller chooses. No limit: none but the node's own.
+struct TenantSettings {
+  std::optional<std::string> name;
+  std::optional<int32_t> max_in_flight;
+  std::optional<double> rate_per_second;
+  std::optional<double> publish_rate_per_second;
+  std::optional<int32_t> payload_bytes_max;
+  std::optional<int32_t> endpoints_max;
+  std::optional<std::string> contacts;  // JSON: an array of e-mail addresses and URLs
+  std::optional<std::string> metadata;  // JSON: an object
+
+  bool operator==(const TenantSettings&) const = default;
+};
+
+struct Tenant {
+  model::TenantId id;
+  TenantSettings settings;
+  model::TenantStatus status = model::TenantStatus::active;
+  std::optional<std::string> status_reason;
+  base::Timestamp status_since{};
+  int32_t endpoint_count = 0;
+  base::Timestamp created_at{};
+  base::Timestamp updated_at{};
+};
+
+using TenantResult = base::Result<Tenant, Refusal>;
+
+runtime::Task<TenantResult> create_tenant(pg::Link& link, model::TenantId id, TenantSettings settings);
+
+runtime::Task<std::optional<Tenant>> find_tenant(pg::Link& link, model::TenantId id);
+
+// Tenants with ids after `after`, in order of id.
+runtime::Task<std::vector<Tenant>> list_tenants(pg::Link& link, std::string after, int limit);
+
+// `edit` changes the settings as they are at that moment, with the tenant locked; false abandons the change.
+using TenantEdit = base::UniqueFunction<bool(TenantSettings&)>;
+runtime::Task<TenantResult> change_tenant(pg::Link& link, model::TenantId id, TenantEdit edit);
+
+// Nothing is sent to any endpoint of a paused tenant; events go on queueing. Both may be repeated.
+runtime::Task<TenantResult> pause_tenant(pg::Link& link, model::TenantId id,
+                                         std::optional<std::string> reason);
+runtime::Task<TenantResult> resume_tenant(pg::Link& link, model::TenantId id,
+                                          std::optional<std::string> reason);
+
+// Its endpoints are deleted and its keys revoked with it.
+runtime::Task<std::optional<Refusal>> delete_tenant(pg::Link& link, model::TenantId id);
+
+}  // namespace postrider::registry
