@@ -52,11 +52,14 @@ bool ChunkDecoder::step(char c) {
     case State::size_start:
     case State::size:
       return size_byte(c);
-    case State::extension:
-      if (c == '\r') return expect(c, '\r', State::size_lf);
-      if (!is(c, grammar::value))
-        return refuse(400, "A chunk extension has a control character or a bare line feed.");
-      return spend_framing();
+    case State::extension_start:
+    case State::extension_name:
+    case State::extension_value_start:
+    case State::extension_value:
+    case State::extension_quoted:
+    case State::extension_escaped:
+    case State::extension_end:
+      return spend_framing() && extension_byte(c);
     case State::size_lf:
       return expect(c, '\n', chunk_bytes_left_ == 0 ? State::trailer_start : State::data);
     case State::data_cr:
@@ -91,8 +94,48 @@ bool ChunkDecoder::size_byte(char c) {
   if (state_ == State::size_start || (c != '\r' && c != ';'))
     return refuse(400, "A chunk size is not a number.");
   body_bytes_left_ -= chunk_bytes_left_;
-  state_ = c == ';' ? State::extension : State::size_lf;
+  state_ = c == ';' ? State::extension_start : State::size_lf;
   return true;
+}
+
+// ;name, ;name=token or ;name="quoted", read only to find its end.
+bool ChunkDecoder::extension_byte(char c) {
+  const bool is_token = is(c, grammar::token);
+  switch (state_) {
+    case State::extension_quoted:
+      if (c == '"')
+        state_ = State::extension_end;
+      else if (c == '\\')
+        state_ = State::extension_escaped;
+      if (is(c, grammar::value)) return true;
+      break;
+    case State::extension_escaped:
+      state_ = State::extension_quoted;
+      if (is(c, grammar::value)) return true;
+      break;
+    case State::extension_start:
+    case State::extension_value_start:
+      if (is_token) {
+        state_ = state_ == State::extension_start ? State::extension_name : State::extension_value;
+        return true;
+      }
+      if (c == '"' && state_ == State::extension_value_start) {
+        state_ = State::extension_quoted;
+        return true;
+      }
+      break;
+    default:  // a name, a value or a closing quote was just read
+      if (is_token && state_ != State::extension_end) return true;
+      if (c == '=' && state_ == State::extension_name) {
+        state_ = State::extension_value_start;
+        return true;
+      }
+      if (c == ';' || c == '\r') {
+        state_ = c == ';' ? State::extension_start : State::size_lf;
+        return true;
+      }
+  }
+  return refuse(400, "A chunk extension is malformed.");
 }
 
 bool ChunkDecoder::trailer_byte(char c) {

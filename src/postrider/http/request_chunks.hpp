@@ -25,7 +25,13 @@ class ChunkDecoder {
   enum class State : uint8_t {
     size_start,
     size,
-    extension,
+    extension_start,  // behind a ';'
+    extension_name,
+    extension_value_start,  // behind a '='
+    extension_value,
+    extension_quoted,
+    extension_escaped,
+    extension_end,  // behind a closing quote
     size_lf,
     data,
     data_cr,
@@ -39,6 +45,7 @@ class ChunkDecoder {
   };
   bool step(char c);  // false: refused
   bool size_byte(char c);
+  bool extension_byte(char c);
   bool trailer_byte(char c);
   bool expect(char c, char wanted, State next);
   bool spend_framing();

@@ -52,8 +52,8 @@ struct ServerOptions {
   std::chrono::milliseconds write_timeout{30'000};  // the client takes none of the answer
   std::chrono::milliseconds idle_timeout{75'000};   // between requests
   std::chrono::milliseconds linger_timeout{
-      1'000};                                // after a refusal, so that the answer is not lost in a reset
-  std::vector<std::string> trusted_proxies;  // CIDRs whose X-Forwarded-For is believed
+      1'000};                                  // after a refusal, so that the answer is not lost in a reset
+  std::vector<std::string> trusted_proxies{};  // CIDRs whose X-Forwarded-For is believed
 };
 
 struct ListenerState;

@@ -341,7 +341,7 @@ Task<void> Connection::stream(Response& response) {
 }
 
 Task<void> Connection::refuse() {
-  const Refusal& refusal = reader_.refusal();
+  const Refusal refusal = reader_.refusal();
   Request& request = reader_.request();
   context_.make_request_id(request.id);
   Problem why{.status = refusal.status, .detail = std::string(refusal.detail)};
@@ -349,6 +349,8 @@ Task<void> Connection::refuse() {
   Response response = problem(request, why);
   append_answer(response, true);
   is_closing_ = true;
+  reader_.reset();
+  release_body_budget();
   const bool sent = co_await flush();
   if (sent) co_await linger();
 }
