@@ -1,0 +1,1 @@
+"""The parts of the benchmark driver; bench/run.py puts them together."""

@@ -1,0 +1,138 @@
+"""What a scenario measures: a rate that deliveries keep up with, the CPU time it takes, and who else used the machine."""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+import time
+
+from . import processes
+
+
+def machine_busy_us():
+    """CPU time of everything on the machine, idle and waiting for disks left out."""
+    fields = [int(x) for x in pathlib.Path("/proc/stat").read_text(encoding="utf-8").split("\n")[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) * processes.TICK_US
+
+
+@dataclasses.dataclass
+class Cpu:
+    """CPU time so far, in µs, by part."""
+
+    node: int
+    postgres: int
+    receiver: int
+    generator: int
+    machine: int
+
+    def since(self, earlier):
+        return Cpu(*(a - b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(earlier))))
+
+    @property
+    def engine(self):
+        return self.node + self.postgres
+
+    def others_share(self, seconds):
+        """The part of the machine that processes outside the benchmark used."""
+        ours = self.node + self.postgres + self.receiver + self.generator
+        return max(0.0, (self.machine - ours) / (seconds * 1e6 * os.cpu_count()))
+
+
+@dataclasses.dataclass
+class Sustained:
+    per_s: float
+    seconds: float
+    deliveries: int
+    cpu: Cpu
+    others_share: float
+    series: list  # (second, deliveries in that second)
+    latency: dict
+    cdf: list
+    acked: int
+    rejected: int
+    duplicates: int
+    body_bytes: float
+
+    def cpu_each(self, part):
+        return getattr(self.cpu, part) / max(1, self.deliveries)
+
+
+class Load:
+    """A running load generator against one node, observed at the receiver."""
+
+    def __init__(self, env, node, *, seconds, first_seq, batch=100, connections=4, window=10_000, rate=0,
+                 tenants=100, types=10, prefix="bench-", record=None):
+        self.env, self.node = env, node
+        command = [env.tools / "bench_loadgen", "--target", node.address, "--key", node.KEY, "--tenants", tenants,
+                   "--types", types, "--tenant-prefix", prefix, "--batch", batch, "--connections", connections,
+                   "--seconds", seconds, "--rate", rate, "--first-seq", first_seq]
+        if window and not rate:
+            command += ["--window", window, "--receiver", env.receiver.address]
+        if record:
+            command += ["--record", record]
+        env.receiver.reset()
+        self.program = processes.Program(command)
+
+    def cpu(self):
+        return Cpu(node=processes.cpu_us(self.node.pid), postgres=processes.tree_cpu_us(self.env.cluster.postmaster_pid()),
+                   receiver=processes.cpu_us(self.env.receiver.pid), generator=processes.cpu_us(self.program.pid),
+                   machine=machine_busy_us())
+
+    def finish(self, patience=120):
+        """Waits for the generator's end and gives its figures."""
+        out, _ = self.program.process.communicate(timeout=patience)
+        if self.program.process.returncode != 0:
+            raise RuntimeError("the load generator failed")
+        return processes.json.loads(out)
+
+
+def wait_for(condition, what, patience=60.0, every=0.1):
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if condition():
+            return
+        time.sleep(every)
+    raise RuntimeError(f"gave up waiting for {what}")
+
+
+def sustained(env, node, *, seconds, warm_up=3.0, **load_options):
+    """Runs a load and measures after the warm-up until its end; then waits until everything has arrived."""
+    first_seq = env.take_numbers()
+    load = Load(env, node, seconds=warm_up + seconds, first_seq=first_seq, **load_options)
+    time.sleep(warm_up)
+    start, count_before, cpu_before = time.monotonic(), env.receiver.count(), load.cpu()
+    time.sleep(max(0.5, seconds - 0.5))
+    cpu = load.cpu().since(cpu_before)
+    count = env.receiver.count() - count_before
+    elapsed = time.monotonic() - start
+    published = load.finish()
+    try:
+        wait_for(lambda: env.receiver.count() >= published["acked"], "the last deliveries", patience=30)
+    except RuntimeError as error:
+        env.note(str(error))
+    stats = env.receiver.stats()
+    return Sustained(per_s=count / elapsed, seconds=elapsed, deliveries=count, cpu=cpu,
+                     others_share=cpu.others_share(elapsed), series=per_second(stats), latency=stats["latency"],
+                     cdf=stats["cdf"], acked=published["acked"], rejected=published["rejected"],
+                     duplicates=stats["duplicates"], body_bytes=stats["body_bytes"] / max(1, stats["received"]))
+
+
+def per_second(stats):
+    """The receiver's 100 ms counts as (second, count)."""
+    series, each = stats["series"], 1000 // stats["series_step_ms"]
+    return [(i // each, sum(series[i:i + each])) for i in range(0, len(series) - each + 1, each)]
+
+
+def quantile(values, fraction):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))] if ordered else 0
+
+
+def machine_description(cluster):
+    """What the figures were measured on; no names."""
+    cpu = next((line.split(":", 1)[1].strip() for line in
+                pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name")), "unknown")
+    memory_kib = int(pathlib.Path("/proc/meminfo").read_text(encoding="utf-8").split()[1])
+    kernel = subprocess.run(["uname", "-sr"], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+    return (f"{os.cpu_count()} cores ({cpu}), {memory_kib / 1048576:.0f} GiB memory, {kernel}, "
+            f"Postgres {cluster.version().split()[0]} with fsync and synchronous_commit on")

@@ -1,0 +1,104 @@
+"""The result as a printed table, as JSON, and as a page with plots."""
+
+import datetime
+import json
+import math
+
+from . import svg
+
+VERDICT = {True: "met", False: "**missed**", None: "not measured"}
+
+
+def print_table(env):
+    width = max(len(row.figure) for row in env.rows)
+    print()
+    for row in env.rows:
+        verdict = VERDICT[row.met].strip("*")
+        print(f"{row.figure:<{width}}  {verdict:<12}  {row.measured}  (bar {row.bar})")
+    for note in env.notes:
+        print(f"note: {note}")
+
+
+def write_json(env, machine, path):
+    rows = [vars(row) for row in env.rows]
+    path.write_text(json.dumps({"mode": env.sizes.name, "machine": machine, "rows": rows, "notes": env.notes,
+                                "figures": env.figures}, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def plots(env):
+    """File name → (caption, SVG) of what was measured."""
+    p, out = env.plots, {}
+    ms = lambda cdf: [(max(1e-3, ns / 1e6), fraction) for ns, fraction in cdf]
+    if "throughput" in p:
+        out["throughput.svg"] = ("Deliveries per second at the receiver, load starting on an empty system", svg.chart(
+            "Sustained deliveries", "seconds", "deliveries/s",
+            [("published in batches of 100", p["throughput"]), ("published one by one", p.get("throughput_single", []))]))
+    latencies = [("idle, from sending the publish", ms(p.get("cdf_idle", []))),
+                 ("healthy tenants", ms(p.get("cdf_quiet", []))),
+                 ("healthy tenants beside a noisy one", ms(p.get("cdf_noisy", [])))]
+    if any(points for _, points in latencies):
+        out["latency.svg"] = ("Time from sending the publish until the receiver has the request", svg.chart(
+            "Latency", "milliseconds", "fraction of deliveries", latencies, x_log=True))
+    if "pinned" in p:
+        out["pinned_xmin.svg"] = ("Deliveries per second before and while an open transaction pins the xmin horizon",
+                                  svg.chart("Pinned xmin horizon", "seconds", "deliveries/s",
+                                            [("deliveries/s", p["pinned"])], marks=[(p["pinned_from"], "pinned from here")]))
+    if "drain" in p:
+        out["drain.svg"] = ("Deliveries per second while a backlog drains", svg.chart(
+            "Draining a backlog", "seconds", "deliveries/s", [("deliveries/s", p["drain"])]))
+    if "takeover" in p:
+        points = thin(p["takeover"], 1500)
+        start = points[0][0] if points else 0
+        out["takeover.svg"] = ("Latency of each delivery by when it was published; one of two nodes is killed", svg.chart(
+            "Take-over after kill -9", "seconds since the first publish", "milliseconds",
+            [("publish → receiver", [(x - start, y) for x, y in points])], marks=[(-start, "killed")]))
+    return {name: entry for name, entry in out.items() if entry[1]}
+
+
+def thin(points, count):
+    step = max(1, math.ceil(len(points) / count))
+    return points[::step]
+
+
+def write_page(env, machine, page, commit):
+    """`page` is the Markdown file; its plots go into a folder beside it, named like it."""
+    folder = page.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = plots(env)
+    for name, (_, text) in drawn.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    page.write_text(page_text(env, machine, folder.name, drawn, commit), encoding="utf-8")
+
+
+def page_text(env, machine, folder, drawn, commit):
+    limits, date = env.figures["limits"], datetime.date.today().isoformat()
+    lines = [
+        "# Benchmarks", "",
+        "`./dev bench` (about two minutes) or `./dev bench full` measures this page's figures. They are ratios to limits "
+        "of the same machine, measured in the same run by programs that contain no project code: a bare epoll HTTP loop "
+        "against the same receiver, and the same rows written in pipelined batches. Receiver, load generator, postrider "
+        "and Postgres share the machine.", "",
+        f"Measured {date} at {commit}, {env.sizes.name} mode: {machine}.", ""]
+    if env.sizes.name == "short":
+        lines += [f"**Short mode**: {env.sizes.pending:,} pending instead of 1 M, {env.sizes.history:,} attempts instead of "
+                  f"10 M, xmin pinned for {env.sizes.pinned_s:.0f} s instead of 10 minutes, {env.sizes.memory_endpoints:,} "
+                  f"endpoints instead of 100,000, a lease of {env.sizes.lease_s} s instead of 10 s.", ""]
+    lines += ["## Limits of the machine", "", "| limit | measured |", "|---|---|",
+              f"| raw HTTP loop, 1,000 keep-alive connections | {limits['raw_requests_per_s']:,.0f} requests/s, "
+              f"{limits['raw_http_us']:.1f} µs CPU per request, both sides |",
+              f"| the same, 64 connections | {limits['raw_requests_per_s_64']:,.0f} requests/s, {limits['raw_http_us_64']:.1f} µs |",
+              f"| raw writes, batches of 250 | {limits['raw_writes_per_s']:,.0f} deliveries/s over one connection, "
+              f"{limits['raw_write_us']:.1f} µs CPU per delivery |",
+              f"| one commit of one event, idle | {limits['commit_p50_us']:.0f} µs (p50) |",
+              f"| one raw POST, idle | {limits['post_p50_us']:.0f} µs (p50) |",
+              f"| the CPU would be used up at | {limits['deliveries_per_s']:,.0f} deliveries/s |", "",
+              "## Results", "", "| figure | bar | measured | |", "|---|---|---|---|"]
+    for row in env.rows:
+        detail = f"<br><small>{row.detail}</small>" if row.detail else ""
+        lines.append(f"| {row.figure} | {row.bar} | {row.measured}{detail} | {VERDICT[row.met]} |")
+    if env.notes:
+        lines += ["", "Notes of the run:", ""] + [f"- {note}" for note in env.notes]
+    lines += ["", "## Plots", ""]
+    for name, (caption, _) in drawn.items():
+        lines += [f"{caption}:", "", f"![{caption}]({folder}/{name})", ""]
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,172 @@
+"""The rows of the result table that are about one node's rate and latency."""
+
+import array
+import time
+
+from . import population, processes
+from .measure import Load, quantile, sustained, wait_for
+from .processes import Sampler
+
+OTHERS_SHARE_MAX = 0.10
+
+
+def note_if_busy(env, what, result):
+    if result.others_share > OTHERS_SHARE_MAX:
+        env.note(f"{what}: processes outside the benchmark used {result.others_share:.0%} of the machine")
+
+
+def throughput(env):
+    limit = env.figures["limits"]["deliveries_per_s"]
+    with env.database() as database, env.node(database) as node:
+        result = sustained(env, node, seconds=env.sizes.sustained_s)
+        left = population.pending(env.cluster, database)
+        single = sustained(env, node, seconds=env.sizes.sustained_s / 2, batch=1, connections=64)
+    env.figures["sustained"] = {
+        "per_s": result.per_s, "node_us": result.cpu_each("node"), "postgres_us": result.cpu_each("postgres"),
+        "receiver_us": result.cpu_each("receiver"), "generator_us": result.cpu_each("generator"),
+        "engine_us": result.cpu_each("engine"), "p50_ms": result.latency["p50_ns"] / 1e6,
+        "p99_ms": result.latency["p99_ns"] / 1e6, "single_per_s": single.per_s, "others_share": result.others_share}
+    env.plots["throughput"] = result.series
+    env.plots["throughput_single"] = single.series
+    env.plots["cdf_loaded"] = result.cdf
+    note_if_busy(env, "sustained deliveries", result)
+    if result.duplicates or result.rejected:
+        env.note(f"sustained deliveries: {result.duplicates} duplicates, {result.rejected} publishes refused")
+    if left > 20_000:
+        env.note(f"sustained deliveries: {left} rows were left in the queue when the load ended")
+    env.add("sustained deliveries, fan-out 1, 1,000 endpoints", "≥ 50 % of the CPU limit",
+            f"{result.per_s:,.0f}/s = {result.per_s / limit:.0%} of {limit:,.0f}/s", result.per_s >= 0.5 * limit,
+            f"CPU per delivery: node {result.cpu_each('node'):.1f} µs, Postgres {result.cpu_each('postgres'):.1f}, "
+            f"receiver {result.cpu_each('receiver'):.1f}, generator {result.cpu_each('generator'):.1f}; bodies of "
+            f"{result.body_bytes:.0f} bytes; published in batches of 100 (one by one: {single.per_s:,.0f}/s)")
+
+
+def idle_latency(env):
+    limits = env.figures["limits"]
+    limit_us = limits["commit_p50_us"] + limits["post_p50_us"]
+    count, first, record = env.sizes.idle_events, env.take_numbers(), env.scratch / "idle"
+    with env.database() as database, env.node(database) as node:
+        sustained(env, node, seconds=2, warm_up=1, rate=200, batch=1, connections=1)  # opens the connections
+        load = Load(env, node, seconds=count / 50, first_seq=first, rate=50, batch=1, connections=1, record=record)
+        load.finish(patience=count / 50 + 60)
+        time.sleep(1)
+        env.plots["cdf_idle"] = env.receiver.stats()["cdf"]
+    sent, acked = read_records(record)
+    arrived = read_arrivals(env, first, len(sent))
+    triples = [(s, a, r) for s, a, r in zip(sent, acked, arrived) if a and r]
+    from_sent = [(r - s) / 1e3 for s, a, r in triples]
+    from_acked = [max(0, r - a) / 1e3 for s, a, r in triples]
+    p50, p99 = quantile(from_acked, 0.5), quantile(from_acked, 0.99)
+    sent50, sent99 = quantile(from_sent, 0.5), quantile(from_sent, 0.99)
+    env.figures["idle"] = {"p50_us": p50, "p99_us": p99, "sent_p50_us": sent50, "sent_p99_us": sent99}
+    if len(triples) < count * 0.99:
+        env.note(f"idle latency: only {len(triples)} of {count} events arrived")
+    env.add("publish answered → receiver has the request, idle: p50", f"≤ 2 × {limit_us:.0f} µs (commit + POST)",
+            f"{p50:.0f} µs = {p50 / limit_us:.2f} ×", bool(triples) and p50 <= 2 * limit_us,
+            f"from sending the publish: {sent50:.0f} µs = {sent50 / limit_us:.2f} ×")
+    env.add("the same: p99", f"≤ 5 × {limit_us:.0f} µs", f"{p99:.0f} µs = {p99 / limit_us:.2f} ×",
+            bool(triples) and p99 <= 5 * limit_us, f"from sending the publish: {sent99:.0f} µs = {sent99 / limit_us:.2f} ×")
+
+
+def read_records(path):
+    words = array.array("Q")
+    words.frombytes(path.read_bytes())
+    return words[0::2], words[1::2]
+
+
+def read_arrivals(env, first, count):
+    words = array.array("Q")
+    with open(env.scratch / "arrivals", "rb") as file:
+        file.seek(first * 8)
+        words.frombytes(file.read(count * 8))
+    return words
+
+
+def noisy_tenant(env):
+    rate = min(2_000, 0.25 * env.figures["sustained"]["per_s"])
+    hanging = processes.Receiver(env.tools)
+    try:
+        quiet = healthy_latency(env, rate, None)
+        noisy = healthy_latency(env, rate, hanging)
+        held = hanging.stats()["in_flight_peak"]
+    finally:
+        hanging.stop()
+    p99 = [result.latency["p99_ns"] / 1e6 for result in (quiet, noisy)]
+    env.plots["cdf_quiet"], env.plots["cdf_noisy"] = quiet.cdf, noisy.cdf
+    env.figures["noisy"] = {"quiet_p99_ms": p99[0], "noisy_p99_ms": p99[1], "rate": rate}
+    note_if_busy(env, "healthy tenants", noisy)
+    env.add(f"healthy tenants while one has {env.sizes.pending:,} pending and its endpoint hangs", "p99 ≤ 1.2 × without it",
+            f"{p99[1]:.2f} ms / {p99[0]:.2f} ms = {p99[1] / p99[0]:.2f} ×", p99[1] <= 1.2 * p99[0],
+            f"{rate:,.0f} events/s of healthy tenants; the hanging endpoint held {held} requests")
+
+
+def healthy_latency(env, rate, hanging):
+    with env.database() as database:
+        if hanging:
+            with env.node(database) as node:
+                population.Registrar(node).register("noisy-", 1, 1, lambda _: hanging.url(0, "/hang"),
+                                                    max_in_flight=100, timeout_ms=10_000)
+            population.fill_pending(env.cluster, database, env.sizes.pending, "noisy-%")
+        with env.node(database) as node:
+            if hanging:
+                wait_for(lambda: hanging.stats()["in_flight"] > 0, "the hanging endpoint", patience=20)
+            return sustained(env, node, seconds=env.sizes.noisy_s, rate=rate, batch=1, connections=32)
+
+
+def drain(env):
+    base = env.figures["sustained"]["per_s"]
+    with env.database() as database:
+        population.fill_pending(env.cluster, database, env.sizes.pending, "bench-%")
+        env.receiver.reset()
+        with env.node(database, ready=False):
+            low, high = 0.1 * env.sizes.pending, 0.9 * env.sizes.pending
+            patience = 120 + env.sizes.pending / 1000
+            wait_for(lambda: env.receiver.count() >= low, "the drain to begin", patience=patience, every=0.02)
+            start, count = time.monotonic(), env.receiver.count()
+            wait_for(lambda: env.receiver.count() >= high, "the drain to end", patience=patience, every=0.02)
+            rate = (env.receiver.count() - count) / (time.monotonic() - start)
+            wait_for(lambda: env.receiver.count() >= env.sizes.pending, "the last of the drain", patience=60)
+            stats = env.receiver.stats()
+    env.plots["drain"] = [(i / 10, n * 10) for i, n in enumerate(stats["series"])]
+    env.figures["drain"] = {"per_s": rate, "duplicates": stats["duplicates"]}
+    env.add(f"draining {env.sizes.pending:,} pending vs. an empty start", "≥ 0.9 ×", f"{rate:,.0f}/s = {rate / base:.2f} ×",
+            rate >= 0.9 * base, f"{stats['unique']:,} delivered, {stats['duplicates']} twice")
+
+
+def history(env):
+    with env.database() as database:
+        with env.node(database) as node:
+            before = sustained(env, node, seconds=env.sizes.sustained_s)
+        population.fill_history(env.cluster, database, env.sizes.history)
+        with env.node(database) as node:
+            after = sustained(env, node, seconds=env.sizes.sustained_s)
+    env.figures["history"] = {"none_per_s": before.per_s, "full_per_s": after.per_s}
+    note_if_busy(env, "history", after)
+    env.add(f"{env.sizes.history:,} attempts in history vs. none", "≥ 0.95 ×",
+            f"{after.per_s:,.0f}/s / {before.per_s:,.0f}/s = {after.per_s / before.per_s:.2f} ×",
+            after.per_s >= 0.95 * before.per_s)
+
+
+def pinned_xmin(env):
+    free_s, seconds = max(8, env.sizes.sustained_s), env.sizes.pinned_s
+    with env.database() as database, env.node(database) as node:
+        load = Load(env, node, seconds=3 + free_s + seconds, first_seq=env.take_numbers(16_000_000))
+        with Sampler(env.receiver.count, every=1.0) as counts:
+            time.sleep(3 + free_s)
+            holder = env.cluster.session(database)
+            holder.stdin.write("begin isolation level repeatable read;\nselect pg_current_xact_id();\n")
+            holder.stdin.flush()
+            holder.stdout.readline()
+            load.finish(patience=seconds + 120)
+        holder.stdin.close()
+        holder.wait()
+        dead = env.cluster.rows(database, "select n_dead_tup from pg_stat_user_tables where relname = 'queue'")[0]
+    rates = [(t2, (c2 - c1) / (t2 - t1)) for (t1, c1), (t2, c2) in zip(counts.points, counts.points[1:])]
+    free = [rate for at, rate in rates if 3 < at <= 3 + free_s]
+    end = [rate for at, rate in rates if 3 + free_s + seconds * 0.7 < at <= 3 + free_s + seconds - 1]
+    ratio = (sum(end) / len(end)) / (sum(free) / len(free))
+    env.plots["pinned"], env.plots["pinned_from"] = rates, 3 + free_s
+    env.figures["pinned"] = {"ratio": ratio, "dead_rows": dead["n_dead_tup"]}
+    env.add(f"xmin pinned for {seconds:.0f} s under load", "≥ 0.9 ×",
+            f"{sum(end) / len(end):,.0f}/s / {sum(free) / len(free):,.0f}/s = {ratio:.2f} ×", ratio >= 0.9,
+            f"the last 30 % of the time against before; {dead['n_dead_tup']:,} dead queue rows at the end")
