@@ -171,8 +171,7 @@ TEST_F(RunningReceiver, CountsEveryEventOfTheLoadGeneratorOnce) {
   EXPECT_EQ(number_after(get("/__stats"), "\"latency\":{\"count\":"), 500u);
   EXPECT_GT(stat("p50_ns"), 0u);
 
-  const std::string again =
-      output_of(std::string{LOADGEN} + " --target " + address_ + " --count 100 --seconds 30");
+  output_of(std::string{LOADGEN} + " --target " + address_ + " --count 100 --seconds 30");
   EXPECT_EQ(stat("duplicates"), 100u);
   get("/__reset");
   EXPECT_EQ(stat("received"), 0u);

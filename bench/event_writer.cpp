@@ -4,7 +4,7 @@
 
 namespace bench {
 
-EventWriter::EventWriter(EventShape shape, std::string host, std::string key)
+EventWriter::EventWriter(EventShape shape, const std::string& host, const std::string& key)
     : shape_(std::move(shape)),
       common_fields_(" HTTP/1.1\r\nhost: " + host + "\r\nauthorization: Bearer " + key +
                      "\r\ncontent-type: application/json\r\ncontent-length: ") {}

@@ -22,7 +22,7 @@ struct NumberedEvent {
 
 class EventWriter {
  public:
-  EventWriter(EventShape shape, std::string host, std::string key);
+  EventWriter(EventShape shape, const std::string& host, const std::string& key);
 
   // One whole HTTP request. Event n belongs to tenant n % tenants and type (n / tenants) % types.
   // The text is valid until the next call.

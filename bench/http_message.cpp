@@ -1,17 +1,28 @@
 #include "http_message.hpp"
 
-#include <strings.h>
-
+#include <algorithm>
 #include <charconv>
 
 namespace bench {
+namespace {
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+bool equals_ignoring_case(std::string_view text, std::string_view lower_case) {
+  return std::equal(text.begin(), text.end(), lower_case.begin(), lower_case.end(),
+                    [](char a, char b) { return lower(a) == b; });
+}
+
+}  // namespace
 
 std::string_view field_value(std::string_view fields, std::string_view name) {
   while (!fields.empty()) {
     const auto end = fields.find("\r\n");
     const std::string_view line = fields.substr(0, end);
     if (line.size() > name.size() && line[name.size()] == ':' &&
-        strncasecmp(line.data(), name.data(), name.size()) == 0) {
+        equals_ignoring_case(line.substr(0, name.size()), name)) {
       const auto start = line.find_first_not_of(' ', name.size() + 1);
       return start == std::string_view::npos ? std::string_view{} : line.substr(start);
     }

@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::uint64_t series_step_ns = 100'000'000;
 constexpr std::size_t series_points_max = 36'000;  // an hour
-constexpr std::size_t read_bytes = 64 * 1024;
+constexpr std::size_t read_bytes = std::size_t{64} * 1024;
 constexpr std::uint64_t no_number = ~std::uint64_t{0};
 
 struct Connection {

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Measures postrider against the limits of this machine: `./dev bench [short|full] [--only NAME…] [--docs]`.
 
-Builds the tools, starts a throw-away Postgres, receivers and nodes on loopback, runs the scenarios one after another and
-prints a table. The results go to build/bench/report; `full` and --docs also write docs/benchmarks.md with its plots.
+Builds the tools, starts a throw-away Postgres, receivers and nodes on loopback, runs the scenarios one after another
+and prints a table. The results go to build/bench/report; `full` and --docs also write docs/benchmarks.md with its plots.
 """
 
 import argparse
@@ -37,7 +37,7 @@ NEED_THROUGHPUT = {"noisy", "drain", "slow"}
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("mode", nargs="?", choices=["short", "full"], default="short")
-    parser.add_argument("--only", nargs="+", choices=SCENARIOS, help="run these scenarios (and what they compare with)")
+    parser.add_argument("--only", nargs="+", choices=SCENARIOS, help="these scenarios, and what they compare with")
     parser.add_argument("--docs", action="store_true", help="write docs/benchmarks.md in short mode, too")
     parser.add_argument("--postrider", default=ROOT / "build/release/postrider", help="the binary to measure")
     parser.add_argument("--tools", help="folder of the built tools; otherwise they are built")

@@ -62,7 +62,8 @@ class Env:
     def __enter__(self):
         self._stack = contextlib.ExitStack()
         self.cluster = self._stack.enter_context(Cluster())
-        self.receiver = processes.Receiver(self.tools, hosts=TENANTS * ENDPOINTS_EACH, record=self.scratch / "arrivals")
+        self.receiver = processes.Receiver(self.tools, hosts=TENANTS * ENDPOINTS_EACH,
+                                           record=self.scratch / "arrivals")
         self._stack.callback(self.receiver.stop)
         return self
 
@@ -133,7 +134,8 @@ class Env:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         named = {f"POSTRIDER_{name.upper()}": str(value) for name, value in settings.items()}
-        return processes.Node(self.binary, self.cluster.url(database), port, self.scratch / f"node{self._log}.log", named)
+        log = self.scratch / f"node{self._log}.log"
+        return processes.Node(self.binary, self.cluster.url(database), port, log, named)
 
     def wait_for_leases(self, database, owners=1):
         """Until every bucket has an owner and the owners are that many."""

@@ -30,9 +30,11 @@ def measure(env):
     write_us = writes["client_cpu_us"] + writes["server_cpu_us"]
     limits = {
         "raw_requests_per_s": http["requests_per_s"], "raw_http_us": http_us, "raw_write_us": write_us,
-        "raw_requests_per_s_64": few["requests_per_s"], "raw_http_us_64": few["client_cpu_us"] + few["receiver_cpu_us"],
+        "raw_requests_per_s_64": few["requests_per_s"],
+        "raw_http_us_64": few["client_cpu_us"] + few["receiver_cpu_us"],
         "raw_writes_per_s": writes["deliveries_per_s"],
-        "commit_p50_us": commit["commit_latency"]["p50_ns"] / 1e3, "commit_p99_us": commit["commit_latency"]["p99_ns"] / 1e3,
+        "commit_p50_us": commit["commit_latency"]["p50_ns"] / 1e3,
+        "commit_p99_us": commit["commit_latency"]["p99_ns"] / 1e3,
         "post_p50_us": post["latency"]["p50_ns"] / 1e3, "post_p99_us": post["latency"]["p99_ns"] / 1e3,
         "deliveries_per_s": os.cpu_count() * 1e6 / (http_us + write_us),
     }
@@ -40,7 +42,8 @@ def measure(env):
     env.say(f"raw HTTP loop, {hosts} connections: {http['requests_per_s']:,.0f}/s, {http_us:.1f} µs CPU per request "
             f"(64 connections: {few['requests_per_s']:,.0f}/s, {limits['raw_http_us_64']:.1f} µs)")
     env.say(f"raw writes: {writes['deliveries_per_s']:,.0f}/s, {write_us:.1f} µs CPU per delivery")
-    env.say(f"one commit {limits['commit_p50_us']:.0f} µs, one raw POST {limits['post_p50_us']:.0f} µs (medians, idle)")
+    env.say(f"one commit {limits['commit_p50_us']:.0f} µs, one raw POST {limits['post_p50_us']:.0f} µs "
+            "(medians, idle)")
     env.say(f"CPU used up at {limits['deliveries_per_s']:,.0f} deliveries/s")
     if http["requests_per_s"] < RAW_REQUESTS_PER_S_MIN or write_us > RAW_WRITE_US_MAX:
         env.note("INVALID: the baselines are much slower than on a quiet machine (42,000 requests/s, 30 µs); "

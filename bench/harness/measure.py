@@ -1,4 +1,4 @@
-"""What a scenario measures: a rate that deliveries keep up with, the CPU time it takes, and who else used the machine."""
+"""What a scenario measures: the rate that deliveries keep up with, its CPU time, and who else used the machine."""
 
 import dataclasses
 import os
@@ -52,6 +52,18 @@ class Sustained:
     rejected: int
     duplicates: int
     body_bytes: float
+    arrived: int  # distinct events
+
+    @property
+    def is_complete(self):
+        """Whether enough arrived to judge by: a figure over deliveries that never happened is none."""
+        return self.deliveries > 0 and self.arrived >= 0.99 * self.acked
+
+    @property
+    def all_cores_per_s(self):
+        """The rate at which this much CPU time per delivery would use up the machine, had it been left alone."""
+        ours = sum(self.cpu_each(part) for part in ("engine", "receiver", "generator"))
+        return os.cpu_count() * 1e6 / max(ours, 1e-9)
 
     def cpu_each(self, part):
         return getattr(self.cpu, part) / max(1, self.deliveries)
@@ -74,7 +86,8 @@ class Load:
         self.program = processes.Program(command)
 
     def cpu(self):
-        return Cpu(node=processes.cpu_us(self.node.pid), postgres=processes.tree_cpu_us(self.env.cluster.postmaster_pid()),
+        return Cpu(node=processes.cpu_us(self.node.pid),
+                   postgres=processes.tree_cpu_us(self.env.cluster.postmaster_pid()),
                    receiver=processes.cpu_us(self.env.receiver.pid), generator=processes.cpu_us(self.program.pid),
                    machine=machine_busy_us())
 
@@ -114,13 +127,23 @@ def sustained(env, node, *, seconds, warm_up=3.0, **load_options):
     return Sustained(per_s=count / elapsed, seconds=elapsed, deliveries=count, cpu=cpu,
                      others_share=cpu.others_share(elapsed), series=per_second(stats), latency=stats["latency"],
                      cdf=stats["cdf"], acked=published["acked"], rejected=published["rejected"],
-                     duplicates=stats["duplicates"], body_bytes=stats["body_bytes"] / max(1, stats["received"]))
+                     duplicates=stats["duplicates"], arrived=stats["unique"],
+                     body_bytes=stats["body_bytes"] / max(1, stats["received"]))
 
 
 def per_second(stats):
     """The receiver's 100 ms counts as (second, count)."""
     series, each = stats["series"], 1000 // stats["series_step_ms"]
     return [(i // each, sum(series[i:i + each])) for i in range(0, len(series) - each + 1, each)]
+
+
+def judged(condition, *results):
+    """A verdict, or none when one of the measurements is not complete."""
+    return condition() if all(result.is_complete for result in results) else None
+
+
+def ratio(a, b):
+    return a / b if b else float("nan")
 
 
 def quantile(values, fraction):
@@ -130,8 +153,8 @@ def quantile(values, fraction):
 
 def machine_description(cluster):
     """What the figures were measured on; no names."""
-    cpu = next((line.split(":", 1)[1].strip() for line in
-                pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name")), "unknown")
+    lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    cpu = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
     memory_kib = int(pathlib.Path("/proc/meminfo").read_text(encoding="utf-8").split()[1])
     kernel = subprocess.run(["uname", "-sr"], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
     return (f"{os.cpu_count()} cores ({cpu}), {memory_kib / 1048576:.0f} GiB memory, {kernel}, "

@@ -71,6 +71,7 @@ def fill_pending(cluster, database, count, tenant_pattern, first_seq=0):
 
 def fill_history(cluster, database, count, days=7, chunk=500_000):
     """`count` delivered attempts, spread over the last days and over all endpoints."""
+    spread = f"{NOW_MS} - {days} * 86400000 + n * {days} * 86400000 / {count} - n / 4096"
     for start in range(0, count, chunk):
         end = min(count, start + chunk)
         cluster.sql(database, f"""
@@ -83,7 +84,7 @@ def fill_history(cluster, database, count, days=7, chunk=500_000):
                                          created_at)
           select (head || t.delivery_tail)::uuid, 1, t.bucket, t.id, (head || '000000000000')::uuid, t.tenant_id,
                  'delivered', 200, now(), 300, 400, 'ok', '127.0.0.1', '018f0000-0000-7000-8000-000000000000', now()
-          from (select n, {ID_HEX.format(base_ms=f"{NOW_MS} - {days} * 86400000 + n * {days} * 86400000 / {count} - n / 4096")} as head
+          from (select n, {ID_HEX.format(base_ms=spread)} as head
                 from generate_series({start}::bigint, {end} - 1) as n) made
           join target t on t.place = n % (select count(*) from target);
           commit;""")

@@ -6,6 +6,8 @@ import math
 
 from . import svg
 
+REMARKS = "## Remarks\n"  # from here on the page is written by hand, and kept
+
 VERDICT = {True: "met", False: "**missed**", None: "not measured"}
 
 
@@ -32,7 +34,8 @@ def plots(env):
     if "throughput" in p:
         out["throughput.svg"] = ("Deliveries per second at the receiver, load starting on an empty system", svg.chart(
             "Sustained deliveries", "seconds", "deliveries/s",
-            [("published in batches of 100", p["throughput"]), ("published one by one", p.get("throughput_single", []))]))
+            [("published in batches of 100", p["throughput"]),
+             ("published one by one", p.get("throughput_single", []))]))
     latencies = [("idle, from sending the publish", ms(p.get("cdf_idle", []))),
                  ("healthy tenants", ms(p.get("cdf_quiet", []))),
                  ("healthy tenants beside a noisy one", ms(p.get("cdf_noisy", [])))]
@@ -42,14 +45,15 @@ def plots(env):
     if "pinned" in p:
         out["pinned_xmin.svg"] = ("Deliveries per second before and while an open transaction pins the xmin horizon",
                                   svg.chart("Pinned xmin horizon", "seconds", "deliveries/s",
-                                            [("deliveries/s", p["pinned"])], marks=[(p["pinned_from"], "pinned from here")]))
+                                            [("deliveries/s", p["pinned"])],
+                                            marks=[(p["pinned_from"], "pinned from here")]))
     if "drain" in p:
         out["drain.svg"] = ("Deliveries per second while a backlog drains", svg.chart(
             "Draining a backlog", "seconds", "deliveries/s", [("deliveries/s", p["drain"])]))
     if "takeover" in p:
         points = thin(p["takeover"], 1500)
         start = points[0][0] if points else 0
-        out["takeover.svg"] = ("Latency of each delivery by when it was published; one of two nodes is killed", svg.chart(
+        out["takeover.svg"] = ("Latency by time of publish; one of two nodes is killed", svg.chart(
             "Take-over after kill -9", "seconds since the first publish", "milliseconds",
             [("publish → receiver", [(x - start, y) for x, y in points])], marks=[(-start, "killed")]))
     return {name: entry for name, entry in out.items() if entry[1]}
@@ -67,26 +71,35 @@ def write_page(env, machine, page, commit):
     drawn = plots(env)
     for name, (_, text) in drawn.items():
         (folder / name).write_text(text, encoding="utf-8")
-    page.write_text(page_text(env, machine, folder.name, drawn, commit), encoding="utf-8")
+    text = page_text(env, machine, folder.name, drawn, commit)
+    page.write_text(text + remarks_of(page), encoding="utf-8")
+
+
+def remarks_of(page):
+    """What a person added to the page that is about to be written anew."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return "\n" + text[text.index(REMARKS):] if REMARKS in text else ""
 
 
 def page_text(env, machine, folder, drawn, commit):
     limits, date = env.figures["limits"], datetime.date.today().isoformat()
     lines = [
         "# Benchmarks", "",
-        "`./dev bench` (about two minutes) or `./dev bench full` measures this page's figures. They are ratios to limits "
-        "of the same machine, measured in the same run by programs that contain no project code: a bare epoll HTTP loop "
-        "against the same receiver, and the same rows written in pipelined batches. Receiver, load generator, postrider "
-        "and Postgres share the machine.", "",
+        "`./dev bench` (some minutes) and `./dev bench full` measure the figures of this page. They are ratios to "
+        "limits of the same machine, measured in the same run by programs that contain no project code: a bare epoll "
+        "HTTP loop against the same receiver, and the same rows written in pipelined batches. Receiver, load "
+        "generator, postrider and Postgres share the machine.", "",
         f"Measured {date} at {commit}, {env.sizes.name} mode: {machine}.", ""]
     if env.sizes.name == "short":
-        lines += [f"**Short mode**: {env.sizes.pending:,} pending instead of 1 M, {env.sizes.history:,} attempts instead of "
-                  f"10 M, xmin pinned for {env.sizes.pinned_s:.0f} s instead of 10 minutes, {env.sizes.memory_endpoints:,} "
-                  f"endpoints instead of 100,000, a lease of {env.sizes.lease_s} s instead of 10 s.", ""]
+        sizes = env.sizes
+        lines += [f"**Short mode**: {sizes.pending:,} pending instead of 1 M, {sizes.history:,} attempts instead of "
+                  f"10 M, xmin pinned for {sizes.pinned_s:.0f} s instead of 10 minutes, {sizes.memory_endpoints:,} "
+                  f"endpoints instead of 100,000, a lease of {sizes.lease_s} s instead of 10 s.", ""]
     lines += ["## Limits of the machine", "", "| limit | measured |", "|---|---|",
               f"| raw HTTP loop, 1,000 keep-alive connections | {limits['raw_requests_per_s']:,.0f} requests/s, "
               f"{limits['raw_http_us']:.1f} µs CPU per request, both sides |",
-              f"| the same, 64 connections | {limits['raw_requests_per_s_64']:,.0f} requests/s, {limits['raw_http_us_64']:.1f} µs |",
+              f"| the same, 64 connections | {limits['raw_requests_per_s_64']:,.0f} requests/s, "
+              f"{limits['raw_http_us_64']:.1f} µs |",
               f"| raw writes, batches of 250 | {limits['raw_writes_per_s']:,.0f} deliveries/s over one connection, "
               f"{limits['raw_write_us']:.1f} µs CPU per delivery |",
               f"| one commit of one event, idle | {limits['commit_p50_us']:.0f} µs (p50) |",

@@ -4,7 +4,7 @@ import array
 import time
 
 from . import population, processes
-from .measure import Load, quantile, sustained, wait_for
+from .measure import Load, judged, quantile, ratio, sustained, wait_for
 from .processes import Sampler
 
 OTHERS_SHARE_MAX = 0.10
@@ -25,7 +25,8 @@ def throughput(env):
         "per_s": result.per_s, "node_us": result.cpu_each("node"), "postgres_us": result.cpu_each("postgres"),
         "receiver_us": result.cpu_each("receiver"), "generator_us": result.cpu_each("generator"),
         "engine_us": result.cpu_each("engine"), "p50_ms": result.latency["p50_ns"] / 1e6,
-        "p99_ms": result.latency["p99_ns"] / 1e6, "single_per_s": single.per_s, "others_share": result.others_share}
+        "p99_ms": result.latency["p99_ns"] / 1e6, "single_per_s": single.per_s, "others_share": result.others_share,
+        "all_cores_per_s": result.all_cores_per_s}
     env.plots["throughput"] = result.series
     env.plots["throughput_single"] = single.series
     env.plots["cdf_loaded"] = result.cdf
@@ -35,7 +36,9 @@ def throughput(env):
     if left > 20_000:
         env.note(f"sustained deliveries: {left} rows were left in the queue when the load ended")
     env.add("sustained deliveries, fan-out 1, 1,000 endpoints", "≥ 50 % of the CPU limit",
-            f"{result.per_s:,.0f}/s = {result.per_s / limit:.0%} of {limit:,.0f}/s", result.per_s >= 0.5 * limit,
+            f"{result.per_s:,.0f}/s = {result.per_s / limit:.0%} of {limit:,.0f}/s",
+            judged(lambda: result.per_s >= 0.5 * limit, result),
+            f"by CPU time alone {result.all_cores_per_s:,.0f}/s = {result.all_cores_per_s / limit:.0%}; "
             f"CPU per delivery: node {result.cpu_each('node'):.1f} µs, Postgres {result.cpu_each('postgres'):.1f}, "
             f"receiver {result.cpu_each('receiver'):.1f}, generator {result.cpu_each('generator'):.1f}; bodies of "
             f"{result.body_bytes:.0f} bytes; published in batches of 100 (one by one: {single.per_s:,.0f}/s)")
@@ -59,13 +62,15 @@ def idle_latency(env):
     p50, p99 = quantile(from_acked, 0.5), quantile(from_acked, 0.99)
     sent50, sent99 = quantile(from_sent, 0.5), quantile(from_sent, 0.99)
     env.figures["idle"] = {"p50_us": p50, "p99_us": p99, "sent_p50_us": sent50, "sent_p99_us": sent99}
-    if len(triples) < count * 0.99:
+    is_complete = len(triples) >= 0.99 * count
+    if not is_complete:
         env.note(f"idle latency: only {len(triples)} of {count} events arrived")
     env.add("publish answered → receiver has the request, idle: p50", f"≤ 2 × {limit_us:.0f} µs (commit + POST)",
-            f"{p50:.0f} µs = {p50 / limit_us:.2f} ×", bool(triples) and p50 <= 2 * limit_us,
+            f"{p50:.0f} µs = {p50 / limit_us:.2f} ×", p50 <= 2 * limit_us if is_complete else None,
             f"from sending the publish: {sent50:.0f} µs = {sent50 / limit_us:.2f} ×")
     env.add("the same: p99", f"≤ 5 × {limit_us:.0f} µs", f"{p99:.0f} µs = {p99 / limit_us:.2f} ×",
-            bool(triples) and p99 <= 5 * limit_us, f"from sending the publish: {sent99:.0f} µs = {sent99 / limit_us:.2f} ×")
+            p99 <= 5 * limit_us if is_complete else None,
+            f"from sending the publish: {sent99:.0f} µs = {sent99 / limit_us:.2f} ×")
 
 
 def read_records(path):
@@ -95,8 +100,9 @@ def noisy_tenant(env):
     env.plots["cdf_quiet"], env.plots["cdf_noisy"] = quiet.cdf, noisy.cdf
     env.figures["noisy"] = {"quiet_p99_ms": p99[0], "noisy_p99_ms": p99[1], "rate": rate}
     note_if_busy(env, "healthy tenants", noisy)
-    env.add(f"healthy tenants while one has {env.sizes.pending:,} pending and its endpoint hangs", "p99 ≤ 1.2 × without it",
-            f"{p99[1]:.2f} ms / {p99[0]:.2f} ms = {p99[1] / p99[0]:.2f} ×", p99[1] <= 1.2 * p99[0],
+    env.add(f"healthy tenants while one has {env.sizes.pending:,} pending and its endpoint hangs",
+            "p99 ≤ 1.2 × without it", f"{p99[1]:.2f} ms / {p99[0]:.2f} ms = {ratio(p99[1], p99[0]):.2f} ×",
+            judged(lambda: p99[1] <= 1.2 * p99[0], quiet, noisy),
             f"{rate:,.0f} events/s of healthy tenants; the hanging endpoint held {held} requests")
 
 
@@ -129,8 +135,9 @@ def drain(env):
             stats = env.receiver.stats()
     env.plots["drain"] = [(i / 10, n * 10) for i, n in enumerate(stats["series"])]
     env.figures["drain"] = {"per_s": rate, "duplicates": stats["duplicates"]}
-    env.add(f"draining {env.sizes.pending:,} pending vs. an empty start", "≥ 0.9 ×", f"{rate:,.0f}/s = {rate / base:.2f} ×",
-            rate >= 0.9 * base, f"{stats['unique']:,} delivered, {stats['duplicates']} twice")
+    env.add(f"draining {env.sizes.pending:,} pending vs. an empty start", "≥ 0.9 ×",
+            f"{rate:,.0f}/s = {ratio(rate, base):.2f} ×", rate >= 0.9 * base if base else None,
+            f"{stats['unique']:,} delivered, {stats['duplicates']} twice")
 
 
 def history(env):
@@ -143,8 +150,8 @@ def history(env):
     env.figures["history"] = {"none_per_s": before.per_s, "full_per_s": after.per_s}
     note_if_busy(env, "history", after)
     env.add(f"{env.sizes.history:,} attempts in history vs. none", "≥ 0.95 ×",
-            f"{after.per_s:,.0f}/s / {before.per_s:,.0f}/s = {after.per_s / before.per_s:.2f} ×",
-            after.per_s >= 0.95 * before.per_s)
+            f"{after.per_s:,.0f}/s / {before.per_s:,.0f}/s = {ratio(after.per_s, before.per_s):.2f} ×",
+            judged(lambda: after.per_s >= 0.95 * before.per_s, before, after))
 
 
 def pinned_xmin(env):
@@ -164,9 +171,10 @@ def pinned_xmin(env):
     rates = [(t2, (c2 - c1) / (t2 - t1)) for (t1, c1), (t2, c2) in zip(counts.points, counts.points[1:])]
     free = [rate for at, rate in rates if 3 < at <= 3 + free_s]
     end = [rate for at, rate in rates if 3 + free_s + seconds * 0.7 < at <= 3 + free_s + seconds - 1]
-    ratio = (sum(end) / len(end)) / (sum(free) / len(free))
+    mean_free, mean_end = sum(free) / len(free), sum(end) / len(end)
     env.plots["pinned"], env.plots["pinned_from"] = rates, 3 + free_s
-    env.figures["pinned"] = {"ratio": ratio, "dead_rows": dead["n_dead_tup"]}
+    env.figures["pinned"] = {"ratio": ratio(mean_end, mean_free), "dead_rows": dead["n_dead_tup"]}
     env.add(f"xmin pinned for {seconds:.0f} s under load", "≥ 0.9 ×",
-            f"{sum(end) / len(end):,.0f}/s / {sum(free) / len(free):,.0f}/s = {ratio:.2f} ×", ratio >= 0.9,
+            f"{mean_end:,.0f}/s / {mean_free:,.0f}/s = {ratio(mean_end, mean_free):.2f} ×",
+            mean_end >= 0.9 * mean_free if mean_free else None,
             f"the last 30 % of the time against before; {dead['n_dead_tup']:,} dead queue rows at the end")

@@ -60,19 +60,22 @@ def chart(title, x_name, y_name, lines, *, x_log=False, marks=()):
         return ""
     x_axis = Axis(xs, LEFT, WIDTH - RIGHT, log=x_log)
     y_axis = Axis(ys, HEIGHT - BOTTOM, TOP)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
+           'font-size="12">',
            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
            f'<text x="{LEFT}" y="20" font-size="14" font-weight="bold">{html.escape(title)}</text>']
     out += _grid(x_axis, y_axis, x_name, y_name)
     for x, text in marks:
         at = x_axis.place(x)
-        out.append(f'<line x1="{at:.1f}" y1="{TOP}" x2="{at:.1f}" y2="{HEIGHT - BOTTOM}" stroke="#888" stroke-dasharray="4 3"/>')
+        out.append(f'<line x1="{at:.1f}" y1="{TOP}" x2="{at:.1f}" y2="{HEIGHT - BOTTOM}" stroke="#888" '
+                   'stroke-dasharray="4 3"/>')
         out.append(f'<text x="{at + 4:.1f}" y="{TOP + 12}" fill="#555">{html.escape(text)}</text>')
     for i, (name, points) in enumerate(lines):
         color = COLORS[i % len(COLORS)]
         path = " ".join(f"{x_axis.place(x):.1f},{y_axis.place(y):.1f}" for x, y in points)
         out.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.5"/>')
-        out.append(f'<text x="{WIDTH - RIGHT}" y="{20 + 14 * i}" text-anchor="end" fill="{color}">{html.escape(name)}</text>')
+        out.append(f'<text x="{WIDTH - RIGHT}" y="{20 + 14 * i}" text-anchor="end" '
+                   f'fill="{color}">{html.escape(name)}</text>')
     return "\n".join(out + ["</svg>"]) + "\n"
 
 
@@ -87,7 +90,8 @@ def _grid(x_axis, y_axis, x_name, y_name):
         x = x_axis.place(tick)
         out.append(f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom}" stroke="#f0f0f0"/>')
         out.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle" fill="#333">{label(tick)}</text>')
-    out.append(f'<text x="{(LEFT + right) / 2:.0f}" y="{HEIGHT - 10}" text-anchor="middle" fill="#333">{html.escape(x_name)}</text>')
+    out.append(f'<text x="{(LEFT + right) / 2:.0f}" y="{HEIGHT - 10}" text-anchor="middle" '
+               f'fill="#333">{html.escape(x_name)}</text>')
     out.append(f'<text x="14" y="{(TOP + bottom) / 2:.0f}" text-anchor="middle" fill="#333" '
                f'transform="rotate(-90 14 {(TOP + bottom) / 2:.0f})">{html.escape(y_name)}</text>')
     return out
