@@ -1,6 +1,7 @@
 #include "postrider/pg/connection.hpp"
 
 #include "postrider/pg/session.hpp"
+#include "postrider/pg/session.sql.hpp"
 
 namespace postrider::pg {
 
@@ -8,12 +9,10 @@ namespace {
 
 using runtime::Task;
 
-constexpr Statement apply_settings{
-    nullptr,
-    "select set_config(name, value, false) from unnest($1::text[], $2::text[]) as setting (name, value)"};
-constexpr Statement ask_timeline{
-    nullptr,
-    "select case when pg_is_in_recovery() then '' else left(pg_walfile_name(pg_current_wal_lsn()), 8) end"};
+// Once per connection, so not worth a name on the server.
+constexpr Statement unnamed(Statement statement) {
+  return {nullptr, statement.text};
+}
 
 Batch session_setup(const ConnectOptions& options) {
   const auto milliseconds = [](Milliseconds value) { return std::to_string(value.count()); };
@@ -37,8 +36,8 @@ Batch session_setup(const ConnectOptions& options) {
     names.push_back("synchronous_commit");
     values.push_back(*options.synchronous_commit);
   }
-  Batch batch(apply_settings, Params(names, values));
-  batch.add(ask_timeline);
+  Batch batch(unnamed(sql::apply_settings), Params(names, values));
+  batch.add(unnamed(sql::ask_timeline));
   return batch;
 }
 
@@ -144,13 +143,6 @@ Task<Rows> Connection::execute(std::string sql, Params params) {
   return only_answer(std::move(unit));
 }
 
-Task<void> Connection::script(std::string sql) {
-  auto unit = std::make_shared<Unit>(Unit::Work::script);
-  unit->sql = std::move(sql);
-  session_->submit(unit);
-  co_await answer(std::move(unit));
-}
-
 Task<Transaction> Connection::begin() {
   const std::shared_ptr<Session> session = session_;
   auto unit = std::make_shared<Unit>(Unit::Work::turn);
@@ -204,6 +196,13 @@ Task<Rows> Transaction::execute(std::string sql, Params params) {
   UnitPtr unit = unit_of(std::move(sql), std::move(params));
   session_->submit_in_turn(unit);
   return only_answer(std::move(unit));
+}
+
+Task<void> Transaction::script(std::string sql) {
+  auto unit = std::make_shared<Unit>(Unit::Work::script);
+  unit->sql = std::move(sql);
+  session_->submit_in_turn(unit);
+  co_await answer(std::move(unit));
 }
 
 Task<void> Transaction::commit() {

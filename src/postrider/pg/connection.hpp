@@ -43,6 +43,9 @@ class Transaction {
 
   runtime::Task<std::vector<Rows>> run(Batch batch);
   runtime::Task<Rows> execute(std::string sql, Params params = Params());
+  // Any number of statements separated by semicolons, without parameters and without rows back: migrations.
+  // Not while another answer of the transaction is awaited.
+  runtime::Task<void> script(std::string sql);
   // Throws, and has rolled back, when an earlier statement of the transaction failed.
   runtime::Task<void> commit();
   runtime::Task<void> rollback();
@@ -74,9 +77,6 @@ class Connection {
   runtime::Task<Transaction> begin();
   // One statement that is not worth preparing.
   runtime::Task<Rows> execute(std::string sql, Params params = Params());
-  // Any number of statements separated by semicolons, no parameters and no rows back: migrations. Waits until
-  // nothing is in flight. With its own begin and commit inside, an error leaves the transaction rolled back.
-  runtime::Task<void> script(std::string sql);
 
   bool is_open() const;
   const ServerInfo& server() const;

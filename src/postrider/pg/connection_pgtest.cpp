@@ -39,6 +39,7 @@ TEST_F(ConnectionTest, AnswersABatchInOrder) {
 
 Task<int64_t> sum_of_many(Connection& connection, int batches) {
   std::vector<Task<Rows>> answers;
+  answers.reserve(static_cast<size_t>(batches));
   for (int i = 0; i < batches; ++i) answers.push_back(connection.run_one(add, Params(i, 0)));
   EXPECT_EQ(connection.in_flight() + connection.waiting(), static_cast<size_t>(batches));
   int64_t sum = 0;
@@ -156,6 +157,7 @@ constexpr Statement echo{"test.echo", "select $1::text, pg_notify('echo', 'x')"}
 
 Task<size_t> echo_many(Connection& connection, int batches, std::string text) {
   std::vector<Task<Rows>> answers;
+  answers.reserve(static_cast<size_t>(batches));
   for (int i = 0; i < batches; ++i) answers.push_back(connection.run_one(echo, Params(text)));
   size_t bytes = 0;
   for (Task<Rows>& answer : answers) {

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "postrider/base/check.hpp"
 #include "postrider/pg/pgtest_fixture.hpp"
 #include "postrider/pg/pool.hpp"
 #include "support/cluster.hpp"
@@ -85,8 +86,9 @@ struct Silence {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
-    bind(socket, reinterpret_cast<sockaddr*>(&address), size);
-    listen(socket, 16);
+    const bool is_ready =
+        bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(socket, 16) == 0;
+    CHECK(is_ready);
     getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
     port = ntohs(address.sin_port);
   }

@@ -1,29 +1,13 @@
 #include "postrider/pg/migrate.hpp"
 
 #include "postrider/base/check.hpp"
+#include "postrider/pg/migrate.sql.hpp"
 
 namespace postrider::pg {
 
 namespace {
 
 using runtime::Task;
-
-// Any number will do, as long as it stays: "postride" in hexadecimal.
-constexpr const char* lock_sql = "select pg_advisory_lock(x'706f737472696465'::bigint)";
-constexpr const char* unlock_sql = "select pg_advisory_unlock(x'706f737472696465'::bigint)";
-
-constexpr const char* foundation_sql = R"sql(
-create schema if not exists postrider;
-create table if not exists postrider.migration (
-  version int primary key,
-  name text not null,
-  applied_at timestamptz not null default now(),
-  postrider_version text not null
-);
-)sql";
-
-constexpr const char* version_sql = "select coalesce(max(version), 0) from postrider.migration";
-constexpr const char* has_table_sql = "select to_regclass('postrider.migration') is not null";
 
 void refuse_old_server(int version) {
   if (version >= server_version_min) return;
@@ -43,22 +27,40 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-std::string script_of(const Migration& migration, const MigrateOptions& options) {
-  std::string text = migration.text;
-  replace_all(text, "{{buckets}}", std::to_string(options.buckets));
-  std::string version = options.postrider_version;
-  replace_all(version, "'", "''");
-  return "begin;\nset local lock_timeout = " + std::to_string(options.lock_timeout.count()) +
-         ";\nset local search_path = postrider;\n" + text +
-         "\n;\ninsert into postrider.migration (version, name, postrider_version) values (" +
-         std::to_string(migration.version) + ", '" + migration.name + "', '" + version + "');\ncommit;\n";
+// Creates the table of migrations if need be.
+Task<int> schema_version(Connection& connection) {
+  const Rows found = co_await connection.run_one(sql::find_foundation);
+  const bool has_schema = found.get<bool>(0, 0);
+  const bool has_migration = found.get<bool>(0, 1);
+  if (has_migration) {
+    const Rows version = co_await connection.run_one(sql::read_version);
+    co_return version.get<int32_t>(0, 0);
+  }
+  Batch foundation;
+  if (!has_schema) foundation.add(sql::create_schema);
+  foundation.add(sql::create_migration);
+  co_await connection.run(std::move(foundation));
+  co_return 0;
 }
 
-Task<int> schema_version(Connection& connection) {
-  const Rows table = co_await connection.execute(has_table_sql);
-  if (!table.get<bool>(0, 0)) co_return 0;
-  const Rows version = co_await connection.execute(version_sql);
-  co_return version.get<int32_t>(0, 0);
+Task<void> apply(Connection& connection, const Migration& migration, const MigrateOptions& options) {
+  std::string text = migration.text;
+  replace_all(text, "{{buckets}}", std::to_string(options.buckets));
+  const std::string settings = "set local lock_timeout = " + std::to_string(options.lock_timeout.count()) +
+                               ";\nset local search_path = postrider;\n";
+  Batch record;
+  record.with(sql::record_migration, migration.version, migration.name, options.postrider_version);
+  try {
+    Transaction transaction = co_await connection.begin();
+    co_await transaction.script(settings + text);
+    co_await transaction.run(std::move(record));
+    co_await transaction.commit();
+  } catch (const Error& error) {
+    const char* outcome =
+        error.kind() == Kind::unknown ? ") was interrupted: " : ") failed and is rolled back: ";
+    throw Error(error.kind(), "migration " + std::to_string(migration.version) + " (" + migration.name +
+                                  outcome + error.what());
+  }
 }
 
 Task<MigrateReport> migrate_locked(Connection& connection, const MigrateOptions& options) {
@@ -66,16 +68,9 @@ Task<MigrateReport> migrate_locked(Connection& connection, const MigrateOptions&
   report.version_before = co_await schema_version(connection);
   report.version = report.version_before;
   refuse_newer_schema(report.version, static_cast<int>(options.migrations.size()));
-  if (report.version == 0) co_await connection.script(foundation_sql);
   for (const Migration& migration : options.migrations.subspan(static_cast<size_t>(report.version))) {
     CHECK(migration.version == report.version + 1);
-    const std::string text = script_of(migration, options);
-    try {
-      co_await connection.script(text);
-    } catch (const Error& error) {
-      throw Error(error.kind(), "migration " + std::to_string(migration.version) + " (" + migration.name +
-                                    ") failed and is rolled back: " + error.what());
-    }
+    co_await apply(connection, migration, options);
     report.version = migration.version;
     report.applied.emplace_back(migration.name);
   }
@@ -93,10 +88,9 @@ ConnectOptions migrating(std::string url) {
   return options;
 }
 
-// The lock is the session's; it is gone with the connection, too.
 Task<MigrateReport> migrate(Connection& connection, MigrateOptions options) {
   refuse_old_server(connection.server().version);
-  co_await connection.execute(lock_sql);
+  co_await connection.run_one(sql::lock);
   MigrateReport report;
   std::exception_ptr failure;
   try {
@@ -104,7 +98,7 @@ Task<MigrateReport> migrate(Connection& connection, MigrateOptions options) {
   } catch (...) {
     failure = std::current_exception();
   }
-  if (connection.is_open()) co_await connection.execute(unlock_sql);
+  if (connection.is_open()) co_await connection.run_one(sql::unlock);
   if (failure) std::rethrow_exception(failure);
   co_return report;
 }

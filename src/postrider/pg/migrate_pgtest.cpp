@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "postrider/pg/pgtest_fixture.hpp"
-#include "postrider/sql/all_statements.hpp"
-#include "postrider/sql/migrations.hpp"
 
 namespace postrider::pg {
 namespace {
@@ -93,25 +91,6 @@ TEST_F(MigrateTest, AFailingMigrationIsRolledBackAndTheEarlierOnesStay) {
   EXPECT_THAT(error.what(), HasSubstr("migration 2 (second)"));
   EXPECT_EQ(database.sql("select max(version) from postrider.migration"), "1");
   EXPECT_EQ(database.sql("select to_regclass('postrider.other') is null"), "t");
-}
-
-// Every .sql file of every folder, without being listed anywhere.
-TEST(Statements, AllCanBePreparedOnTheMigratedSchema) {
-  support::Database database;
-  support::SyncSql sql(database.url());
-  sql("set search_path = postrider");
-  for (const Statement& statement : sql::all_statements) {
-    try {
-      sql("prepare \"" + std::string(statement.name) + "\" as " + statement.text);
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << statement.name << ": " << error.what();
-    }
-  }
-}
-
-TEST(Statements, TheTemplateHasAllMigrations) {
-  support::Database database;
-  EXPECT_EQ(database.sql("select count(*) from migration"), std::to_string(sql::migrations.size()));
 }
 
 }  // namespace

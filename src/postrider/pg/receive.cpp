@@ -54,6 +54,7 @@ void Session::read() {
   if (conn_ != nullptr) take_notifications();
   if (conn_ != nullptr && (!is_alive || PQstatus(conn_) == CONNECTION_BAD)) fail(lost("connection lost"));
   if (conn_ != nullptr) flush();
+  if (conn_ != nullptr) start_script();
   if (conn_ != nullptr) pump();
 }
 
@@ -132,17 +133,9 @@ void Session::complete() {
 
 void Session::complete_script() {
   is_script_running_ = false;
-  const bool is_clean = PQtransactionStatus(conn_) == PQTRANS_IDLE;
-  if (PQenterPipelineMode(conn_) != 1) return fail(lost("cannot use pipeline mode"));
   finished_.push_back(std::move(sent_.front()));
   sent_.pop_front();
-  UnitPtr rollback;
-  if (!is_clean) {
-    rollback = std::make_shared<Unit>(Unit::Work::batch);
-    rollback->batch.add({nullptr, "rollback"});
-    is_begun_ = true;
-  }
-  end_turn(rollback);
+  if (PQenterPipelineMode(conn_) != 1) fail(lost("cannot use pipeline mode"));
 }
 
 void Session::take_notifications() {

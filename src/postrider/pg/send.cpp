@@ -12,15 +12,11 @@ constexpr Statement begin_statement{nullptr, "begin"};
 void Session::pump() {
   while (conn_ != nullptr && !is_taken_ && !waiting_.empty() && sent_.size() < options_.in_flight_max) {
     const UnitPtr unit = waiting_.front();
-    if (unit->work == Unit::Work::script && !sent_.empty()) return;
     waiting_.pop_front();
     if (unit->work == Unit::Work::turn) {
       is_taken_ = true;
       is_begun_ = false;
       finished_.push_back(unit);
-    } else if (unit->work == Unit::Work::script) {
-      is_taken_ = true;
-      start_script(unit);
     } else {
       send(unit);
     }
@@ -92,8 +88,12 @@ bool Session::send_item(const Batch::Item& item) {
 }
 
 // Several statements in one text need the simple protocol, which libpq refuses in pipeline mode.
-void Session::start_script(const UnitPtr& unit) {
+// So it waits until nothing is in flight.
+void Session::start_script() {
+  if (!script_ || !sent_.empty() || conn_ == nullptr) return;
   watch_response();
+  const UnitPtr unit = std::exchange(script_, nullptr);
+  if (unit->is_opening) unit->sql.insert(0, "begin;\n");
   sent_.push_back(unit);
   is_script_running_ = true;
   if (PQexitPipelineMode(conn_) != 1 || PQsendQuery(conn_, unit->sql.c_str()) != 1)

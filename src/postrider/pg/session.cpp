@@ -45,6 +45,7 @@ void Session::fail(Error reason) {
     if (!unit->error) unit->error = Error(Kind::unknown, std::string("connection lost: ") + reason.what());
     finished_.push_back(unit);
   }
+  if (script_) waiting_.push_front(std::exchange(script_, nullptr));
   for (const UnitPtr& unit : waiting_) {
     unit->error = Error(Kind::unavailable, std::string("not sent, connection lost: ") + reason.what());
     finished_.push_back(unit);
@@ -103,8 +104,14 @@ void Session::submit_in_turn(UnitPtr unit) {
     return;
   }
   CHECK(is_taken_);
+  CHECK(!script_ && !is_script_running_);
   unit->is_opening = !std::exchange(is_begun_, true);
-  send(unit);
+  if (unit->work == Unit::Work::script) {
+    script_ = std::move(unit);
+    start_script();
+  } else {
+    send(unit);
+  }
 }
 
 void Session::end_turn(UnitPtr last) {

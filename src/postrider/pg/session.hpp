@@ -97,7 +97,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool send_items(Unit& unit);
   bool send_item(const Batch::Item& item);
   bool prepare(const Batch::Item& item, Unit& user);
-  void start_script(const UnitPtr& unit);
+  void start_script();
   void flush();
 
   // receive.cpp
@@ -128,7 +128,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::deque<UnitPtr> waiting_;
   std::deque<UnitPtr> sent_;
   std::deque<UnitPtr> finished_;
-  bool is_taken_ = false;  // by a transaction or a script
+  UnitPtr script_;         // of the transaction, until it can be sent
+  bool is_taken_ = false;  // by a transaction
   bool is_begun_ = false;  // its BEGIN was sent
   bool is_script_running_ = false;
   std::optional<Error> closed_by_;

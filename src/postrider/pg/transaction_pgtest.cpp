@@ -8,6 +8,10 @@ using runtime::Task;
 constexpr Statement insert{"test.insert", "insert into public.item (id) values ($1::bigint)"};
 constexpr Statement count{"test.count", "select count(*) from public.item"};
 
+Batch insert_batch(int64_t id) {
+  return Batch(insert, Params(id));
+}
+
 struct TransactionTest : ConnectedTest {
   TransactionTest() { database.sql("create table public.item (id bigint primary key)"); }
   std::string items() {
@@ -17,8 +21,8 @@ struct TransactionTest : ConnectedTest {
 
 Task<void> insert_twice(Connection& connection, bool is_committing) {
   Transaction transaction = co_await connection.begin();
-  co_await transaction.run(Batch(insert, Params(int64_t{1})));
-  co_await transaction.run(Batch(insert, Params(int64_t{2})));
+  co_await transaction.run(insert_batch(1));
+  co_await transaction.run(insert_batch(2));
   if (is_committing) co_await transaction.commit();
 }
 
@@ -36,7 +40,7 @@ TEST_F(TransactionTest, DestructionRollsBackAndLeavesTheConnectionClean) {
 
 Task<void> roll_back(Connection& connection) {
   Transaction transaction = co_await connection.begin();
-  co_await transaction.run(Batch(insert, Params(int64_t{1})));
+  co_await transaction.run(insert_batch(1));
   co_await transaction.rollback();
 }
 
@@ -48,7 +52,7 @@ TEST_F(TransactionTest, RollbackUndoes) {
 Task<std::string> others_wait(Connection& connection) {
   Transaction transaction = co_await connection.begin();
   Task<Rows> outside = connection.run_one(count);
-  co_await transaction.run(Batch(insert, Params(int64_t{1})));
+  co_await transaction.run(insert_batch(1));
   const bool was_held_back = connection.waiting() == 1;
   co_await transaction.commit();
   const Rows rows = co_await outside;
@@ -62,9 +66,9 @@ TEST_F(TransactionTest, OtherBatchesWaitForTheEnd) {
 
 Task<void> commit_after_failure(Connection& connection) {
   Transaction transaction = co_await connection.begin();
-  co_await transaction.run(Batch(insert, Params(int64_t{1})));
+  co_await transaction.run(insert_batch(1));
   try {
-    co_await transaction.run(Batch(insert, Params(int64_t{1})));
+    co_await transaction.run(insert_batch(1));
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), Kind::item);
   }
@@ -87,10 +91,10 @@ TEST_F(TransactionTest, AnUnusedTransactionSendsNothing) {
 
 Task<void> lose_the_connection(Connection& connection) {
   Transaction transaction = co_await connection.begin();
-  co_await transaction.run(Batch(insert, Params(int64_t{1})));
+  co_await transaction.run(insert_batch(1));
   connection.close();
   try {
-    co_await transaction.run(Batch(insert, Params(int64_t{2})));
+    co_await transaction.run(insert_batch(2));
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), Kind::unavailable);
@@ -103,15 +107,26 @@ TEST_F(TransactionTest, ALostConnectionRollsBack) {
   EXPECT_EQ(items(), "");
 }
 
-TEST_F(TransactionTest, AScriptRunsManyStatements) {
-  run(connection->script("insert into public.item values (1); insert into public.item values (2);"));
-  EXPECT_EQ(items(), "1,2");
-  EXPECT_EQ(run(connection->run_one(count)).get<int64_t>(0, 0), 2);
+Task<void> run_script(Connection& connection, std::string text) {
+  // Something in flight, which the script has to wait for.
+  Task<Rows> before = connection.run_one(count);
+  Transaction transaction = co_await connection.begin();
+  co_await transaction.run(insert_batch(1));
+  co_await transaction.script(text);
+  co_await transaction.run(insert_batch(4));
+  co_await transaction.commit();
+  co_await before;
 }
 
-TEST_F(TransactionTest, AFailingScriptIsRolledBackAndTheConnectionGoesOn) {
-  const Error error = error_of(connection->script(
-      "begin; insert into public.item values (1); insert into public.item values (1); commit"));
+TEST_F(TransactionTest, AScriptRunsManyStatements) {
+  run(run_script(*connection, "insert into public.item values (2); insert into public.item values (3);"));
+  EXPECT_EQ(items(), "1,2,3,4");
+  EXPECT_EQ(run(connection->run_one(count)).get<int64_t>(0, 0), 4);
+}
+
+TEST_F(TransactionTest, AFailingScriptRollsBackAndTheConnectionGoesOn) {
+  const Error error = error_of(
+      run_script(*connection, "insert into public.item values (2); insert into public.item values (2)"));
   EXPECT_EQ(error.sqlstate(), "23505");
   EXPECT_EQ(run(connection->run_one(insert, Params(int64_t{3}))).affected_rows(), 1);
   EXPECT_EQ(items(), "3");

@@ -1,0 +1,68 @@
+// The embedded SQL against the migrated schema, and the schema against its dump.
+#include <gtest/gtest.h>
+#include <libpq-fe.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "postrider/sql/all_statements.hpp"
+#include "postrider/sql/migrations.hpp"
+#include "support/database.hpp"
+
+namespace postrider::pg {
+namespace {
+
+const std::string source_directory = POSTRIDER_SOURCE_DIRECTORY;
+
+// Every .sql file of every folder, without being listed anywhere.
+TEST(Schema, EveryStatementCanBePrepared) {
+  const support::Database database;
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> conn(PQconnectdb(database.url().c_str()), &PQfinish);
+  PQclear(PQexec(conn.get(), "set search_path = postrider"));
+  for (const Statement& statement : sql::all_statements) {
+    const std::unique_ptr<PGresult, decltype(&PQclear)> result(
+        PQprepare(conn.get(), statement.name, statement.text, 0, nullptr), &PQclear);
+    EXPECT_EQ(PQresultStatus(result.get()), PGRES_COMMAND_OK)
+        << statement.name << ": " << PQresultErrorMessage(result.get());
+  }
+}
+
+TEST(Schema, TestDatabasesHaveAllMigrations) {
+  support::Database database;
+  EXPECT_EQ(database.sql("select count(*) from migration"), std::to_string(sql::migrations.size()));
+}
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
+  std::string output;
+  std::array<char, 4096> buffer{};
+  while (const size_t length = fread(buffer.data(), 1, buffer.size(), pipe.get()))
+    output.append(buffer.data(), length);
+  return output;
+}
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(Schema, IsWhatTheDumpInTheSourceSays) {
+  support::Database database;
+  if (database.sql("show server_version_num").substr(0, 2) != "15")
+    GTEST_SKIP() << "the dump is that of Postgres 15";
+  const std::string dump =
+      output_of("/usr/bin/python3 " + source_directory + "/tools/dump_schema.py \"" + database.url() + "\"");
+  ASSERT_FALSE(dump.empty());
+  const std::string path = source_directory + "/sql/schema.sql";
+  if (std::getenv("POSTRIDER_WRITE_SCHEMA") != nullptr) std::ofstream(path) << dump;
+  EXPECT_TRUE(text_of(path) == dump)
+      << "the migrations have changed: run ./dev schema and look at the difference";
+}
+
+}  // namespace
+}  // namespace postrider::pg
