@@ -14,7 +14,7 @@ constexpr int kSizeDigitsMax = 16;  // leading zeros included
 
 }  // namespace
 
-size_t ChunkDecoder::feed(std::string_view bytes, std::string& body) {
+size_t RequestChunks::feed(std::string_view bytes, std::string& body) {
   size_t at = 0;
   while (at < bytes.size() && state_ != State::done && !refusal_) {
     if (state_ == State::data) {
@@ -30,24 +30,24 @@ size_t ChunkDecoder::feed(std::string_view bytes, std::string& body) {
   return at;
 }
 
-bool ChunkDecoder::refuse(int status, std::string_view detail) {
+bool RequestChunks::refuse(int status, std::string_view detail) {
   refusal_ = Refusal{status, detail};
   return false;
 }
 
-bool ChunkDecoder::expect(char c, char wanted, State next) {
+bool RequestChunks::expect(char c, char wanted, State next) {
   if (c != wanted) return refuse(400, "A chunk is not framed by CR LF.");
   state_ = next;
   return true;
 }
 
-bool ChunkDecoder::spend_framing() {
+bool RequestChunks::spend_framing() {
   if (framing_bytes_left_ == 0) return refuse(431, "Chunk extensions and trailer fields are too large.");
   --framing_bytes_left_;
   return true;
 }
 
-bool ChunkDecoder::step(char c) {
+bool RequestChunks::step(char c) {
   switch (state_) {
     case State::size_start:
     case State::size:
@@ -81,7 +81,7 @@ bool ChunkDecoder::step(char c) {
   return false;
 }
 
-bool ChunkDecoder::size_byte(char c) {
+bool RequestChunks::size_byte(char c) {
   if (is(c, grammar::hex_digit)) {
     const int value = is(c, grammar::digit) ? c - '0' : lower(c) - 'a' + 10;
     chunk_bytes_left_ = chunk_bytes_left_ * 16 + static_cast<uint64_t>(value);
@@ -99,7 +99,7 @@ bool ChunkDecoder::size_byte(char c) {
 }
 
 // ;name, ;name=token or ;name="quoted", read only to find its end.
-bool ChunkDecoder::extension_byte(char c) {
+bool RequestChunks::extension_byte(char c) {
   const bool is_token = is(c, grammar::token);
   switch (state_) {
     case State::extension_quoted:
@@ -138,7 +138,7 @@ bool ChunkDecoder::extension_byte(char c) {
   return refuse(400, "A chunk extension is malformed.");
 }
 
-bool ChunkDecoder::trailer_byte(char c) {
+bool RequestChunks::trailer_byte(char c) {
   if (state_ == State::trailer_start && c == '\r') return expect(c, '\r', State::end_lf);
   if (state_ == State::trailer_value) {
     if (c == '\r') return expect(c, '\r', State::trailer_lf);

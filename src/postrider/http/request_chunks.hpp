@@ -10,10 +10,10 @@
 
 namespace postrider::http {
 
-class ChunkDecoder {
+class RequestChunks {
  public:
   // `framing_bytes_max` bounds chunk extensions and trailer fields together; both are read and ignored.
-  ChunkDecoder(size_t body_bytes_max, size_t framing_bytes_max)
+  RequestChunks(size_t body_bytes_max, size_t framing_bytes_max)
       : body_bytes_left_(body_bytes_max), framing_bytes_left_(framing_bytes_max) {}
 
   // Appends what was decoded to `body`; returns how many bytes it took.

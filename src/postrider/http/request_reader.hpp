@@ -44,7 +44,7 @@ class RequestReader {
 
   RequestHead::Limits limits_;
   RequestHead head_;
-  std::optional<ChunkDecoder> chunks_;
+  std::optional<RequestChunks> chunks_;
   uint64_t body_bytes_left_ = 0;  // of a body with a length
   std::string body_;
   Request request_;

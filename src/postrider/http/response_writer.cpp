@@ -70,7 +70,7 @@ std::optional<std::string> gzip(std::string_view text) {
 
 }  // namespace
 
-void append_response(std::string& out, const Response& response, const Framing& framing) {
+void append_response(std::string& out, const Response& response, const AnswerFraming& framing) {
   fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\n", response.status,
                  reason_phrase(response.status));
   if (!response.content_type.empty()) append_field(out, "content-type", response.content_type);

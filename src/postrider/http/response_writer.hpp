@@ -9,7 +9,7 @@
 
 namespace postrider::http {
 
-struct Framing {
+struct AnswerFraming {
   std::string_view request_id;
   std::string_view date;     // RFC 9110 date, kept by the server
   bool is_head = false;      // the head only, as if for GET
@@ -18,7 +18,7 @@ struct Framing {
 };
 
 // Appends head and body; of a streaming response only the head.
-void append_response(std::string& out, const Response& response, const Framing& framing);
+void append_response(std::string& out, const Response& response, const AnswerFraming& framing);
 void append_chunk(std::string& out, std::string_view piece);
 
 // Compresses the body when the client accepts gzip and it is worth it.

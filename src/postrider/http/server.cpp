@@ -95,8 +95,8 @@ struct Server::State {
 
   Task<void> accept();
   void admit(Socket socket);
-  Task<void> serve(std::shared_ptr<Connection> connection);
-  Task<void> turn_away(std::shared_ptr<Connection> connection);
+  Task<void> serve(std::shared_ptr<ServerConnection> connection);
+  Task<void> turn_away(std::shared_ptr<ServerConnection> connection);
   void sweep();
 
   ServerContext context;
@@ -105,7 +105,7 @@ struct Server::State {
   bool is_accepting = false;
   runtime::Wakeup accept_again;
   runtime::Timer sweep_timer, cut_timer;
-  std::unordered_set<Connection*> connections;  // also those being turned away
+  std::unordered_set<ServerConnection*> connections;  // also those being turned away
   size_t turning_away = 0;
   runtime::TaskGroup tasks;
 };
@@ -136,12 +136,12 @@ void Server::State::admit(Socket socket) {
     --context.listener->connections;
     if (turning_away >= kRefusingMax) return;
   }
-  auto connection = std::make_shared<Connection>(context, std::move(socket), std::move(peer));
+  auto connection = std::make_shared<ServerConnection>(context, std::move(socket), std::move(peer));
   connections.insert(connection.get());
   tasks.spawn(has_room ? serve(std::move(connection)) : turn_away(std::move(connection)));
 }
 
-Task<void> Server::State::serve(std::shared_ptr<Connection> connection) {
+Task<void> Server::State::serve(std::shared_ptr<ServerConnection> connection) {
   connection_gauge.add(1);
   co_await connection->serve();
   connection_gauge.add(-1);
@@ -149,7 +149,7 @@ Task<void> Server::State::serve(std::shared_ptr<Connection> connection) {
   connections.erase(connection.get());
 }
 
-Task<void> Server::State::turn_away(std::shared_ptr<Connection> connection) {
+Task<void> Server::State::turn_away(std::shared_ptr<ServerConnection> connection) {
   ++turning_away;
   const Refusal refusal{503, "There are too many connections at the moment."};
   co_await connection->serve_refusal(refusal);
@@ -159,7 +159,7 @@ Task<void> Server::State::turn_away(std::shared_ptr<Connection> connection) {
 
 void Server::State::sweep() {
   const auto now = base::BootClock::now();
-  for (Connection* connection : connections) connection->expire(now);
+  for (ServerConnection* connection : connections) connection->expire(now);
   context.date = http_date(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
   sweep_timer.call_after(sweep_interval(context.options), [this] { sweep(); });
 }
@@ -190,9 +190,9 @@ void Server::stop_accepting() {
 Task<void> Server::drain(base::SteadyTime deadline) {
   stop_accepting();
   state_->context.is_draining = true;
-  for (Connection* connection : state_->connections) connection->drain();
+  for (ServerConnection* connection : state_->connections) connection->drain();
   state_->cut_timer.call_at(deadline, [state = state_.get()] {
-    for (Connection* connection : state->connections) connection->cut();
+    for (ServerConnection* connection : state->connections) connection->cut();
   });
   auto all_ended = state_->tasks.join();
   co_await all_ended;

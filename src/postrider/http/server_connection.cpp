@@ -35,8 +35,8 @@ void ServerContext::make_request_id(std::string& id) {
   for (size_t i = id.size(); x != 0; x >>= 4) id[--i] = "0123456789abcdef"[x & 15];
 }
 
-struct Connection::Read {
-  Connection& connection;
+struct ServerConnection::Read {
+  ServerConnection& connection;
   error_code error;
   size_t bytes = 0;
 
@@ -52,8 +52,8 @@ struct Connection::Read {
   bool await_resume() const noexcept { return !error; }
 };
 
-struct Connection::Writable {
-  Connection& connection;
+struct ServerConnection::Writable {
+  ServerConnection& connection;
   error_code error;
 
   bool await_ready() const noexcept { return false; }
@@ -66,7 +66,7 @@ struct Connection::Writable {
   bool await_resume() const noexcept { return !error; }
 };
 
-Connection::Connection(ServerContext& context, Socket socket, std::string peer)
+ServerConnection::ServerConnection(ServerContext& context, Socket socket, std::string peer)
     : context_(context),
       socket_(std::move(socket)),
       peer_(std::move(peer)),
@@ -77,7 +77,7 @@ Connection::Connection(ServerContext& context, Socket socket, std::string peer)
       in_(std::make_unique_for_overwrite<char[]>(kReadBytes)),
       stage_began_at_(base::BootClock::now()) {}
 
-Task<void> Connection::serve() {
+Task<void> ServerConnection::serve() {
   while (!is_closing_) {
     advance();
     if (reader_.stage() == RequestReader::Stage::complete) {
@@ -95,7 +95,7 @@ Task<void> Connection::serve() {
   socket_.close(ignored);
 }
 
-Task<void> Connection::serve_refusal(Refusal refusal) {
+Task<void> ServerConnection::serve_refusal(Refusal refusal) {
   Problem why{.status = refusal.status,
               .detail = std::string(refusal.detail),
               .retry_after = std::chrono::seconds(1)};
@@ -107,7 +107,7 @@ Task<void> Connection::serve_refusal(Refusal refusal) {
   socket_.close(ignored);
 }
 
-void Connection::advance() {
+void ServerConnection::advance() {
   using Stage = RequestReader::Stage;
   while (in_begin_ < in_end_ || reader_.stage() == Stage::decide) {
     if (reader_.stage() == Stage::decide) {
@@ -124,7 +124,7 @@ void Connection::advance() {
   }
 }
 
-void Connection::accept_body() {
+void ServerConnection::accept_body() {
   const size_t asked = context_.handler.body_bytes_max(reader_.request());
   reader_.accept_body(asked != 0 ? asked : context_.options.body_bytes_max);
   if (reader_.stage() != RequestReader::Stage::body) return;
@@ -133,7 +133,7 @@ void Connection::accept_body() {
   if (reader_.expects_continue() && in_begin_ == in_end_) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
 }
 
-bool Connection::is_over_body_budget() {
+bool ServerConnection::is_over_body_budget() {
   const size_t held = reader_.body_bytes();
   if (held <= body_bytes_budgeted_) return false;
   const size_t more = held - body_bytes_budgeted_;
@@ -144,12 +144,12 @@ bool Connection::is_over_body_budget() {
   return true;
 }
 
-void Connection::release_body_budget() {
+void ServerConnection::release_body_budget() {
   if (body_bytes_budgeted_ != 0) context_.listener->body_bytes -= body_bytes_budgeted_;
   body_bytes_budgeted_ = 0;
 }
 
-base::SteadyTime Connection::read_deadline() const {
+base::SteadyTime ServerConnection::read_deadline() const {
   const ServerOptions& options = context_.options;
   if (reader_.stage() == RequestReader::Stage::body)
     return stage_began_at_ + options.body_timeout +
@@ -158,7 +158,7 @@ base::SteadyTime Connection::read_deadline() const {
   return base::BootClock::now() + (is_first_request_ ? options.head_timeout : options.idle_timeout);
 }
 
-Task<bool> Connection::receive() {
+Task<bool> ServerConnection::receive() {
   if (!out_.empty()) {
     const bool sent = co_await flush();
     if (!sent) co_return false;
@@ -181,7 +181,7 @@ Task<bool> Connection::receive() {
   co_return true;
 }
 
-bool Connection::send_some() {
+bool ServerConnection::send_some() {
   while (out_sent_ < out_.size()) {
     const ssize_t sent = ::send(socket_.native_handle(), out_.data() + out_sent_, out_.size() - out_sent_,
                                 MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -195,7 +195,7 @@ bool Connection::send_some() {
   return true;
 }
 
-Task<bool> Connection::flush() {
+Task<bool> ServerConnection::flush() {
   while (!is_cut_) {
     if (!send_some()) co_return false;
     if (out_.empty()) co_return true;
@@ -210,7 +210,7 @@ Task<bool> Connection::flush() {
 
 // Answers wait to be sent together. If the next handler does not finish within this turn of the loop, those
 // before it go out without it.
-void Connection::flush_soon() {
+void ServerConnection::flush_soon() {
   if (is_flush_posted_) return;
   is_flush_posted_ = true;
   asio::post(socket_.get_executor(), [weak = weak_from_this()] {
@@ -221,7 +221,7 @@ void Connection::flush_soon() {
   });
 }
 
-Task<void> Connection::answer() {
+Task<void> ServerConnection::answer() {
   Request& request = reader_.request();
   request.loop = &context_.loop;
   request.remote_address = is_peer_trusted_ ? context_.proxies.client_address(peer_, request.fields) : peer_;
@@ -249,7 +249,7 @@ Task<void> Connection::answer() {
   }
 }
 
-Task<Response> Connection::respond(Request& request) {
+Task<Response> ServerConnection::respond(Request& request) {
   std::string failure;
   try {
     Response response = co_await context_.handler.handle(request);
@@ -272,13 +272,13 @@ Task<Response> Connection::respond(Request& request) {
   co_return problem(request, why);
 }
 
-void Connection::append_answer(Response& response, bool close) {
+void ServerConnection::append_answer(Response& response, bool close) {
   const Request& request = reader_.request();
-  const Framing framing{.request_id = request.id,
-                        .date = context_.date,
-                        .is_head = request.method == Method::head,
-                        .is_http_1_0 = reader_.is_http_1_0(),
-                        .close = close};
+  const AnswerFraming framing{.request_id = request.id,
+                              .date = context_.date,
+                              .is_head = request.method == Method::head,
+                              .is_http_1_0 = reader_.is_http_1_0(),
+                              .close = close};
   append_response(out_, response, framing);
   context_.requests[static_cast<size_t>(std::clamp(response.status / 100, 1, 5) - 1)].add();
   telemetry::log_debug("http_request")
@@ -290,9 +290,9 @@ void Connection::append_answer(Response& response, bool close) {
       .field("remote_address", request.remote_address);
 }
 
-class Connection::Stream : public BodyStream {
+class ServerConnection::Stream : public BodyStream {
  public:
-  explicit Stream(Connection& connection) : connection_(connection) {}
+  explicit Stream(ServerConnection& connection) : connection_(connection) {}
 
   Task<bool> write(std::string_view piece) override {
     if (is_closing()) co_return false;
@@ -310,18 +310,18 @@ class Connection::Stream : public BodyStream {
   }
 
  private:
-  Connection& connection_;
+  ServerConnection& connection_;
   bool is_gone_ = false;
 };
 
-bool Connection::is_client_gone() const {
+bool ServerConnection::is_client_gone() const {
   char byte;
   const ssize_t peeked =
       ::recv(const_cast<Socket&>(socket_).native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT | MSG_NOSIGNAL);
   return peeked == 0 || (peeked < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
-Task<void> Connection::stream(Response& response) {
+Task<void> ServerConnection::stream(Response& response) {
   Stream body(*this);
   bool is_whole = co_await flush();
   if (is_whole) {
@@ -340,7 +340,7 @@ Task<void> Connection::stream(Response& response) {
   if (!is_whole) is_closing_ = true;
 }
 
-Task<void> Connection::refuse() {
+Task<void> ServerConnection::refuse() {
   const Refusal refusal = reader_.refusal();
   Request& request = reader_.request();
   context_.make_request_id(request.id);
@@ -357,7 +357,7 @@ Task<void> Connection::refuse() {
 
 // Closing with unread input makes the kernel send a reset, and a reset can overtake the answer. So: say that
 // nothing more comes, then throw away what still arrives, for a short while.
-Task<void> Connection::linger() {
+Task<void> ServerConnection::linger() {
   error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
   const base::SteadyTime until = base::BootClock::now() + context_.options.linger_timeout;
@@ -371,20 +371,20 @@ Task<void> Connection::linger() {
   }
 }
 
-void Connection::expire(base::SteadyTime now) {
+void ServerConnection::expire(base::SteadyTime now) {
   if (now < deadline_) return;
   is_expired_ = true;
   error_code ignored;
   socket_.cancel(ignored);
 }
 
-void Connection::drain() {
+void ServerConnection::drain() {
   if (!is_receiving_ || reader_.has_started()) return;
   error_code ignored;
   socket_.cancel(ignored);
 }
 
-void Connection::cut() {
+void ServerConnection::cut() {
   is_cut_ = true;
   error_code ignored;
   socket_.close(ignored);

@@ -36,9 +36,9 @@ struct ServerContext {
 };
 
 // Shared: a flush that was posted to the loop may find the connection gone.
-class Connection : public std::enable_shared_from_this<Connection> {
+class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
-  Connection(ServerContext& context, Socket socket, std::string peer);
+  ServerConnection(ServerContext& context, Socket socket, std::string peer);
 
   runtime::Task<void> serve();
   runtime::Task<void> serve_refusal(Refusal refusal);  // for a connection that is one too many

@@ -66,7 +66,8 @@ LogFormat default_log_format(int fd) {
 }
 
 struct Log::State {
-  explicit State(Options given) : options(given), is_file(is_regular_file(given.fd)) {}
+  explicit State(Options given)
+      : options(given), is_file(is_regular_file(given.fd)), is_terminal(::isatty(given.fd) == 1) {}
 
   void append(std::string_view line);
   void run();
@@ -78,6 +79,7 @@ struct Log::State {
 
   const Options options;
   const bool is_file;
+  const bool is_terminal;
   std::mutex mutex;
   std::condition_variable wake;  // the writer: there are lines
   std::condition_variable idle;  // flush(): everything is out
@@ -188,8 +190,9 @@ LogLine::LogLine(Level level, std::string_view event)
     base::append_json_escaped(text_, event);
     text_ += '"';
   } else {
-    fmt::format_to(std::back_inserter(text_), "{} {}{:5}\x1b[0m {}", time,
-                   kLevelColors[static_cast<size_t>(level)], level_name(level), event);
+    const std::string_view color = sink_->is_terminal ? kLevelColors[static_cast<size_t>(level)] : "";
+    const std::string_view plain = sink_->is_terminal ? "\x1b[0m" : "";
+    fmt::format_to(std::back_inserter(text_), "{} {}{:5}{} {}", time, color, level_name(level), plain, event);
   }
 }
 
