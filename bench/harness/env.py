@@ -56,7 +56,7 @@ class Env:
         self.binary, self.tools, self.sizes = binary, tools, sizes
         self.scratch = pathlib.Path(scratch)
         self.rows, self.notes, self.plots, self.figures = [], [], {}, {}
-        self._next_number, self._next_database, self._log = 0, 0, 0
+        self._next_number, self._next_database = 0, 0
         self.cluster = self.receiver = None
 
     def __enter__(self):
@@ -129,13 +129,12 @@ class Env:
             node.stop()
 
     def start_node(self, database, **settings):
-        self._log += 1
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         named = {f"POSTRIDER_{name.upper()}": str(value) for name, value in settings.items()}
-        log = self.scratch / f"node{self._log}.log"
-        return processes.Node(self.binary, self.cluster.url(database), port, log, named)
+        named["POSTRIDER_DATA_DIR"] = str(self.scratch)
+        return processes.Node(self.binary, self.cluster.url(database), port, named)
 
     def wait_for_leases(self, database, owners=1):
         """Until every bucket has an owner and the owners are that many."""

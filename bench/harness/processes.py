@@ -48,13 +48,31 @@ def rss_mib(pid):
     return 0.0
 
 
-class Program:
-    """A child process whose output goes to a file, or line by line to a reader."""
+class Tail(threading.Thread):
+    """Reads a pipe to its end and keeps the last bytes, so that a talkative child neither waits nor fills a disk."""
 
-    def __init__(self, command, env=None, log=None):
-        self.log = open(log, "w", encoding="utf-8") if log else None
-        self.process = subprocess.Popen([str(part) for part in command], env=env, text=True,
-                                        stdout=self.log or subprocess.PIPE, stderr=self.log)
+    KEPT_BYTES = 65536
+
+    def __init__(self, pipe):
+        super().__init__(daemon=True)
+        self.pipe, self.kept = pipe, b""
+        self.start()
+
+    def run(self):
+        while chunk := os.read(self.pipe.fileno(), self.KEPT_BYTES):
+            self.kept = (self.kept + chunk)[-self.KEPT_BYTES:]
+
+    def text(self):
+        return self.kept.decode(errors="replace")
+
+
+class Program:
+    """A child process whose standard output is read by whoever started it."""
+
+    def __init__(self, command, **options):
+        options.setdefault("text", True)
+        options.setdefault("stdout", subprocess.PIPE)
+        self.process = subprocess.Popen([str(part) for part in command], **options)
 
     @property
     def pid(self):
@@ -68,8 +86,6 @@ class Program:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        if self.log:
-            self.log.close()
 
 
 class Receiver(Program):
@@ -106,15 +122,16 @@ class Receiver(Program):
 
 
 class Node(Program):
-    """One `postrider serve`."""
+    """One `postrider serve`, with default settings as far as they do not concern loopback endpoints and keys."""
 
     KEY = "bench-admin-key-0123456789abcdef0123456789abcdef"
     MASTER_KEY = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-    def __init__(self, binary, database_url, port, log, settings=None):
+    def __init__(self, binary, database_url, port, settings=None):
         self.address = f"127.0.0.1:{port}"
-        self.log_path = log
-        super().__init__([binary, "serve"], env=self.environment(database_url, self.address, settings), log=log)
+        super().__init__([binary, "serve"], env=self.environment(database_url, self.address, settings), text=False,
+                         stderr=subprocess.STDOUT)
+        self.log = Tail(self.process.stdout)
 
     @classmethod
     def environment(cls, database_url, address, settings=None):
@@ -126,7 +143,6 @@ class Node(Program):
             "POSTRIDER_MASTER_KEY": cls.MASTER_KEY,
             "POSTRIDER_ALLOW_HTTP": "true",
             "POSTRIDER_ALLOW_NETWORKS": "127.0.0.0/8",
-            "POSTRIDER_LOG_LEVEL": "warn",
             **(settings or {}),
         }
 
@@ -142,23 +158,7 @@ class Node(Program):
             except (urllib.error.URLError, OSError):
                 pass
             time.sleep(0.05)
-        tail = pathlib.Path(self.log_path).read_text(encoding="utf-8", errors="replace")[-2000:]
-        raise RuntimeError(f"the node did not become ready:\n{tail}")
-
-    def call(self, method, path, document=None):
-        body = None if document is None else json.dumps(document).encode()
-        request = urllib.request.Request(f"http://{self.address}{path}", data=body, method=method, headers={
-            "authorization": f"Bearer {self.KEY}", "content-type": "application/json"})
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                text = answer.read()
-                return json.loads(text) if text else None
-        except urllib.error.HTTPError as error:
-            raise RuntimeError(f"{method} {path}: {error.code} {error.read().decode(errors='replace')}") from error
-
-    def metrics(self):
-        with urllib.request.urlopen(f"http://{self.address}/metrics", timeout=10) as answer:
-            return answer.read().decode()
+        raise RuntimeError(f"the node did not become ready:\n{self.log.text()[-2000:]}")
 
 
 class Sampler(threading.Thread):
