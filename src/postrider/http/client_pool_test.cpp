@@ -1,0 +1,196 @@
+// Connections are reused, replaced and given up as promised.
+#include "postrider/http/client_test_support.hpp"
+
+namespace postrider::http {
+namespace {
+
+class ClientPool : public ClientTest {
+ protected:
+  // Runs the loop until the condition holds; looks again every millisecond.
+  void run_until(const std::function<bool()>& condition) {
+    if (condition()) return;
+    runtime::Timer timer(loop_);
+    const std::function<void()> look = [&] {
+      if (condition())
+        loop_.stop();
+      else
+        timer.call_after(1ms, [&] { look(); });
+    };
+    timer.call_after(1ms, [&] { look(); });
+    loop_.run();
+  }
+};
+
+TEST_F(ClientPool, AConnectionServesOneRequestAfterTheOther) {
+  ScriptedServer server(always(std::string(ok_answer)));
+  EXPECT_FALSE(fetch(server.url()).is_reused);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(fetch(server.url()).is_reused);
+  EXPECT_EQ(server.accepted(), 1);
+  EXPECT_EQ(client_->stats().idle, 1u);
+}
+
+TEST_F(ClientPool, ChunkedAndEmptyAnswersKeepTheConnection) {
+  ScriptedServer chunked(always("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n"));
+  ScriptedServer empty(always("HTTP/1.1 204 No Content\r\n\r\n"));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(status_of(fetch(chunked.url())), 200);
+    EXPECT_EQ(status_of(fetch(empty.url())), 204);
+  }
+  EXPECT_EQ(chunked.accepted(), 1);
+  EXPECT_EQ(empty.accepted(), 1);
+}
+
+struct UnfitCase {
+  const char* name;
+  std::string answer;
+};
+
+class ClientUnfitAnswers : public ClientTest, public testing::WithParamInterface<UnfitCase> {};
+
+TEST_P(ClientUnfitAnswers, AreNotFollowedByAnotherRequestOnTheConnection) {
+  ScriptedServer server(always(GetParam().answer));
+  for (int i = 0; i < 3; ++i) EXPECT_LT(status_of(fetch(server.url())), 300);
+  EXPECT_EQ(server.accepted(), 3);
+  EXPECT_EQ(client_->stats().idle, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ClientUnfitAnswers,
+    testing::Values(
+        UnfitCase{"LeftoverBehindNoContent", "HTTP/1.1 204 No\r\nContent-Length: 4\r\n\r\nHTTP"},
+        UnfitCase{"BytesLeftOver", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n"},
+        UnfitCase{"BytesBehindTheLastChunk",
+                  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nmore"},
+        UnfitCase{"Close", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"},
+        UnfitCase{"Http10", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"},
+        UnfitCase{"LengthAndChunked",
+                  "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+        UnfitCase{"SwitchesProtocols", "HTTP/1.1 101 Switching\r\n\r\n"}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST_F(ClientPool, AClosedIdleConnectionIsNoticedWithoutARequest) {
+  ScriptedServer server(once(std::string(ok_answer)));
+  EXPECT_EQ(status_of(fetch(server.url())), 200);
+  run_until([&] { return client_->stats().idle == 0; });
+  EXPECT_EQ(status_of(fetch(server.url())), 200);
+  EXPECT_EQ(client_->stats().resent, 0u);
+}
+
+TEST_F(ClientPool, UnaskedBytesOnAnIdleConnectionCloseIt) {
+  ScriptedServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write(ok_answer);
+    if (peer.number == 0) peer.write("HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n");
+    peer.wait_until_closed();
+  });
+  EXPECT_EQ(status_of(fetch(server.url())), 200);
+  run_until([&] { return client_->stats().idle == 0; });
+  EXPECT_EQ(status_of(fetch(server.url())), 200);
+  EXPECT_EQ(server.accepted(), 2);
+}
+
+TEST_F(ClientPool, ADeadPooledConnectionIsReplacedOnceAndTheRequestSentAgain) {
+  ScriptedServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write(ok_answer);
+    peer.read_request();  // the second request on a connection is met with a close
+  });
+  EXPECT_FALSE(fetch(server.url()).is_resent);
+  const Exchange second = fetch(server.url());
+  EXPECT_EQ(status_of(second), 200);
+  EXPECT_TRUE(second.is_resent);
+  EXPECT_EQ(client_->stats().resent, 1u);
+  EXPECT_EQ(server.accepted(), 2);
+}
+
+TEST_F(ClientPool, ARequestIsNotSentAgainOnceAByteOfAnAnswerHasCome) {
+  ScriptedServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write(ok_answer);
+    peer.read_request();
+    peer.write("H");
+  });
+  fetch(server.url());
+  EXPECT_EQ(error_of(fetch(server.url())), "connection_closed");
+  EXPECT_EQ(server.accepted(), 1);
+}
+
+TEST_F(ClientPool, ARequestOnAFreshConnectionIsNotSentAgain) {
+  ScriptedServer server([](Peer& peer) { peer.read_request(); });
+  EXPECT_EQ(error_of(fetch(server.url())), "connection_closed");
+  EXPECT_EQ(server.accepted(), 1);
+}
+
+TEST_F(ClientPool, IdleConnectionsEndAfterTheirTime) {
+  make_client({.idle_timeout = 10ms});
+  ScriptedServer server(always(std::string(ok_answer)));
+  fetch(server.url());
+  EXPECT_EQ(client_->stats().idle, 1u);
+  run_until([&] { return client_->stats().idle == 0; });
+}
+
+TEST_F(ClientPool, OldConnectionsAreNotReused) {
+  make_client({.connection_age_max = 0ms});
+  ScriptedServer server(always(std::string(ok_answer)));
+  fetch(server.url());
+  fetch(server.url());
+  EXPECT_EQ(server.accepted(), 2);
+}
+
+TEST_F(ClientPool, TheLongestIdleConnectionMakesRoom) {
+  make_client({.idle_total_max = 2});
+  ScriptedServer first(always(std::string(ok_answer)));
+  ScriptedServer second(always(std::string(ok_answer)));
+  ScriptedServer third(always(std::string(ok_answer)));
+  for (const ScriptedServer* server : {&first, &second, &third}) fetch(server->url());
+  EXPECT_EQ(client_->stats().idle, 2u);
+  EXPECT_TRUE(fetch(third.url()).is_reused);
+  EXPECT_TRUE(fetch(second.url()).is_reused);
+  EXPECT_FALSE(fetch(first.url()).is_reused);
+}
+
+TEST_F(ClientPool, AThousandExchangesRunAtOnce) {
+  constexpr int count = 1000;
+  std::mutex mutex;
+  std::condition_variable all_here;
+  int waiting = 0;
+  ScriptedServer server([&](Peer& peer) {
+    peer.read_request();
+    std::unique_lock lock(mutex);
+    if (++waiting == count) all_here.notify_all();
+    all_here.wait(lock, [&] { return waiting == count; });  // nobody is answered before all have asked
+    lock.unlock();
+    peer.write(ok_answer);
+    peer.wait_until_closed();
+  });
+  const auto url = parse_url(server.url());
+  const std::string body(300, 'b');
+  std::vector<Exchange> exchanges(count);
+  runtime::TaskGroup group;
+  for (Exchange& exchange : exchanges) group.spawn(fetch_one(*url, 60s, body, exchange));
+  EXPECT_EQ(client_->stats().in_flight, static_cast<size_t>(count));
+  run_until_done(group);
+  for (const Exchange& exchange : exchanges) ASSERT_EQ(status_of(exchange), 200);
+  EXPECT_EQ(client_->stats().idle, 32u);
+}
+
+TEST_F(ClientPool, CloseCancelsEverythingInFlightAtOnce) {
+  ScriptedServer server([](Peer& peer) {
+    peer.read_request();
+    peer.hang();
+  });
+  const auto url = parse_url(server.url());
+  const std::string body = "{}";
+  std::vector<Exchange> exchanges(20);
+  runtime::TaskGroup group;
+  for (Exchange& exchange : exchanges) group.spawn(fetch_one(*url, 1h, body, exchange));
+  run_until([&] { return server.accepted() == 20; });
+  client_->close();
+  EXPECT_EQ(group.running(), 0u);
+  for (const Exchange& exchange : exchanges) EXPECT_EQ(error_of(exchange), "canceled");
+  EXPECT_EQ(error_of(fetch(server.url())), "canceled");
+  EXPECT_EQ(client_->stats().in_flight, 0u);
+}
+
+}  // namespace
+}  // namespace postrider::http
