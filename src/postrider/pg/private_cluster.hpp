@@ -1,0 +1,69 @@
+// The Postgres that `postrider serve` keeps for itself when no database is configured: a real server, made
+// once in the data directory, reachable only through a socket in a 0700 directory, durable like any other.
+//
+//   <data_dir>/postgres        the cluster; its postgresql.conf is the operator's to tune
+//   <data_dir>/postgres.log    what the server says
+//   <data_dir>/socket          the socket's directory (elsewhere when that path is too long or not reachable
+//   for
+//                              the server's user)
+//   <data_dir>/postrider.lock  held while a postrider serves from this directory
+//
+// Who runs it: the user postrider runs as; under root, which Postgres refuses, the user `postgres`.
+//
+// How long it lives: it is stopped with postrider. When postrider is killed outright, the server goes on for
+// `orphan_grace`, so that a restart finds it running and adopts it; then a small watcher shuts it down.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace postrider::pg {
+
+// what() is a sentence for the operator: what is wrong and what to do.
+struct PrivateClusterError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct PrivateClusterOptions {
+  std::string data_dir;
+  std::vector<std::string>
+      program_directories{};  // where to look for the server's programs; empty: the usual places
+  std::chrono::seconds start_timeout{300};  // crash recovery included
+  std::chrono::seconds stop_timeout{60};    // a fast shutdown; an immediate one afterwards
+  std::chrono::seconds orphan_grace{60};
+};
+
+// Everything blocks; used by one thread at a time, before and after the loops run.
+class PrivateCluster {
+ public:
+  // Makes the cluster if there is none, starts the server or adopts a running one, and waits until it takes
+  // connections. Throws PrivateClusterError.
+  explicit PrivateCluster(PrivateClusterOptions options);
+  ~PrivateCluster();  // stop()
+  PrivateCluster(const PrivateCluster&) = delete;
+  PrivateCluster& operator=(const PrivateCluster&) = delete;
+
+  // As the role `postrider`, which owns the database `postrider` and is no superuser.
+  std::string url() const;
+  bool is_adopted() const;  // found running
+  pid_t pid() const;        // of the postmaster
+
+  // Starts the server again when it has died. True if it had.
+  bool revive();
+  // Fast shutdown; returns when the server is gone. Further calls do nothing.
+  void stop();
+
+  // The same URL without starting anything; throws PrivateClusterError when there is no cluster.
+  static std::string url_of(const std::string& data_dir);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::pg
