@@ -47,5 +47,5 @@ def measure(env):
     env.say(f"CPU used up at {limits['deliveries_per_s']:,.0f} deliveries/s")
     if http["requests_per_s"] < RAW_REQUESTS_PER_S_MIN or write_us > RAW_WRITE_US_MAX:
         env.note("INVALID: the baselines are much slower than on a quiet machine (42,000 requests/s, 30 µs); "
-                 "the machine is busy or slow, so the ratios below prove nothing")
+                 "the machine is busy or slow, so the ratios prove nothing")
     return limits

@@ -55,7 +55,7 @@ def plots(env):
         start = points[0][0] if points else 0
         out["takeover.svg"] = ("Latency by time of publish; one of two nodes is killed", svg.chart(
             "Take-over after kill -9", "seconds since the first publish", "milliseconds",
-            [("publish → receiver", [(x - start, y) for x, y in points])], marks=[(-start, "killed")]))
+            [("publish → receiver", [(x - start, y) for x, y in points])], marks=[(-start, "killed")], dots=True))
     return {name: entry for name, entry in out.items() if entry[1]}
 
 
@@ -68,6 +68,8 @@ def write_page(env, machine, page, commit):
     """`page` is the Markdown file; its plots go into a folder beside it, named like it."""
     folder = page.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
+        old.unlink()
     drawn = plots(env)
     for name, (_, text) in drawn.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -51,8 +51,10 @@ class Axis:
         return self.start + part * (self.end - self.start)
 
 
-def chart(title, x_name, y_name, lines, *, x_log=False, marks=()):
-    """`lines` is [(name, [(x, y)…])…]; `marks` is [(x, text)…], drawn as vertical lines. Gives the SVG text."""
+def chart(title, x_name, y_name, lines, *, x_log=False, marks=(), dots=False):
+    """`lines` is [(name, [(x, y)…])…]; `marks` is [(x, text)…], drawn as vertical lines.
+
+    With `dots` the points are not joined. Gives the SVG text, or nothing when there is no point."""
     lines = [(name, points) for name, points in lines if points]
     xs = [x for _, points in lines for x, _ in points]
     ys = [y for _, points in lines for _, y in points]
@@ -72,8 +74,13 @@ def chart(title, x_name, y_name, lines, *, x_log=False, marks=()):
         out.append(f'<text x="{at + 4:.1f}" y="{TOP + 12}" fill="#555">{html.escape(text)}</text>')
     for i, (name, points) in enumerate(lines):
         color = COLORS[i % len(COLORS)]
-        path = " ".join(f"{x_axis.place(x):.1f},{y_axis.place(y):.1f}" for x, y in points)
-        out.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.5"/>')
+        places = [(f"{x_axis.place(x):.1f}", f"{y_axis.place(y):.1f}") for x, y in points]
+        if dots:
+            shape = "".join(f"M{x} {y}h.1" for x, y in places)
+            out.append(f'<path d="{shape}" stroke="{color}" stroke-width="2" stroke-linecap="round"/>')
+        else:
+            shape = " ".join(f"{x},{y}" for x, y in places)
+            out.append(f'<polyline points="{shape}" fill="none" stroke="{color}" stroke-width="1.5"/>')
         out.append(f'<text x="{WIDTH - RIGHT}" y="{20 + 14 * i}" text-anchor="end" '
                    f'fill="{color}">{html.escape(name)}</text>')
     return "\n".join(out + ["</svg>"]) + "\n"
