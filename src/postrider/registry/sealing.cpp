@@ -37,7 +37,8 @@ base::Result<CustomHeaders, crypto::OpenError> Sealing::open_headers(std::string
   if (!text) return base::Failure{text.error()};
   CustomHeaders headers;
   // What was opened is what seal_headers wrote: the tag says so.
-  for (const auto& [name, value] : json::parse(*text).as_object())
+  const json::value document = json::parse(*text);
+  for (const auto& [name, value] : document.as_object())
     headers.push_back({std::string(name), std::string(value.as_string())});
   return headers;
 }
