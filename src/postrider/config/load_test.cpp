@@ -81,8 +81,9 @@ TEST(Settings, HaveDefaultsThatParseAndWordsThatHelp) {
     EXPECT_THAT(std::string(setting.help), testing::EndsWith(".")) << setting.key;
     EXPECT_TRUE(!setting.default_text.empty() || !setting.default_note.empty()) << setting.key;
     Config config;
-    if (!setting.default_text.empty())
+    if (!setting.default_text.empty()) {
       EXPECT_TRUE(setting.apply(config, setting.default_text).ok()) << setting.key;
+    }
     EXPECT_EQ(find_setting(setting.key), &setting);
   }
   EXPECT_EQ(find_setting("lease_seconds")->environment_name(), "POSTRIDER_LEASE_SECONDS");

@@ -86,7 +86,9 @@ TEST(SigningKey, SaysWhatIsWrongWithASecret) {
     const auto key = SigningKey::from_secret(bad.scheme, bad.secret);
     ASSERT_FALSE(key.ok()) << bad.secret;
     EXPECT_THAT(key.error(), HasSubstr(bad.says));
-    if (!bad.secret.empty()) EXPECT_EQ(key.error().find(bad.secret), std::string::npos);
+    if (!bad.secret.empty()) {
+      EXPECT_EQ(key.error().find(bad.secret), std::string::npos);
+    }
   }
 }
 

@@ -39,8 +39,12 @@ void expect_meaning(const Meaning& expected, const RetryPolicy& policy) {
   EXPECT_EQ(verdict.kind, expected.kind);
   EXPECT_EQ(verdict.signal, expected.signal);
   EXPECT_EQ(verdict.endpoint, expected.endpoint);
-  if (expected.kind == Kind::dead_letter) EXPECT_EQ(verdict.cause, expected.cause);
-  if (expected.kind == Kind::retry) EXPECT_EQ(verdict.retry_at, now + seconds(30));
+  if (expected.kind == Kind::dead_letter) {
+    EXPECT_EQ(verdict.cause, expected.cause);
+  }
+  if (expected.kind == Kind::retry) {
+    EXPECT_EQ(verdict.retry_at, now + seconds(30));
+  }
 }
 
 TEST(Decide, Every2xxIsDelivered) {
