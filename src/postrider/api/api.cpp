@@ -1,0 +1,26 @@
+#include "postrider/api/api.hpp"
+
+#include <utility>
+
+#include "postrider/api/routes.hpp"
+
+namespace postrider::api {
+
+Api::Api(Services services) : services_(std::move(services)) {
+  Routes routes(router_, services_);
+  add_health_routes(routes);
+  add_tenant_routes(routes);
+  add_endpoint_routes(routes);
+  add_subscription_routes(routes);
+  add_secret_routes(routes);
+  add_node_routes(routes);
+}
+
+Api::~Api() = default;
+
+void Api::apply(std::span<const registry::Change> changes) {
+  services_.keys.apply(changes);
+  services_.tenants.apply(changes);
+}
+
+}  // namespace postrider::api

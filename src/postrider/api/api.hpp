@@ -1,0 +1,35 @@
+// The HTTP API of one loop: a router with every route, for an http::Server on the same loop.
+//
+//   api::Api api({.loop = loop, .pool = pool, …});
+//   http::Server server(loop, listener, api.router(), metrics, options);
+//
+// Every resource is a file that adds its routes; problems.cpp alone says how refusals and failures look.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "postrider/api/services.hpp"
+#include "postrider/http/router.hpp"
+#include "postrider/registry/control_log.hpp"
+
+namespace postrider::api {
+
+class Api {
+ public:
+  explicit Api(Services services);
+  ~Api();
+  Api(const Api&) = delete;
+  Api& operator=(const Api&) = delete;
+
+  http::Router& router() { return router_; }
+
+  // On the loop's thread, for each piece of the control log that the node has read: drops what is cached.
+  void apply(std::span<const registry::Change> changes);
+
+ private:
+  Services services_;
+  http::Router router_;
+};
+
+}  // namespace postrider::api

@@ -1,0 +1,120 @@
+#include "postrider/api/problems.hpp"
+
+#include <utility>
+
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+using registry::Refusal;
+using registry::RefusalKind;
+using std::chrono::seconds;
+
+http::Problem make(int status, std::string type, std::string detail) {
+  http::Problem problem;
+  problem.status = status;
+  problem.type = std::move(type);
+  problem.detail = std::move(detail);
+  return problem;
+}
+
+http::Problem field(std::string pointer, std::string detail) {
+  return invalid({{std::move(pointer), std::move(detail)}});
+}
+
+std::string or_else(const std::string& detail, std::string otherwise) {
+  return detail.empty() ? std::move(otherwise) : detail;
+}
+
+}  // namespace
+
+http::Problem problem_of(const Refusal& refusal) {
+  switch (refusal.kind) {
+    case RefusalKind::unknown_tenant:
+      return unknown_tenant();
+    case RefusalKind::unknown_endpoint:
+      return make(404, "unknown-endpoint", "There is no such endpoint.");
+    case RefusalKind::unknown_subscription:
+      return make(404, "unknown-subscription", "The endpoint has no subscription with this pattern.");
+    case RefusalKind::unknown_secret:
+      return make(404, "unknown-secret", "The endpoint has no such secret.");
+    case RefusalKind::tenant_exists:
+      return make(409, "tenant-exists", "There is a tenant with this id already.");
+    case RefusalKind::tenant_id_used:
+      return make(409, "tenant-id-used", "A tenant with this id was deleted; its id is not used again.");
+    case RefusalKind::reserved_tenant:
+      return make(409, "reserved-tenant", "This tenant belongs to postrider itself and cannot be changed.");
+    case RefusalKind::endpoint_exists:
+      return make(409, "endpoint-exists", "There is an endpoint with this id already.");
+    case RefusalKind::reserved_id:
+      return make(409, "reserved-id", "Ids that begin with `ep_` are made by postrider.");
+    case RefusalKind::too_many_endpoints:
+      return make(409, "too-many-endpoints",
+                  or_else(refusal.detail, "The tenant has as many endpoints as it may have."));
+    case RefusalKind::too_many_secrets:
+      return make(409, "too-many-secrets",
+                  "Too many secrets are active; end an overlap first, or rotate with overlap_seconds 0.");
+    case RefusalKind::endpoint_disabled:
+      return make(409, "endpoint-disabled", "The endpoint is disabled; resume it first.");
+    case RefusalKind::is_current_secret:
+      return make(409, "current-secret", "This is the current secret; rotate it instead.");
+    case RefusalKind::secret_in_use:
+      return field("/secret", "is one of the active secrets already");
+    case RefusalKind::secret_unfit:
+      return field("/secret", or_else(refusal.detail, "does not fit the signature scheme"));
+    case RefusalKind::secret_differs:
+      return field("/secret", "is not the current secret; secrets are changed by rotating them");
+    case RefusalKind::abandoned:
+      return make(422, "invalid", "The change was not made.");
+  }
+  return make(422, "invalid", refusal.detail);
+}
+
+http::Problem problem_of(const pg::Error& error) {
+  if (error.kind() == pg::Kind::item) {
+    telemetry::log_error("database_refused_data")
+        .field("sqlstate", error.sqlstate())
+        .field("error", error.what());
+    return make(422, "invalid", "The database does not accept these values.");
+  }
+  if (error.kind() == pg::Kind::other)
+    telemetry::log_error("database_failure").field("sqlstate", error.sqlstate()).field("error", error.what());
+  else
+    telemetry::log_warn("database_unavailable").field("error", error.what());
+  auto problem = make(503, "unavailable",
+                      error.kind() == pg::Kind::unknown
+                          ? "The database was lost before it answered; the change may have been made."
+                          : "The database cannot be used at the moment.");
+  problem.retry_after = seconds(1);
+  return problem;
+}
+
+http::Problem invalid(FieldProblems errors) {
+  auto problem = make(422, "invalid", "Some fields are not right.");
+  problem.errors = std::move(errors);
+  return problem;
+}
+
+http::Problem unauthorized() {
+  return make(401, "unauthorized", "A valid API key is needed: `Authorization: Bearer <key>`.");
+}
+
+http::Problem forbidden() {
+  return make(403, "forbidden", "This key is not allowed to do this.");
+}
+
+http::Problem unknown_tenant() {
+  return make(404, "unknown-tenant", "There is no such tenant.");
+}
+
+http::Problem not_json() {
+  return make(415, "unsupported-media-type", "The body must be application/json.");
+}
+
+http::Problem malformed(std::string detail) {
+  return make(400, "malformed", std::move(detail));
+}
+
+}  // namespace postrider::api

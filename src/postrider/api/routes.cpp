@@ -1,0 +1,129 @@
+#include "postrider/api/routes.hpp"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "postrider/api/problems.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+using namespace std::chrono_literals;
+using registry::Role;
+
+constexpr size_t kKeyBytesMax = 512;
+constexpr int kTriesMax = 3;
+
+bool equals_ignoring_case(std::string_view text, std::string_view lower) {
+  if (text.size() != lower.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + ('a' - 'A')) : text[i];
+    if (c != lower[i]) return false;
+  }
+  return true;
+}
+
+// The key of "Authorization: Bearer <key>", or nothing if there is none that could be one.
+std::optional<std::string_view> bearer_key(const http::Request& request) {
+  const auto field = request.header("authorization");
+  if (!field) return std::nullopt;
+  const size_t space = field->find(' ');
+  if (space == std::string_view::npos || !equals_ignoring_case(field->substr(0, space), "bearer"))
+    return std::nullopt;
+  std::string_view key = field->substr(space + 1);
+  while (key.starts_with(' ')) key.remove_prefix(1);
+  if (key.empty() || key.size() > kKeyBytesMax) return std::nullopt;
+  return key;
+}
+
+// Missing, unknown, revoked and expired look the same.
+Task<std::optional<registry::Principal>> authenticate(const Call& call) {
+  const auto key = bearer_key(call.request);
+  if (!key) co_return std::nullopt;
+  registry::KeyCache& cache = call.services.keys;
+  const registry::KeyHash hash = registry::hash_key(*key);
+  const base::SteadyTime now = base::BootClock::now();
+  if (const auto known = cache.find(hash, now)) co_return *known;
+  const auto generation = cache.generation();
+  const pg::Pool::Lease lease = co_await call.database();
+  const std::optional<registry::Principal> found = co_await registry::find_key(*lease, hash);
+  if (found) cache.keep(hash, {*found, now, generation});
+  co_return found;
+}
+
+// What the principal may not do, or nothing.
+std::optional<http::Problem> refusal(const Call& call, Access access) {
+  if (call.principal.tenant) {
+    const bool has_tenant =
+        !call.request.path_parameters.empty() && call.request.path_parameters.front().name == "tenant";
+    if (!has_tenant) return forbidden();
+    if (call.tenant() != *call.principal.tenant) return unknown_tenant();
+  }
+  if (!allows(call.principal.role, access)) return forbidden();
+  return std::nullopt;
+}
+
+Task<Response> try_once(Call& call, Access access, CallHandler handler) {
+  if (access != Access::everyone) {
+    const std::optional<registry::Principal> principal = co_await authenticate(call);
+    if (!principal) {
+      Response response = call.refuse(unauthorized());
+      response.header("www-authenticate", "Bearer realm=\"postrider\"");
+      co_return response;
+    }
+    call.principal = *principal;
+    if (const auto problem = refusal(call, access)) co_return call.refuse(*problem);
+  }
+  co_return co_await handler(call);
+}
+
+Task<Response> answer(Services& services, Access access, CallHandler handler, http::Request& request) {
+  Call call{services, request};
+  for (int tries = 1;; ++tries) {
+    try {
+      co_return co_await try_once(call, access, handler);
+    } catch (const pg::Error& error) {
+      // Rolled back for a passing reason: nothing of the call has happened yet.
+      if (error.kind() != pg::Kind::retry || tries == kTriesMax) co_return call.refuse(problem_of(error));
+    }
+  }
+}
+
+}  // namespace
+
+bool allows(Role role, Access access) {
+  switch (role) {
+    case Role::admin:
+      return true;
+    case Role::operator_:
+      return access != Access::administer;
+    case Role::publisher:
+      return access == Access::publish;
+    case Role::reader:
+      return access == Access::read;
+  }
+  return false;
+}
+
+Task<pg::Pool::Lease> Call::database() const {
+  // Without a connection a caller learns it soon; with one, it waits its turn.
+  const auto patience = services.pool.is_up() ? 5'000ms : 500ms;
+  const base::SteadyTime deadline = base::BootClock::now() + patience;
+  co_return co_await services.pool.acquire(deadline);
+}
+
+void Routes::add(Method method, std::string pattern, Access access, CallHandler handler,
+                 size_t body_bytes_max) {
+  http::Route route;
+  route.method = method;
+  route.pattern = std::move(pattern);
+  route.handle = [services = &services_, access, handler](http::Request& request) {
+    return answer(*services, access, handler, request);
+  };
+  route.body_bytes_max = body_bytes_max;
+  router_.add(std::move(route));
+}
+
+}  // namespace postrider::api

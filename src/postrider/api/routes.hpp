@@ -1,0 +1,74 @@
+// How a resource adds its routes, and what a handler gets.
+//
+//   void add_tenant_routes(Routes& routes) {
+//     routes.add(Method::post, "/v1/tenants", Access::operate, create);
+//   }
+//
+// Before a handler runs, the key was looked up and allowed to do this, and a key that is bound to a tenant is
+// in its own tenant. A handler may throw pg::Error: it is answered as problems.hpp says, and a call that the
+// database rolled back for a passing reason is made again.
+#pragma once
+
+#include <string>
+
+#include "postrider/api/services.hpp"
+#include "postrider/http/problem.hpp"
+#include "postrider/http/request.hpp"
+#include "postrider/http/response.hpp"
+#include "postrider/http/router.hpp"
+#include "postrider/registry/keys.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::api {
+
+using http::Method;
+using http::Response;
+using runtime::Task;
+
+enum class Access {
+  everyone,    // no key
+  read,        // reader, operator, admin
+  publish,     // publisher, operator, admin
+  operate,     // operator, admin
+  administer,  // admin
+};
+bool allows(registry::Role role, Access access);  // what is not for everyone
+
+struct Call {
+  Services& services;
+  http::Request& request;
+  registry::Principal principal = {};  // not for Access::everyone
+
+  // Path parameters, decoded.
+  std::string parameter(std::string_view name) const { return std::string(request.path_parameter(name)); }
+  std::string tenant() const { return parameter("tenant"); }
+
+  Response refuse(const http::Problem& problem) const { return http::problem(request, problem); }
+  // A connection for this call alone.
+  Task<pg::Pool::Lease> database() const;
+};
+
+using CallHandler = Task<Response> (*)(Call& call);
+
+class Routes {
+ public:
+  Routes(http::Router& router, Services& services) : router_(router), services_(services) {}
+
+  // body_bytes_max 0: the server's limit.
+  void add(Method method, std::string pattern, Access access, CallHandler handler, size_t body_bytes_max = 0);
+  Services& services() { return services_; }
+
+ private:
+  http::Router& router_;
+  Services& services_;
+};
+
+// One per file of this folder.
+void add_tenant_routes(Routes& routes);
+void add_endpoint_routes(Routes& routes);
+void add_subscription_routes(Routes& routes);
+void add_secret_routes(Routes& routes);
+void add_node_routes(Routes& routes);
+void add_health_routes(Routes& routes);
+
+}  // namespace postrider::api

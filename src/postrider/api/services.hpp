@@ -1,0 +1,41 @@
+// What the handlers of one API loop use. Everything is built and owned by whoever starts the node.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "postrider/config/config.hpp"
+#include "postrider/http/guard.hpp"
+#include "postrider/http/resolver.hpp"
+#include "postrider/pg/pool.hpp"
+#include "postrider/registry/context.hpp"
+#include "postrider/registry/key_cache.hpp"
+#include "postrider/registry/tenant_cache.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/telemetry/metrics.hpp"
+
+namespace postrider::publish {
+class Publisher;
+}
+
+namespace postrider::api {
+
+// References outlive the Api; all but config, guard and metrics belong to this loop alone.
+struct Services {
+  runtime::Loop& loop;
+  pg::Pool& pool;  // for calls of people and programs that manage things; publishing has a link of its own
+  registry::Context registry;
+  const config::Config& config;
+  const http::AddressGuard& guard;
+  const telemetry::Metrics& metrics;
+  http::Resolver* resolver = nullptr;       // without one, names are not looked up when a URL is saved
+  publish::Publisher* publisher = nullptr;  // without one, there are no routes to publish
+  // Why this node should get no requests now, beside what the API sees itself (database, ids). Optional.
+  std::function<std::optional<std::string>()> why_not_ready = {};
+
+  registry::KeyCache keys = {};
+  registry::TenantCache tenants = {};
+};
+
+}  // namespace postrider::api
