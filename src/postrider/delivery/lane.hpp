@@ -54,12 +54,15 @@ class Lane {
   // Marks for the shard's lists, so that a lane is in each at most once.
   bool in_turn[kTurns] = {false, false};
   bool wants_config = false, wants_rows = false, wants_bodies = false, is_sweeping = false;
+  bool is_failing = false;       // as last written down
+  bool is_breaker_open = false;  // as last written down
   base::SteadyTime wake_at = base::SteadyTime::max();
   base::SteadyTime idle_since{};
 
   RowBuffer& buffer(Turn turn) { return buffers_[static_cast<int>(turn)]; }
   const RowBuffer& buffer(Turn turn) const { return buffers_[static_cast<int>(turn)]; }
   size_t rows() const { return buffers_[0].size() + buffers_[1].size(); }
+  size_t body_bytes() const { return buffers_[0].body_bytes() + buffers_[1].body_bytes(); }
   bool has_work() const;  // rows in memory, maybe in the table, or away
   bool is_known(model::DeliveryId id) const;
 

@@ -35,6 +35,7 @@ void RowBuffer::put_back(Row row) {
 std::vector<Row> RowBuffer::shrink(size_t keep) {
   std::vector<Row> given_up;
   while (rows_.size() > keep) {
+    body_bytes_ -= rows_.back().body_bytes();
     given_up.push_back(std::move(rows_.back()));
     rows_.pop_back();
   }
@@ -46,6 +47,7 @@ std::vector<Row> RowBuffer::shrink(size_t keep) {
 Row RowBuffer::take(size_t index) {
   CHECK(index < rows_.size());
   Row row = std::move(rows_[index]);
+  body_bytes_ -= row.body_bytes();
   rows_.erase(rows_.begin() + static_cast<ptrdiff_t>(index));
   return row;
 }
@@ -53,6 +55,7 @@ Row RowBuffer::take(size_t index) {
 void RowBuffer::restart(Order order) {
   order_ = order;
   rows_.clear();
+  body_bytes_ = 0;
   last_position_.reset();
   is_fetch_void_ = is_fetching_;
   expect_more();
@@ -101,7 +104,20 @@ void RowBuffer::end_fetch() {
   announced_.reset();
 }
 
+void RowBuffer::set_body(size_t index, std::shared_ptr<const model::EventContent> event) {
+  body_bytes_ -= rows_[index].body_bytes();
+  rows_[index].event = std::move(event);
+  body_bytes_ += rows_[index].body_bytes();
+}
+
+void RowBuffer::drop_bodies() {
+  if (body_bytes_ == 0) return;
+  for (Row& row : rows_) row.event.reset();
+  body_bytes_ = 0;
+}
+
 void RowBuffer::insert(Row row) {
+  body_bytes_ += row.body_bytes();
   if (rows_.empty() || rows_.back().key < row.key) {
     rows_.push_back(std::move(row));
     return;

@@ -26,7 +26,7 @@ class RowBuffer {
   bool may_have_more() const { return may_have_more_; }
   bool is_fetching() const { return is_fetching_; }
   const Row* front() const { return rows_.empty() ? nullptr : &rows_.front(); }
-  std::deque<Row>& rows() { return rows_; }
+  size_t body_bytes() const { return body_bytes_; }
   const std::deque<Row>& rows() const { return rows_; }
 
   // A committed row. True: taken into memory. False: it stays in the table and will be fetched. A strict lane
@@ -46,6 +46,10 @@ class RowBuffer {
 
   Row take(size_t index = 0);
 
+  // The body of a row, as it was loaded; and back to the database with all of them.
+  void set_body(size_t index, std::shared_ptr<const model::EventContent> event);
+  void drop_bodies();
+
   // Forgets what is in memory and reads everything again, in that order.
   void restart(Order order);
 
@@ -64,6 +68,7 @@ class RowBuffer {
 
   Order order_;
   std::deque<Row> rows_;
+  size_t body_bytes_ = 0;
   bool may_have_more_ = false;
   bool is_fetching_ = false;
   bool is_fetch_void_ = false;            // restarted meanwhile: its rows are not taken

@@ -37,6 +37,16 @@ class Loop {
   std::unique_ptr<State> state_;
 };
 
+// co_await Yield{loop}: goes on in a later turn of the loop, behind what is queued already.
+struct Yield {
+  Loop& loop;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    loop.post([waiting] { waiting.resume(); });
+  }
+  void await_resume() noexcept {}
+};
+
 // Calls back once at a time on CLOCK_BOOTTIME (so a suspended or stopped process sees its timers as overdue
 // when it wakes). Setting it again replaces the old time; a destroyed or canceled timer never calls.
 class Timer {

@@ -1,0 +1,97 @@
+#include "postrider/delivery/attempt.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "postrider/base/check.hpp"
+#include "postrider/base/fail_point.hpp"
+#include "postrider/base/version.hpp"
+#include "postrider/delivery/sign.hpp"
+#include "postrider/http/preview.hpp"
+
+namespace postrider::delivery {
+
+namespace {
+
+std::string headers_for(const LaneConfig& config, const Row& row, base::Timestamp now) {
+  std::string headers;
+  headers.reserve(512 + config.endpoint.header_lines.size());
+  headers += "content-type: application/json\r\nuser-agent: postrider/";
+  headers += base::kVersion;
+  headers += "\r\n";
+  const std::string delivery_id = row.id().outside();
+  const SignInput input{
+      .event_id = row.event->outside_id,
+      .delivery_id = delivery_id,
+      .unix_seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count(),
+      .attempt = row.attempts + 1,
+      .body = row.event->body};
+  append_signature_headers(headers, config.signer, input);
+  if (!row.event->traceparent.empty()) http::append_header(headers, "traceparent", row.event->traceparent);
+  headers += config.endpoint.header_lines;
+  return headers;
+}
+
+int as_int(std::chrono::microseconds time) {
+  return static_cast<int>(std::min<int64_t>(time.count(), std::numeric_limits<int>::max()));
+}
+
+std::optional<int> phase(std::chrono::microseconds time) {
+  return time.count() == 0 ? std::nullopt : std::optional(as_int(time));
+}
+
+AttemptFacts facts_of(const http::Exchange& exchange, base::Timestamp started_at) {
+  AttemptFacts facts;
+  facts.started_at = started_at;
+  facts.dns_us = phase(exchange.times.lookup);
+  facts.connect_us = phase(exchange.times.connect);
+  facts.tls_us = phase(exchange.times.tls);
+  facts.first_byte_us = phase(exchange.times.first_byte);
+  facts.total_us = as_int(exchange.times.total);
+  if (exchange.remote) facts.address = exchange.remote->to_string();
+  if (const auto* answer = exchange.answer()) {
+    facts.status_code = answer->status;
+    if (!answer->body_start.empty())
+      facts.preview = http::redacted_preview(answer->body_start, answer->is_complete);
+    if (answer->status < 200 || answer->status > 299) {
+      facts.error = "http_" + std::to_string(answer->status);
+      facts.error_detail = "the endpoint answered " + std::to_string(answer->status);
+    }
+  } else {
+    facts.error = std::string(http::to_string(exchange.failure()->error));
+    facts.error_detail = exchange.failure()->detail;
+  }
+  return facts;
+}
+
+}  // namespace
+
+runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& config, const Row& row) {
+  CHECK(row.event != nullptr);
+  const auto started_at = tools.clock.now();
+  AttemptResult result;
+  if (!config.url) {
+    result.outcome = Blocked{};
+    result.facts.started_at = started_at;
+    result.facts.error = "blocked";
+    result.facts.error_detail = "the URL is not one that postrider can send to";
+    co_return result;
+  }
+  const std::string headers = headers_for(config, row, started_at);
+  base::reach("attempt.signed");
+  const http::OutboundRequest request{
+      .url = *config.url,
+      .headers = headers,
+      .body = row.event->body,
+      .deadline = base::BootClock::now() + std::chrono::milliseconds(config.endpoint.timeout_ms),
+      .answer_body_bytes_max = tools.answer_bytes_max};
+  const http::Exchange exchange = co_await tools.client.send(request);
+  base::reach("attempt.answered");
+  result.outcome = outcome_of(exchange, tools.clock.now());
+  result.facts = facts_of(exchange, started_at);
+  if (const auto* failure = exchange.failure()) result.blocked_reason = failure->blocked_reason;
+  co_return result;
+}
+
+}  // namespace postrider::delivery

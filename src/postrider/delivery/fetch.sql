@@ -1,0 +1,87 @@
+-- How rows of the queue get into memory. All statements run on the shard's own connection, in order with its
+-- settles, so that a fetch never returns a row whose settle was sent before it.
+
+-- name: lanes_of_bucket
+-- The endpoints that have rows in one bucket: a skip scan over queue_lane, one index descent per lane.
+-- $1 bucket, $2 endpoint after which to go on, $3 how many at most
+with recursive lane as (
+  (
+    select endpoint_id
+    from queue
+    where bucket = $1::int
+      and endpoint_id > $2::uuid
+    order by endpoint_id
+    limit 1
+  )
+  union all
+  select next.endpoint_id
+  from lane
+  cross join lateral (
+    select endpoint_id
+    from queue
+    where bucket = $1::int
+      and endpoint_id > lane.endpoint_id
+    order by endpoint_id
+    limit 1
+  ) as next
+)
+select endpoint_id
+from lane
+limit $3::int
+
+-- name: rows_of_lanes
+-- The next rows of many lanes, each from its own cursor on. Index queue_lane.
+-- $1 buckets, $2 endpoints, $3 retry, $4 to $6 cursors (position, due_at, id), $7 how many of each
+select lane.ordinality,
+       q.id,
+       q.event_id,
+       q.position,
+       q.due_at,
+       q.attempts,
+       q.created_at,
+       q.replay_id
+from unnest($1::int[], $2::uuid[], $3::boolean[], $4::bigint[], $5::timestamptz[], $6::uuid[], $7::int[])
+       with ordinality
+       as lane (bucket, endpoint_id, retry, position, due_at, id, wanted, ordinality)
+cross join lateral (
+  select *
+  from queue
+  where queue.bucket = lane.bucket
+    and queue.endpoint_id = lane.endpoint_id
+    and queue.retry = lane.retry
+    and (queue.position, queue.due_at, queue.id) >= (lane.position, lane.due_at, lane.id)
+  order by queue.position, queue.due_at, queue.id
+  limit lane.wanted
+) as q
+order by lane.ordinality, q.position, q.due_at, q.id
+
+-- name: rows_of_range
+-- What a publish batch of another node left in our buckets. Primary key (bucket, id), one range per bucket.
+-- $1 buckets, $2 and $3 first and last delivery id
+select bucket,
+       endpoint_id,
+       id,
+       event_id,
+       position,
+       due_at,
+       attempts,
+       created_at,
+       replay_id,
+       retry
+from queue
+where bucket = any ($1::int[])
+  and id >= $2::uuid
+  and id <= $3::uuid
+order by bucket, position, due_at, id
+
+-- name: bodies
+-- What is sent. The bounds prune partitions; without them every one of them is probed.
+-- $1 event ids, $2 and $3 the smallest and the largest of them
+select id,
+       outside_id,
+       body,
+       traceparent
+from event
+where id = any ($1::uuid[])
+  and id >= $2::uuid
+  and id <= $3::uuid

@@ -1,0 +1,259 @@
+#include "postrider/delivery/lane_loader.hpp"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "postrider/base/check.hpp"
+#include "postrider/base/fail_point.hpp"
+#include "postrider/delivery/fetch.sql.hpp"
+#include "postrider/pg/error.hpp"
+#include "postrider/registry/endpoint_config.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::delivery {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kDatabaseWait = 5s;  // then the lanes ask again; the loop must not hang on a stop
+
+void log_failure(const char* what, const pg::Error& error) {
+  telemetry::log_warn("lane_load_failed").field("what", what).field("error", error.what());
+}
+
+}  // namespace
+
+LaneLoader::LaneLoader(runtime::Loop& loop, pg::Link& link, const crypto::MasterKeys& keys,
+                       telemetry::Metrics& metrics, LoaderLimits limits, LoaderEvents events)
+    : loop_(loop), link_(link), keys_(keys), metrics_(metrics), limits_(limits), events_(std::move(events)) {}
+
+void LaneLoader::want_config(const LanePtr& lane) {
+  if (std::exchange(lane->wants_config, true)) return;
+  configs_.lanes.push_back(lane);
+  if (!configs_.is_running && !is_stopping_) tasks_.spawn(run_configs());
+}
+
+void LaneLoader::want_rows(const LanePtr& lane) {
+  if (std::exchange(lane->wants_rows, true)) return;
+  rows_.lanes.push_back(lane);
+  if (!rows_.is_running && !is_stopping_) tasks_.spawn(run_rows());
+}
+
+void LaneLoader::want_bodies(const LanePtr& lane) {
+  if (std::exchange(lane->wants_bodies, true)) return;
+  bodies_.lanes.push_back(lane);
+  if (!bodies_.is_running && !is_stopping_) tasks_.spawn(run_bodies());
+}
+
+std::vector<LanePtr> LaneLoader::take(Wanted& wanted, bool Lane::* mark, size_t count) {
+  std::vector<LanePtr> lanes;
+  count = std::min(count, wanted.lanes.size());
+  lanes.assign(std::make_move_iterator(wanted.lanes.begin()),
+               std::make_move_iterator(wanted.lanes.begin() + static_cast<ptrdiff_t>(count)));
+  wanted.lanes.erase(wanted.lanes.begin(), wanted.lanes.begin() + static_cast<ptrdiff_t>(count));
+  for (const LanePtr& lane : lanes) (*lane).*mark = false;
+  std::erase_if(lanes, [](const LanePtr& lane) { return lane->is_gone; });
+  return lanes;
+}
+
+// Each of the three begins in a later turn of the loop, so that lanes which ask in this one share the
+// statement.
+
+runtime::Task<void> LaneLoader::run_configs() {
+  configs_.is_running = true;
+  runtime::Yield turn{loop_};
+  co_await turn;
+  while (!is_stopping_ && !configs_.lanes.empty())
+    co_await load_configs(take(configs_, &Lane::wants_config, limits_.configs_per_load));
+  configs_.is_running = false;
+}
+
+runtime::Task<void> LaneLoader::run_rows() {
+  rows_.is_running = true;
+  runtime::Yield turn{loop_};
+  co_await turn;
+  while (!is_stopping_ && !rows_.lanes.empty())
+    co_await load_rows(take(rows_, &Lane::wants_rows, limits_.lanes_per_fetch));
+  rows_.is_running = false;
+}
+
+runtime::Task<void> LaneLoader::run_bodies() {
+  bodies_.is_running = true;
+  runtime::Yield turn{loop_};
+  co_await turn;
+  while (!is_stopping_ && !bodies_.lanes.empty())
+    co_await load_bodies(take(bodies_, &Lane::wants_bodies, limits_.lanes_per_fetch));
+  bodies_.is_running = false;
+}
+
+runtime::Task<void> LaneLoader::load_configs(std::vector<LanePtr> lanes) {
+  std::vector<model::EndpointId> ids;
+  for (const LanePtr& lane : lanes) ids.push_back(lane->endpoint);
+  std::unordered_map<model::EndpointId, std::shared_ptr<const LaneConfig>> loaded;
+  bool is_loaded = false;
+  try {
+    const auto deadline = base::BootClock::now() + kDatabaseWait;
+    co_await link_.wait_up(deadline);
+    metrics_.database_round_trips.add();
+    auto configs = co_await registry::load_endpoint_configs(link_, ids, keys_);
+    for (auto& config : configs) {
+      const auto id = config.id;
+      loaded[id] = make_lane_config(std::move(config));
+    }
+    is_loaded = true;
+  } catch (const pg::Error& error) {
+    log_failure("configurations", error);
+  }
+  for (const LanePtr& lane : lanes) {
+    if (lane->is_gone) continue;
+    if (is_loaded)
+      events_.configured(lane, loaded[lane->endpoint]);
+    else
+      want_config(lane);
+  }
+}
+
+namespace {
+
+// One buffer of one lane that takes part in a fetch.
+struct Part {
+  LanePtr lane;
+  Turn turn;
+  RowKey cursor;
+  int wanted;
+};
+
+pg::Params fetch_params(const std::vector<Part>& parts) {
+  pg::Params params;
+  params.add(std::views::transform(parts, [](const Part& p) { return p.lane->bucket; }));
+  params.add(std::views::transform(parts, [](const Part& p) { return p.lane->endpoint.uuid; }));
+  params.add(std::views::transform(parts, [](const Part& p) { return p.turn == Turn::retry; }));
+  params.add(std::views::transform(parts, [](const Part& p) { return p.cursor.position; }));
+  params.add(std::views::transform(parts, [](const Part& p) {
+    return p.cursor.due_at == base::Timestamp{} ? pg::minus_infinity : p.cursor.due_at;
+  }));
+  params.add(std::views::transform(parts, [](const Part& p) { return p.cursor.id.uuid; }));
+  params.add(std::views::transform(parts, [](const Part& p) { return p.wanted; }));
+  return params;
+}
+
+std::vector<std::vector<Row>> rows_by_part(const pg::Rows& found, size_t parts) {
+  std::vector<std::vector<Row>> rows(parts);
+  for (size_t i = 0; i < found.size(); ++i) {
+    Row row;
+    row.key = {found.get<int64_t>(i, 3), found.get<base::Timestamp>(i, 4), {found.get<base::Uuid>(i, 1)}};
+    row.event_id = {found.get<base::Uuid>(i, 2)};
+    row.attempts = found.get<int32_t>(i, 5);
+    row.created_at = found.get<base::Timestamp>(i, 6);
+    row.replay_id = found.get<std::optional<base::Uuid>>(i, 7);
+    rows[static_cast<size_t>(found.get<int64_t>(i, 0) - 1)].push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+runtime::Task<void> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
+  std::vector<Part> parts;
+  for (const LanePtr& lane : lanes) {
+    const size_t wanted = events_.rows_wanted(*lane);
+    for (const Turn turn : {Turn::first, Turn::retry}) {
+      RowBuffer& buffer = lane->buffer(turn);
+      if (!buffer.may_have_more() || buffer.is_fetching() || wanted == 0) continue;
+      parts.push_back({lane, turn, buffer.begin_fetch(), static_cast<int>(wanted)});
+    }
+  }
+  if (parts.empty()) co_return;
+  bool is_fetched = false;
+  pg::Rows found;
+  try {
+    base::reach("fetch.before");
+    metrics_.database_round_trips.add();
+    pg::Batch fetch(sql::rows_of_lanes, fetch_params(parts));
+    const auto deadline = base::BootClock::now() + kDatabaseWait;
+    auto answers = co_await link_.run(std::move(fetch), deadline);
+    found = std::move(answers.front());
+    metrics_.batch_size.at("fetch").observe(static_cast<double>(found.size()));
+    base::reach("fetch.after");
+    is_fetched = true;
+  } catch (const pg::Error& error) {
+    log_failure("rows", error);
+  }
+  auto rows = rows_by_part(found, parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Part& part = parts[i];
+    const bool is_last = rows[i].size() < static_cast<size_t>(part.wanted);
+    if (is_fetched) {
+      events_.fetched(part.lane, part.turn, std::move(rows[i]), is_last);
+    } else {
+      part.lane->buffer(part.turn).fetch_failed();
+      events_.fetch_failed(part.lane);
+    }
+  }
+}
+
+runtime::Task<void> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
+  std::set<base::Uuid> wanted;
+  for (const LanePtr& lane : lanes) {
+    size_t of_lane = 0;
+    for (const Turn turn : {Turn::first, Turn::retry})
+      for (const Row& row : lane->buffer(turn).rows()) {
+        if (of_lane == limits_.bodies_per_lane || wanted.size() == limits_.bodies_per_load) break;
+        if (row.event) continue;
+        wanted.insert(row.event_id.uuid);
+        ++of_lane;
+      }
+  }
+  std::unordered_map<base::Uuid, std::shared_ptr<const model::EventContent>> bodies;
+  bool is_loaded = false;
+  if (wanted.empty()) co_return;
+  try {
+    metrics_.database_round_trips.add();
+    pg::Batch load;
+    load.with(sql::bodies, wanted, *wanted.begin(), *wanted.rbegin());
+    const auto deadline = base::BootClock::now() + kDatabaseWait;
+    const auto answers = co_await link_.run(std::move(load), deadline);
+    const pg::Rows& found = answers.front();
+    for (size_t i = 0; i < found.size(); ++i) {
+      auto content = std::make_shared<model::EventContent>();
+      content->id = {found.get<base::Uuid>(i, 0)};
+      content->outside_id = found.get<std::optional<std::string>>(i, 1).value_or(content->id.outside());
+      content->body = found.get<std::string>(i, 2);
+      content->traceparent = found.get<std::optional<std::string>>(i, 3).value_or("");
+      bodies[content->id.uuid] = std::move(content);
+    }
+    is_loaded = true;
+  } catch (const pg::Error& error) {
+    log_failure("bodies", error);
+  }
+  for (const LanePtr& lane : lanes) {
+    if (lane->is_gone) continue;
+    for (const Turn turn : {Turn::first, Turn::retry}) {
+      RowBuffer& buffer = lane->buffer(turn);
+      for (size_t i = 0; is_loaded && i < buffer.size();) {
+        const Row& row = buffer.rows()[i];
+        const auto body = bodies.find(row.event_id.uuid);
+        if (!row.event && body != bodies.end()) {
+          buffer.set_body(i, body->second);
+        } else if (!row.event && wanted.contains(row.event_id.uuid)) {
+          events_.body_missing(lane, buffer.take(i));
+          continue;
+        }
+        ++i;
+      }
+    }
+    events_.bodies_loaded(lane);
+  }
+}
+
+runtime::Task<void> LaneLoader::stop() {
+  is_stopping_ = true;
+  co_await tasks_.join();
+}
+
+}  // namespace postrider::delivery

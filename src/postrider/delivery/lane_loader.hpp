@@ -1,0 +1,76 @@
+// Loads what lanes lack (their configuration, rows, bodies) from the database, for many lanes at once.
+//
+// For each of the three one statement is under way at a time; lanes that ask meanwhile go into the next one.
+// While the database is away they wait. Everything runs on the shard's connection, in order with its settles.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "postrider/crypto/master_keys.hpp"
+#include "postrider/delivery/lane.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+#include "postrider/telemetry/metrics.hpp"
+
+namespace postrider::delivery {
+
+using LanePtr = std::shared_ptr<Lane>;  // shared: a lane may be dropped while its attempts are under way
+
+struct LoaderLimits {
+  size_t lanes_per_fetch = 200;
+  size_t configs_per_load = 500;
+  size_t bodies_per_load = 500;
+  size_t bodies_per_lane = 32;
+};
+
+// What the shard does with what was loaded. Called on the loop.
+struct LoaderEvents {
+  std::function<void(const LanePtr&, std::shared_ptr<const LaneConfig>)>
+      configured;                                  // null: no such endpoint
+  std::function<size_t(const Lane&)> rows_wanted;  // how many more rows the lane may hold
+  std::function<void(const LanePtr&, Turn, std::vector<Row>, bool is_last)> fetched;
+  std::function<void(const LanePtr&)> fetch_failed;
+  std::function<void(const LanePtr&)> bodies_loaded;
+  std::function<void(const LanePtr&, Row)> body_missing;
+};
+
+class LaneLoader {
+ public:
+  LaneLoader(runtime::Loop& loop, pg::Link& link, const crypto::MasterKeys& keys, telemetry::Metrics& metrics,
+             LoaderLimits limits, LoaderEvents events);
+
+  void want_config(const LanePtr& lane);
+  void want_rows(const LanePtr& lane);
+  void want_bodies(const LanePtr& lane);
+
+  runtime::Task<void> stop();
+
+ private:
+  struct Wanted {
+    std::vector<LanePtr> lanes;
+    bool is_running = false;
+  };
+  // Takes up to `count` lanes out of the list, resetting their mark.
+  std::vector<LanePtr> take(Wanted& wanted, bool Lane::* mark, size_t count);
+  runtime::Task<void> run_configs();
+  runtime::Task<void> run_rows();
+  runtime::Task<void> run_bodies();
+  runtime::Task<void> load_configs(std::vector<LanePtr> lanes);
+  runtime::Task<void> load_rows(std::vector<LanePtr> lanes);
+  runtime::Task<void> load_bodies(std::vector<LanePtr> lanes);
+
+  runtime::Loop& loop_;
+  pg::Link& link_;
+  const crypto::MasterKeys& keys_;
+  telemetry::Metrics& metrics_;
+  LoaderLimits limits_;
+  LoaderEvents events_;
+  Wanted configs_, rows_, bodies_;
+  bool is_stopping_ = false;
+  runtime::TaskGroup tasks_;
+};
+
+}  // namespace postrider::delivery

@@ -1,0 +1,284 @@
+#include "postrider/delivery/settle.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <ranges>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "postrider/base/check.hpp"
+#include "postrider/base/fail_point.hpp"
+#include "postrider/delivery/settle.sql.hpp"
+#include "postrider/pg/error.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::delivery {
+
+namespace {
+
+using namespace std::chrono_literals;
+using Items = std::vector<const Settlement*>;
+
+constexpr auto kRetryPause = 50ms;
+constexpr auto kDatabaseWait = 60s;
+constexpr auto kMissingPartition = "23514";  // check_violation, also "no partition of relation found for row"
+
+// One array parameter: a member of each item.
+template <class Get>
+void add_column(pg::Params& params, const Items& items, Get get) {
+  params.add(std::views::transform(items, [get](const Settlement* item) { return get(*item); }));
+}
+
+std::optional<std::string_view> view(const std::optional<std::string>& text) {
+  return text ? std::optional<std::string_view>(*text) : std::nullopt;
+}
+
+// The parameters that all three kinds of settlement share, in the order of settle.sql.
+pg::Params attempt_columns(const Items& items, model::NodeId node) {
+  pg::Params params;
+  params.reserve(items.size() * 300);
+  params.add(node.uuid);
+  add_column(params, items, [](const Settlement& s) { return s.lane->bucket; });
+  add_column(params, items, [](const Settlement& s) { return s.row.id().uuid; });
+  add_column(params, items, [](const Settlement& s) { return s.lane->epoch; });
+  add_column(params, items, [](const Settlement& s) { return s.row.attempts; });
+  add_column(params, items, [](const Settlement& s) { return s.row.event_id.uuid; });
+  add_column(params, items, [](const Settlement& s) { return s.lane->endpoint.uuid; });
+  add_column(params, items,
+             [](const Settlement& s) { return std::string_view(s.lane->config->endpoint.tenant_id); });
+  add_column(params, items, [](const Settlement& s) { return s.facts.status_code; });
+  add_column(params, items, [](const Settlement& s) { return s.facts.started_at; });
+  add_column(params, items, [](const Settlement& s) { return s.facts.dns_us; });
+  add_column(params, items, [](const Settlement& s) { return s.facts.connect_us; });
+  add_column(params, items, [](const Settlement& s) { return s.facts.tls_us; });
+  add_column(params, items, [](const Settlement& s) { return s.facts.first_byte_us; });
+  add_column(params, items, [](const Settlement& s) { return s.facts.total_us; });
+  add_column(params, items, [](const Settlement& s) { return view(s.facts.preview); });
+  add_column(params, items, [](const Settlement& s) { return view(s.facts.address); });
+  add_column(params, items, [](const Settlement& s) { return s.row.created_at; });
+  add_column(params, items, [](const Settlement& s) { return s.row.replay_id; });
+  return params;
+}
+
+void add_error_columns(pg::Params& params, const Items& items) {
+  add_column(params, items, [](const Settlement& s) { return view(s.facts.error); });
+  add_column(params, items, [](const Settlement& s) { return view(s.facts.error_detail); });
+}
+
+Items of_kind(const std::vector<Settlement>& batch, Verdict::Kind kind) {
+  Items items;
+  for (const Settlement& settlement : batch)
+    if (settlement.verdict.kind == kind) items.push_back(&settlement);
+  return items;
+}
+
+pg::Batch statements(const std::vector<Settlement>& batch, model::NodeId node) {
+  pg::Batch out;
+  if (const Items items = of_kind(batch, Verdict::Kind::delivered); !items.empty())
+    out.add(sql::delivered, attempt_columns(items, node));
+  if (const Items items = of_kind(batch, Verdict::Kind::retry); !items.empty()) {
+    pg::Params params = attempt_columns(items, node);
+    add_error_columns(params, items);
+    add_column(params, items, [](const Settlement& s) { return s.verdict.retry_at; });
+    add_column(params, items, [](const Settlement& s) { return !s.lane->is_strict(); });
+    out.add(sql::deferred, std::move(params));
+  }
+  if (const Items items = of_kind(batch, Verdict::Kind::dead_letter); !items.empty()) {
+    pg::Params params = attempt_columns(items, node);
+    add_error_columns(params, items);
+    add_column(params, items, [](const Settlement& s) { return label(s.verdict.cause); });
+    add_column(params, items, [](const Settlement& s) { return s.facts.is_exchange; });
+    out.add(sql::dead, std::move(params));
+  }
+  return out;
+}
+
+// The UTC day in a time-ordered id.
+std::string day_of(model::DeliveryId id) {
+  int64_t ms = 0;
+  for (size_t i = 0; i < 6; ++i) ms = ms << 8 | id.uuid.bytes[i];
+  return base::to_rfc3339(base::Timestamp(std::chrono::milliseconds(ms))).substr(0, 10);
+}
+
+}  // namespace
+
+Settler::Settler(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics, SettlerOptions options,
+                 Settled settled)
+    : loop_(loop),
+      link_(link),
+      metrics_(metrics),
+      options_(options),
+      settled_(std::move(settled)),
+      pause_(loop),
+      draining_(loop) {}
+
+void Settler::add(Settlement settlement) {
+  waiting_.push_back(std::move(settlement));
+  wake();
+}
+
+void Settler::change_status(StatusChange change) {
+  status_changes_.push_back(std::move(change));
+  wake();
+}
+
+void Settler::note_health(HealthChange change) {
+  health_changes_.push_back(std::move(change));
+  wake();
+}
+
+void Settler::wake() {
+  if (is_running_ || is_stopping_) return;
+  is_running_ = true;
+  tasks_.spawn(run());
+}
+
+runtime::Task<void> Settler::run() {
+  // Everything that ends in this turn of the loop goes into one batch.
+  runtime::Yield turn{loop_};
+  co_await turn;
+  while (!is_stopping_ && (!waiting_.empty() || !status_changes_.empty() || !health_changes_.empty())) {
+    if (!status_changes_.empty() || !health_changes_.empty()) co_await write_changes();
+    Batch batch;
+    const size_t count = std::min(waiting_.size(), options_.batch_items_max);
+    batch.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      batch.push_back(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
+    if (batch.empty()) continue;
+    std::sort(batch.begin(), batch.end(), [](const Settlement& a, const Settlement& b) {
+      return std::pair(a.lane->bucket, a.row.id()) < std::pair(b.lane->bucket, b.row.id());
+    });
+    writing_ = batch.size();
+    metrics_.batch_size.at("settle").observe(static_cast<double>(batch.size()));
+    co_await write(std::move(batch), Repeat::no);
+    writing_ = 0;
+  }
+  is_running_ = false;
+}
+
+// Writes the batch whatever it takes: again when the database was away or busy, in halves when an item is
+// bad.
+runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
+  bool has_partitions = false;
+  while (!is_stopping_) {
+    pg::Kind kind = pg::Kind::other;
+    std::string sqlstate, message;
+    try {
+      co_await write_once(batch, repeat);
+      co_return;
+    } catch (const pg::Error& error) {
+      kind = error.kind();
+      sqlstate = error.sqlstate();
+      message = error.what();
+    }
+    telemetry::log_warn("settle_failed")
+        .field("kind", pg::to_string(kind))
+        .field("items", batch.size())
+        .field("error", message);
+    if (kind == pg::Kind::unknown) repeat = Repeat::yes;
+    const bool is_item = kind == pg::Kind::item || kind == pg::Kind::other;
+    if (is_item && sqlstate == kMissingPartition && !has_partitions) {
+      has_partitions = true;
+      co_await make_partitions(batch);
+    } else if (is_item && batch.size() > 1) {
+      Batch second(std::make_move_iterator(batch.begin() + static_cast<ptrdiff_t>(batch.size() / 2)),
+                   std::make_move_iterator(batch.end()));
+      batch.resize(batch.size() / 2);
+      co_await write(std::move(batch), repeat);
+      co_await write(std::move(second), repeat);
+      co_return;
+    } else if (is_item) {
+      give_up_details(batch);
+      co_await pause_.wait_for(kRetryPause);
+    } else {
+      co_await pause_.wait_for(kRetryPause);
+    }
+  }
+}
+
+runtime::Task<void> Settler::write_once(Batch& batch, Repeat repeat) {
+  base::reach("settle.before_commit");
+  metrics_.database_round_trips.add();
+  pg::Batch out = statements(batch, options_.node_id);
+  const auto deadline = base::BootClock::now() + kDatabaseWait;
+  const auto answers = co_await link_.run(std::move(out), deadline);
+  base::reach("settle.after_commit");
+  std::vector<model::DeliveryId> settled;
+  for (const pg::Rows& rows : answers)
+    for (size_t i = 0; i < rows.size(); ++i) settled.push_back({rows.get<base::Uuid>(i, 0)});
+  std::sort(settled.begin(), settled.end());
+  tell(batch, settled, repeat);
+}
+
+void Settler::tell(Batch& batch, const std::vector<model::DeliveryId>& settled, Repeat repeat) {
+  for (Settlement& settlement : batch) {
+    const bool is_written = std::binary_search(settled.begin(), settled.end(), settlement.row.id());
+    // Not written at a second try usually means: written at the first, whose answer was lost.
+    const bool is_ours = is_written || (repeat == Repeat::yes && !settlement.lane->is_gone);
+    if (!is_ours) metrics_.late_settles_dropped.add();
+    settled_(settlement, is_ours);
+  }
+}
+
+// A single settlement that Postgres refuses for its data: what is for people goes, the outcome stays.
+void Settler::give_up_details(Batch& batch) {
+  for (Settlement& settlement : batch) {
+    settlement.facts.preview.reset();
+    settlement.facts.error_detail.reset();
+    settlement.facts.address.reset();
+  }
+}
+
+runtime::Task<void> Settler::make_partitions(const Batch& batch) {
+  std::set<std::string> days;
+  for (const Settlement& settlement : batch) days.insert(day_of(settlement.row.id()));
+  const std::vector<std::string> wanted(days.begin(), days.end());
+  pg::Params params(wanted);
+  try {
+    co_await link_.run_one(sql::make_partitions_of, std::move(params));
+  } catch (const pg::Error& error) {
+    telemetry::log_warn("make_partitions_failed").field("error", error.what());
+  }
+}
+
+runtime::Task<void> Settler::write_changes() {
+  pg::Batch out;
+  const auto statuses = std::exchange(status_changes_, {});
+  const auto healths = std::exchange(health_changes_, {});
+  if (!healths.empty()) {
+    pg::Params params;
+    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.endpoint.uuid; }));
+    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.is_failing; }));
+    params.add(
+        std::views::transform(healths, [](const HealthChange& c) { return std::string_view(c.breaker); }));
+    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.at; }));
+    out.add(sql::note_health, std::move(params));
+  }
+  for (const StatusChange& change : statuses) {
+    const bool is_disable = change.what == Verdict::Endpoint::disable;
+    out.with(is_disable ? sql::disable_endpoint : sql::pause_endpoint, change.endpoint.uuid, change.reason);
+  }
+  try {
+    const auto deadline = base::BootClock::now() + kDatabaseWait;
+    co_await link_.run(std::move(out), deadline);
+  } catch (const pg::Error& error) {
+    // The next answer of that kind brings the change up again.
+    telemetry::log_warn("endpoint_change_failed").field("error", error.what());
+  }
+}
+
+runtime::Task<void> Settler::drain(base::SteadyTime deadline) {
+  while (waiting() > 0 && base::BootClock::now() < deadline && link_.is_up())
+    co_await draining_.wait_for(5ms);
+}
+
+runtime::Task<void> Settler::stop() {
+  is_stopping_ = true;
+  pause_.notify();
+  co_await tasks_.join();
+}
+
+}  // namespace postrider::delivery

@@ -1,0 +1,109 @@
+// Step "settle": attempts and what became of their deliveries are written down, in batches.
+//
+// The first settlement starts a flush at once; what arrives while it runs forms the next batch. A batch is
+// one transaction. One bad item is found by bisection and harms only itself. While the database is away
+// settlements wait; whether the lease still holds is judged by the database itself when they are written.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/base/unique_function.hpp"
+#include "postrider/delivery/lane.hpp"
+#include "postrider/delivery/verdict.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+#include "postrider/telemetry/metrics.hpp"
+
+namespace postrider::delivery {
+
+// What support wants to know about one attempt.
+struct AttemptFacts {
+  bool is_exchange = true;  // false: it ended without one, for example expired while held
+  std::optional<int> status_code;
+  std::optional<std::string> error;         // a word
+  std::optional<std::string> error_detail;  // a sentence
+  base::Timestamp started_at{};
+  std::optional<int> dns_us, connect_us, tls_us, first_byte_us;
+  int total_us = 0;
+  std::optional<std::string> preview;
+  std::optional<std::string> address;
+};
+
+struct Settlement {
+  std::shared_ptr<Lane> lane;
+  Row row;  // as it was before the attempt
+  Verdict verdict;
+  AttemptFacts facts;
+};
+
+struct SettlerOptions {
+  model::NodeId node_id;
+  size_t batch_items_max = 500;
+};
+
+class Settler {
+ public:
+  // `settled(settlement, is_ours)` is called on the loop for each one, in no particular order, once it is
+  // durable; is_ours is false when the row had changed or the bucket belonged to somebody else: nothing was
+  // written.
+  using Settled = base::UniqueFunction<void(Settlement&, bool is_ours)>;
+  Settler(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics, SettlerOptions options,
+          Settled settled);
+
+  void add(Settlement settlement);
+
+  // The endpoint itself is to be disabled or paused. Written with the next batch.
+  struct StatusChange {
+    model::EndpointId endpoint;
+    Verdict::Endpoint what;
+    std::string reason;
+  };
+  void change_status(StatusChange change);
+
+  struct HealthChange {
+    model::EndpointId endpoint;
+    bool is_failing;
+    std::string breaker;  // "open" or "closed"
+    base::Timestamp at;
+  };
+  void note_health(HealthChange change);
+
+  size_t waiting() const { return waiting_.size() + writing_; }
+  // Returns when nothing waits, or at the deadline.
+  runtime::Task<void> drain(base::SteadyTime deadline);
+  runtime::Task<void> stop();  // gives up what could not be written
+
+ private:
+  using Batch = std::vector<Settlement>;
+  enum class Repeat { no, yes };  // yes: an earlier try may have been committed
+
+  void wake();
+  runtime::Task<void> run();
+  runtime::Task<void> write(Batch batch, Repeat repeat);
+  runtime::Task<void> write_once(Batch& batch, Repeat repeat);
+  runtime::Task<void> write_changes();
+  runtime::Task<void> make_partitions(const Batch& batch);
+  void give_up_details(Batch& batch);
+  void tell(Batch& batch, const std::vector<model::DeliveryId>& settled, Repeat repeat);
+
+  runtime::Loop& loop_;
+  pg::Link& link_;
+  telemetry::Metrics& metrics_;
+  SettlerOptions options_;
+  Settled settled_;
+  std::deque<Settlement> waiting_;
+  std::vector<StatusChange> status_changes_;
+  std::vector<HealthChange> health_changes_;
+  size_t writing_ = 0;
+  bool is_running_ = false;
+  bool is_stopping_ = false;
+  runtime::Wakeup pause_, draining_;
+  runtime::TaskGroup tasks_;
+};
+
+}  // namespace postrider::delivery

@@ -1,0 +1,240 @@
+-- What an attempt came to. Every statement takes its arrays sorted by (bucket, id), so that two settles never
+-- deadlock, and changes only rows whose attempt count is still the one that was sent and whose bucket is still
+-- leased to this node in the same epoch: whoever lost the bucket meanwhile changes nothing. Each returns the ids
+-- that it did settle.
+--
+-- Index: the primary key of queue; plans are made with the sentinel rows in place, see the migration.
+
+-- name: delivered
+-- $1 node, $2 buckets, $3 delivery ids, $4 epochs, $5 attempts before, $6 event ids, $7 endpoint ids, $8 tenants,
+-- $9 status codes, $10 started, $11 to $15 phases in µs (lookup, connect, tls, first byte, total), $16 previews,
+-- $17 addresses, $18 created, $19 replays
+with result as (
+  select *
+  from unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::uuid[], $7::uuid[], $8::text[], $9::int[],
+              $10::timestamptz[], $11::int[], $12::int[], $13::int[], $14::int[], $15::int[], $16::text[],
+              $17::text[], $18::timestamptz[], $19::uuid[])
+         as r (bucket, id, epoch, attempts, event_id, endpoint_id, tenant_id, status_code, started_at, dns_us,
+               connect_us, tls_us, first_byte_us, total_us, preview, address, created_at, replay_id)
+),
+gone as (
+  delete from queue
+  using result, bucket_lease as lease
+  where queue.bucket = result.bucket
+    and queue.id = result.id
+    and queue.attempts = result.attempts
+    and lease.bucket = result.bucket
+    and lease.owner = $1::uuid
+    and lease.epoch = result.epoch
+  returning queue.id
+)
+insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, status_code, started_at,
+                     dns_us, connect_us, tls_us, first_byte_us, total_us, preview, address, node_id, created_at,
+                     replay_id)
+select result.id, result.attempts + 1, result.bucket, result.endpoint_id, result.event_id, result.tenant_id,
+       'delivered', result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
+       result.first_byte_us, result.total_us, result.preview, result.address, $1::uuid, result.created_at,
+       result.replay_id
+from result
+join gone on gone.id = result.id
+returning delivery_id
+
+-- name: deferred
+-- As `delivered`, and: $20 errors, $21 error details, $22 when it is due again, $23 whether it joins the retries
+-- (a strict endpoint's rows do not: there the position rules)
+with result as (
+  select *
+  from unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::uuid[], $7::uuid[], $8::text[], $9::int[],
+              $10::timestamptz[], $11::int[], $12::int[], $13::int[], $14::int[], $15::int[], $16::text[],
+              $17::text[], $18::timestamptz[], $19::uuid[], $20::text[], $21::text[], $22::timestamptz[],
+              $23::boolean[])
+         as r (bucket, id, epoch, attempts, event_id, endpoint_id, tenant_id, status_code, started_at, dns_us,
+               connect_us, tls_us, first_byte_us, total_us, preview, address, created_at, replay_id, error,
+               error_detail, due_at, retry)
+),
+later as (
+  update queue
+  set attempts = queue.attempts + 1,
+      due_at = result.due_at,
+      retry = result.retry
+  from result, bucket_lease as lease
+  where queue.bucket = result.bucket
+    and queue.id = result.id
+    and queue.attempts = result.attempts
+    and lease.bucket = result.bucket
+    and lease.owner = $1::uuid
+    and lease.epoch = result.epoch
+  returning queue.id
+)
+insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, status_code, started_at,
+                     dns_us, connect_us, tls_us, first_byte_us, total_us, preview, address, node_id, created_at,
+                     replay_id, error, error_detail, next_attempt_at)
+select result.id, result.attempts + 1, result.bucket, result.endpoint_id, result.event_id, result.tenant_id,
+       'retrying', result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
+       result.first_byte_us, result.total_us, result.preview, result.address, $1::uuid, result.created_at,
+       result.replay_id, result.error, result.error_detail, result.due_at
+from result
+join later on later.id = result.id
+returning delivery_id
+
+-- name: dead
+-- As `delivered`, and: $20 errors, $21 error details, $22 causes, $23 whether there was an exchange (an expired
+-- delivery may end without one; its note has attempt 0)
+with result as (
+  select *
+  from unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::uuid[], $7::uuid[], $8::text[], $9::int[],
+              $10::timestamptz[], $11::int[], $12::int[], $13::int[], $14::int[], $15::int[], $16::text[],
+              $17::text[], $18::timestamptz[], $19::uuid[], $20::text[], $21::text[], $22::text[], $23::boolean[])
+         as r (bucket, id, epoch, attempts, event_id, endpoint_id, tenant_id, status_code, started_at, dns_us,
+               connect_us, tls_us, first_byte_us, total_us, preview, address, created_at, replay_id, error,
+               error_detail, cause, exchanged)
+),
+gone as (
+  delete from queue
+  using result, bucket_lease as lease
+  where queue.bucket = result.bucket
+    and queue.id = result.id
+    and queue.attempts = result.attempts
+    and lease.bucket = result.bucket
+    and lease.owner = $1::uuid
+    and lease.epoch = result.epoch
+  returning queue.id
+),
+letter as (
+  insert into dead_letter (delivery_id, bucket, endpoint_id, event_id, tenant_id, cause, attempts, status_code, error,
+                           error_detail, created_at)
+  select result.id, result.bucket, result.endpoint_id, result.event_id, result.tenant_id, result.cause,
+         result.attempts + result.exchanged::int, result.status_code, result.error, result.error_detail,
+         result.created_at
+  from result
+  join gone on gone.id = result.id
+)
+insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, status_code, started_at,
+                     dns_us, connect_us, tls_us, first_byte_us, total_us, preview, address, node_id, created_at,
+                     replay_id, error, error_detail)
+select result.id, case when result.exchanged then result.attempts + 1 else 0 end, result.bucket, result.endpoint_id,
+       result.event_id, result.tenant_id, 'dead_letter', result.status_code, result.started_at, result.dns_us,
+       result.connect_us, result.tls_us, result.first_byte_us, result.total_us, result.preview, result.address,
+       $1::uuid, result.created_at, result.replay_id, result.error, result.error_detail
+from result
+join gone on gone.id = result.id
+returning delivery_id
+
+-- name: sweep_disabled
+-- Rows of a disabled endpoint become dead letters, some at a time. Index queue_lane.
+-- $1 node, $2 bucket, $3 endpoint, $4 epoch, $5 how many at most
+with swept as (
+  select bucket, id
+  from queue
+  where bucket = $2::int
+    and endpoint_id = $3::uuid
+  order by bucket, id
+  limit $5::int
+),
+gone as (
+  delete from queue
+  using swept, bucket_lease as lease
+  where queue.bucket = swept.bucket
+    and queue.id = swept.id
+    and lease.bucket = queue.bucket
+    and lease.owner = $1::uuid
+    and lease.epoch = $4::bigint
+  returning queue.*
+),
+letter as (
+  insert into dead_letter (delivery_id, bucket, endpoint_id, event_id, tenant_id, cause, attempts, error_detail,
+                           created_at)
+  select id, bucket, endpoint_id, event_id, tenant_id, 'endpoint_disabled', attempts, 'the endpoint is disabled',
+         created_at
+  from gone
+)
+insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, started_at, total_us,
+                     node_id, created_at, replay_id, error_detail)
+select id, 0, bucket, endpoint_id, event_id, tenant_id, 'dead_letter', now(), 0, $1::uuid, created_at, replay_id,
+       'the endpoint is disabled'
+from gone
+returning delivery_id
+
+-- name: sweep_canceled
+-- Rows of a deleted endpoint are canceled, some at a time. Index queue_lane.
+-- $1 node, $2 bucket, $3 endpoint, $4 epoch, $5 how many at most
+with swept as (
+  select bucket, id
+  from queue
+  where bucket = $2::int
+    and endpoint_id = $3::uuid
+  order by bucket, id
+  limit $5::int
+),
+gone as (
+  delete from queue
+  using swept, bucket_lease as lease
+  where queue.bucket = swept.bucket
+    and queue.id = swept.id
+    and lease.bucket = queue.bucket
+    and lease.owner = $1::uuid
+    and lease.epoch = $4::bigint
+  returning queue.*
+)
+insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, started_at, total_us,
+                     node_id, created_at, replay_id, error_detail)
+select id, 0, bucket, endpoint_id, event_id, tenant_id, 'canceled', now(), 0, $1::uuid, created_at, replay_id,
+       'the endpoint was deleted'
+from gone
+returning delivery_id
+
+-- name: disable_endpoint
+-- An answer said that the endpoint is gone. Zero rows: somebody was first.
+-- $1 endpoint, $2 reason
+with disabled as (
+  update endpoint
+  set status = 'disabled',
+      status_reason = $2::text,
+      status_since = now(),
+      updated_at = now()
+  where id = $1::uuid
+    and status in ('active', 'paused')
+  returning id, tenant_id
+)
+select note_change('endpoint', tenant_id, id)
+from disabled
+
+-- name: pause_endpoint
+-- Too many rejections in a row for an endpoint that wants to be paused then. Zero rows: somebody was first.
+-- $1 endpoint, $2 reason
+with paused as (
+  update endpoint
+  set status = 'paused',
+      status_reason = $2::text,
+      status_since = now(),
+      updated_at = now()
+  where id = $1::uuid
+    and status = 'active'
+  returning id, tenant_id
+),
+span as (
+  insert into pause_span (tenant_id, endpoint_id)
+  select tenant_id, id
+  from paused
+)
+select note_change('endpoint', tenant_id, id)
+from paused
+
+-- name: note_health
+-- An endpoint began to fail, recovered, or its breaker changed; written only at such changes.
+-- $1 endpoints, $2 whether failing, $3 breaker labels, $4 when
+update endpoint
+set failing_since = case when change.failing then coalesce(endpoint.failing_since, change.at) end,
+    last_failure_at = case when change.failing then change.at else endpoint.last_failure_at end,
+    last_success_at = case when change.failing then endpoint.last_success_at else change.at end,
+    breaker = change.breaker
+from unnest($1::uuid[], $2::boolean[], $3::text[], $4::timestamptz[])
+       as change (endpoint_id, failing, breaker, at)
+where endpoint.id = change.endpoint_id
+
+-- name: make_partitions_of
+-- The partitions that these deliveries' history needs; made on demand after a long stop.
+-- $1 days, as text
+select make_partition(parent, day::date)
+from unnest(array['attempt', 'dead_letter']) as parent,
+     unnest($1::text[]) as day
