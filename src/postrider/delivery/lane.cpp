@@ -7,8 +7,11 @@
 
 namespace postrider::delivery {
 
-Lane::Lane(model::EndpointId endpoint_id, int bucket_number, int64_t lease_epoch)
-    : endpoint(endpoint_id), bucket(bucket_number), epoch(lease_epoch) {}
+Lane::Lane(model::EndpointId endpoint_id, Home home, BufferTotals& totals)
+    : endpoint(endpoint_id),
+      bucket(home.bucket),
+      epoch(home.epoch),
+      buffers_{RowBuffer(totals), RowBuffer(totals)} {}
 
 bool Lane::has_work() const {
   if (!away.empty()) return true;
@@ -28,15 +31,9 @@ bool Lane::is_known(model::DeliveryId id) const {
 void Lane::configure(std::shared_ptr<const LaneConfig> fresh, const Now& now) {
   const auto old = std::exchange(config, std::move(fresh));
   const bool was_strict = old && old->endpoint.is_strict();
-  if (was_strict != is_strict()) {
-    // What is in memory was taken in the other order. Rows that are away come back through put_back().
-    const bool has_rows = old || !buffer(Turn::first).empty() || buffer(Turn::first).may_have_more();
-    const auto order = is_strict() ? RowBuffer::Order::strict : RowBuffer::Order::by_due;
-    if (has_rows)
-      buffer(Turn::first).restart(order);
-    else
-      buffer(Turn::first) = RowBuffer(order);
-  }
+  // What is in memory was taken in the other order. Rows that are away come back through put_back().
+  if (was_strict != is_strict())
+    buffer(Turn::first).restart(is_strict() ? RowBuffer::Order::strict : RowBuffer::Order::by_due);
   const auto limit = config->endpoint.rate_per_second;
   if (!limit)
     rate.reset();

@@ -2,6 +2,7 @@
 // only.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -33,11 +34,15 @@ struct Now {
 
 class Lane {
  public:
-  Lane(model::EndpointId endpoint, int bucket, int64_t epoch);
+  struct Home {
+    int bucket;
+    int64_t epoch;  // of the lease under which it sends
+  };
+  Lane(model::EndpointId endpoint, Home home, BufferTotals& totals);
 
   const model::EndpointId endpoint;
   const int bucket;
-  const int64_t epoch;  // of the lease under which it sends
+  const int64_t epoch;
 
   Tenant* tenant = nullptr;                  // known once the configuration is
   std::shared_ptr<const LaneConfig> config;  // null: not loaded yet
@@ -59,8 +64,8 @@ class Lane {
   base::SteadyTime wake_at = base::SteadyTime::max();
   base::SteadyTime idle_since{};
 
-  RowBuffer& buffer(Turn turn) { return buffers_[static_cast<int>(turn)]; }
-  const RowBuffer& buffer(Turn turn) const { return buffers_[static_cast<int>(turn)]; }
+  RowBuffer& buffer(Turn turn) { return buffers_[static_cast<size_t>(turn)]; }
+  const RowBuffer& buffer(Turn turn) const { return buffers_[static_cast<size_t>(turn)]; }
   size_t rows() const { return buffers_[0].size() + buffers_[1].size(); }
   size_t body_bytes() const { return buffers_[0].body_bytes() + buffers_[1].body_bytes(); }
   bool has_work() const;  // rows in memory, maybe in the table, or away
@@ -94,7 +99,7 @@ class Lane {
  private:
   size_t next_index(const RowBuffer& rows, const Now& now) const;
 
-  RowBuffer buffers_[kTurns];
+  std::array<RowBuffer, kTurns> buffers_;
   size_t probes_ = 0;
 };
 

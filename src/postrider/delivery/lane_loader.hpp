@@ -46,6 +46,7 @@ class LaneLoader {
   void want_rows(const LanePtr& lane);
   void want_bodies(const LanePtr& lane);
 
+  void abandon() { is_stopping_ = true; }  // then stop the link
   runtime::Task<void> stop();
 
  private:

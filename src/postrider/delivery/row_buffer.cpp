@@ -35,7 +35,8 @@ void RowBuffer::put_back(Row row) {
 std::vector<Row> RowBuffer::shrink(size_t keep) {
   std::vector<Row> given_up;
   while (rows_.size() > keep) {
-    body_bytes_ -= rows_.back().body_bytes();
+    remove_bytes(rows_.back().body_bytes());
+    --totals_.rows;
     given_up.push_back(std::move(rows_.back()));
     rows_.pop_back();
   }
@@ -47,18 +48,35 @@ std::vector<Row> RowBuffer::shrink(size_t keep) {
 Row RowBuffer::take(size_t index) {
   CHECK(index < rows_.size());
   Row row = std::move(rows_[index]);
-  body_bytes_ -= row.body_bytes();
+  remove_bytes(row.body_bytes());
+  --totals_.rows;
   rows_.erase(rows_.begin() + static_cast<ptrdiff_t>(index));
   return row;
 }
 
 void RowBuffer::restart(Order order) {
+  const bool has_rows = !rows_.empty() || may_have_more_ || is_fetching_;
   order_ = order;
-  rows_.clear();
-  body_bytes_ = 0;
+  clear();
   last_position_.reset();
   is_fetch_void_ = is_fetching_;
-  expect_more();
+  if (has_rows) expect_more();
+}
+
+void RowBuffer::clear() {
+  totals_.rows -= rows_.size();
+  rows_.clear();
+  remove_bytes(body_bytes_);
+}
+
+void RowBuffer::add_bytes(size_t bytes) {
+  body_bytes_ += bytes;
+  totals_.body_bytes += bytes;
+}
+
+void RowBuffer::remove_bytes(size_t bytes) {
+  body_bytes_ -= bytes;
+  totals_.body_bytes -= bytes;
 }
 
 RowKey RowBuffer::begin_fetch() {
@@ -105,19 +123,20 @@ void RowBuffer::end_fetch() {
 }
 
 void RowBuffer::set_body(size_t index, std::shared_ptr<const model::EventContent> event) {
-  body_bytes_ -= rows_[index].body_bytes();
+  remove_bytes(rows_[index].body_bytes());
   rows_[index].event = std::move(event);
-  body_bytes_ += rows_[index].body_bytes();
+  add_bytes(rows_[index].body_bytes());
 }
 
 void RowBuffer::drop_bodies() {
   if (body_bytes_ == 0) return;
   for (Row& row : rows_) row.event.reset();
-  body_bytes_ = 0;
+  remove_bytes(body_bytes_);
 }
 
 void RowBuffer::insert(Row row) {
-  body_bytes_ += row.body_bytes();
+  add_bytes(row.body_bytes());
+  ++totals_.rows;
   if (rows_.empty() || rows_.back().key < row.key) {
     rows_.push_back(std::move(row));
     return;

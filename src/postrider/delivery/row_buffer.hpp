@@ -16,10 +16,19 @@
 
 namespace postrider::delivery {
 
+// What all buffers of a shard hold together.
+struct BufferTotals {
+  size_t rows = 0;
+  size_t body_bytes = 0;
+};
+
 class RowBuffer {
  public:
   enum class Order { by_due, strict };
-  explicit RowBuffer(Order order = Order::by_due) : order_(order) {}
+  explicit RowBuffer(BufferTotals& totals, Order order = Order::by_due) : totals_(totals), order_(order) {}
+  ~RowBuffer() { clear(); }
+  RowBuffer(const RowBuffer&) = delete;
+  RowBuffer& operator=(const RowBuffer&) = delete;
 
   size_t size() const { return rows_.size(); }
   bool empty() const { return rows_.empty(); }
@@ -50,7 +59,7 @@ class RowBuffer {
   void set_body(size_t index, std::shared_ptr<const model::EventContent> event);
   void drop_bodies();
 
-  // Forgets what is in memory and reads everything again, in that order.
+  // Forgets what is in memory; from now on in that order. The table is read again if anything can be there.
   void restart(Order order);
 
   // One fetch at a time: rows with key >= the returned cursor, in order. Finish with fetched() or
@@ -64,8 +73,12 @@ class RowBuffer {
 
  private:
   void insert(Row row);
+  void clear();
   void end_fetch();
+  void add_bytes(size_t bytes);
+  void remove_bytes(size_t bytes);
 
+  BufferTotals& totals_;
   Order order_;
   std::deque<Row> rows_;
   size_t body_bytes_ = 0;

@@ -37,7 +37,8 @@ std::vector<int> numbers(const RowBuffer& buffer) {
 const auto kNothingKnown = [](model::DeliveryId) { return false; };
 
 TEST(RowBuffer, TakesCommittedRowsDirectlyWhileEverythingIsInMemory) {
-  RowBuffer buffer;
+  BufferTotals totals;
+  RowBuffer buffer(totals);
   EXPECT_TRUE(buffer.offer(row(1), true));
   EXPECT_TRUE(buffer.offer(row(2), true));
   EXPECT_FALSE(buffer.may_have_more());
@@ -45,7 +46,8 @@ TEST(RowBuffer, TakesCommittedRowsDirectlyWhileEverythingIsInMemory) {
 }
 
 TEST(RowBuffer, LeavesRowsInTheTableOnceOneDidNotFit) {
-  RowBuffer buffer;
+  BufferTotals totals;
+  RowBuffer buffer(totals);
   EXPECT_TRUE(buffer.offer(row(1), true));
   EXPECT_FALSE(buffer.offer(row(2), false));
   EXPECT_FALSE(buffer.offer(row(3), true)) << "3 would overtake 2";
@@ -54,7 +56,8 @@ TEST(RowBuffer, LeavesRowsInTheTableOnceOneDidNotFit) {
 }
 
 TEST(RowBuffer, AFetchThatReachedTheEndMakesItCompleteAgain) {
-  RowBuffer buffer;
+  BufferTotals totals;
+  RowBuffer buffer(totals);
   buffer.expect_more();
   buffer.begin_fetch();
   EXPECT_EQ(buffer.fetched(rows({1, 2}), true, kNothingKnown), 2u);
@@ -64,7 +67,8 @@ TEST(RowBuffer, AFetchThatReachedTheEndMakesItCompleteAgain) {
 }
 
 TEST(RowBuffer, ACommitDuringAFetchIsNotLost) {
-  RowBuffer buffer;
+  BufferTotals totals;
+  RowBuffer buffer(totals);
   buffer.expect_more();
   buffer.begin_fetch();
   EXPECT_FALSE(buffer.offer(row(9), true));
@@ -74,7 +78,8 @@ TEST(RowBuffer, ACommitDuringAFetchIsNotLost) {
 }
 
 TEST(RowBuffer, ALateCommitBehindTheCursorMovesItBack) {
-  RowBuffer buffer;
+  BufferTotals totals;
+  RowBuffer buffer(totals);
   buffer.expect_more();
   buffer.begin_fetch();
   buffer.fetched(rows({5, 6}), false, kNothingKnown);
@@ -87,7 +92,8 @@ TEST(RowBuffer, ALateCommitBehindTheCursorMovesItBack) {
 }
 
 TEST(RowBuffer, AStrictBufferNeverTakesARowWhosePredecessorItHasNotSeen) {
-  RowBuffer buffer(RowBuffer::Order::strict);
+  BufferTotals totals;
+  RowBuffer buffer(totals, RowBuffer::Order::strict);
   EXPECT_FALSE(buffer.offer(row(1, 1), true)) << "nothing is known about what came before";
   buffer.begin_fetch();
   buffer.fetched({row(1, 1)}, true, kNothingKnown);
@@ -99,7 +105,8 @@ TEST(RowBuffer, AStrictBufferNeverTakesARowWhosePredecessorItHasNotSeen) {
 }
 
 TEST(RowBuffer, ARetryingHeadOfAStrictBufferStaysTheHead) {
-  RowBuffer buffer(RowBuffer::Order::strict);
+  BufferTotals totals;
+  RowBuffer buffer(totals, RowBuffer::Order::strict);
   buffer.expect_more();
   buffer.begin_fetch();
   buffer.fetched({row(1, 1), row(2, 2)}, true, kNothingKnown);
@@ -110,7 +117,8 @@ TEST(RowBuffer, ARetryingHeadOfAStrictBufferStaysTheHead) {
 }
 
 TEST(RowBuffer, RowsGivenUpAreFetchedAgain) {
-  RowBuffer buffer;
+  BufferTotals totals;
+  RowBuffer buffer(totals);
   for (const uint8_t n : {1, 2, 3, 4}) buffer.offer(row(n), true);
   EXPECT_EQ(buffer.shrink(1).size(), 3u);
   EXPECT_TRUE(buffer.may_have_more());
@@ -118,7 +126,8 @@ TEST(RowBuffer, RowsGivenUpAreFetchedAgain) {
 }
 
 TEST(RowBuffer, ARestartDropsTheRowsOfAFetchUnderWay) {
-  RowBuffer buffer;
+  BufferTotals totals;
+  RowBuffer buffer(totals);
   buffer.expect_more();
   buffer.begin_fetch();
   buffer.restart(RowBuffer::Order::strict);
@@ -127,8 +136,33 @@ TEST(RowBuffer, ARestartDropsTheRowsOfAFetchUnderWay) {
   EXPECT_EQ(buffer.begin_fetch(), RowKey{});
 }
 
+TEST(RowBuffer, TotalsFollowEveryChange) {
+  BufferTotals totals;
+  {
+    RowBuffer one(totals), other(totals);
+    Row with_body = row(1);
+    auto event = std::make_shared<model::EventContent>();
+    event->body = "12345";
+    with_body.event = event;
+    one.offer(std::move(with_body), true);
+    other.offer(row(2), true);
+    other.offer(row(3), true);
+    other.set_body(0, event);
+    EXPECT_EQ(totals.rows, 3u);
+    EXPECT_EQ(totals.body_bytes, 10u);
+    other.drop_bodies();
+    other.shrink(1);
+    EXPECT_EQ(totals.rows, 2u);
+    EXPECT_EQ(totals.body_bytes, 5u);
+    one.take();
+    EXPECT_EQ(totals.body_bytes, 0u);
+  }
+  EXPECT_EQ(totals.rows, 0u);
+}
+
 TEST(RowBuffer, AFailedFetchIsTriedAgainFromTheSamePlace) {
-  RowBuffer buffer;
+  BufferTotals totals;
+  RowBuffer buffer(totals);
   buffer.expect_more_from(row(4).key);
   buffer.begin_fetch();
   buffer.fetch_failed();

@@ -76,7 +76,8 @@ class Settler {
   size_t waiting() const { return waiting_.size() + writing_; }
   // Returns when nothing waits, or at the deadline.
   runtime::Task<void> drain(base::SteadyTime deadline);
-  runtime::Task<void> stop();  // gives up what could not be written
+  void abandon() { is_stopping_ = true; }  // what could not be written is given up; then stop the link
+  runtime::Task<void> stop();
 
  private:
   using Batch = std::vector<Settlement>;

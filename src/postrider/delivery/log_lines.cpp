@@ -1,0 +1,64 @@
+#include "postrider/delivery/log_lines.hpp"
+
+#include <string>
+
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::delivery {
+
+namespace {
+
+std::string_view outcome_label(Verdict::Kind kind) {
+  switch (kind) {
+    case Verdict::Kind::delivered:
+      return "delivered";
+    case Verdict::Kind::retry:
+      return "retrying";
+    case Verdict::Kind::dead_letter:
+      return "dead_letter";
+  }
+  return "";
+}
+
+std::string_view status_class(std::optional<int> status) {
+  if (!status || *status < 200 || *status > 599) return "none";
+  static constexpr std::string_view names[] = {"2xx", "3xx", "4xx", "5xx"};
+  return names[*status / 100 - 2];
+}
+
+std::string failure_reason(const AttemptFacts& facts) {
+  const auto of_status = status_class(facts.status_code);
+  if (of_status != "none") return "status_" + std::string(of_status);
+  return facts.status_code ? "not_http" : facts.error.value_or("local_failure");
+}
+
+}  // namespace
+
+void log_attempt(const AttemptLine& line) {
+  const auto& endpoint = line.lane.config->endpoint;
+  telemetry::LogLine out(telemetry::Level::info, "webhook_delivery_attempt");
+  out.field("delivery_id", line.row.id().outside())
+      .field("event_id", line.row.event->outside_id)
+      .field("tenant_id", endpoint.tenant_id)
+      .field("endpoint_id", endpoint.outside_id)
+      .field("attempt", line.row.attempts + 1)
+      .field("status_code", line.facts.status_code)
+      .field("outcome", outcome_label(line.verdict.kind))
+      .field("error", line.facts.error_detail)
+      .field("latency_ms", line.facts.total_us / 1000.0);
+  if (line.verdict.kind == Verdict::Kind::retry)
+    out.field("next_attempt_at", base::to_rfc3339(line.verdict.retry_at));
+  if (line.verdict.kind == Verdict::Kind::dead_letter) out.field("cause", label(line.verdict.cause));
+  if (line.is_probe) out.field("probe", true);
+}
+
+void count_attempt(const telemetry::Metrics& metrics, const Settlement& settlement) {
+  std::string labels(outcome_label(settlement.verdict.kind));
+  labels += '/';
+  labels += status_class(settlement.facts.status_code);
+  metrics.deliveries_attempted.at(labels).add();
+  if (settlement.verdict.kind != Verdict::Kind::delivered)
+    metrics.deliveries_failed.at(failure_reason(settlement.facts)).add();
+}
+
+}  // namespace postrider::delivery

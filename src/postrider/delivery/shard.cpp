@@ -1,0 +1,384 @@
+#include "postrider/delivery/shard.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "postrider/base/check.hpp"
+#include "postrider/delivery/fetch.sql.hpp"
+#include "postrider/delivery/settle.sql.hpp"
+#include "postrider/pg/error.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::delivery {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kHouseInterval = 1s;
+constexpr auto kIdleLaneKept = 60s;
+constexpr auto kRecentKept = 10s;
+constexpr size_t kRecentMax = 100'000;
+constexpr int kLanesPerScan = 1'000;
+constexpr int kSweepRows = 500;
+constexpr auto kRetryPause = 200ms;
+constexpr auto kDatabaseWait = 5s;
+
+}  // namespace
+
+Shard::Shard(ShardTools tools, ShardOptions options)
+    : tools_(tools),
+      options_(options),
+      chooser_(options.chooser),
+      loader_(tools.loop, tools.link, tools.keys, tools.metrics, options.loader, loader_events()),
+      settler_(tools.loop, tools.link, tools.metrics,
+               {.node_id = options.node_id, .batch_items_max = options.settle_batch_items_max},
+               [this](Settlement& settlement, bool is_ours) { settled(settlement, is_ours); }),
+      timer_(tools.loop),
+      tenant_timer_(tools.loop),
+      house_timer_(tools.loop),
+      last_tick_(base::BootClock::now()) {
+  house_timer_.call_after(kHouseInterval, [this] { keep_house(); });
+}
+
+Shard::~Shard() = default;
+
+LoaderEvents Shard::loader_events() {
+  LoaderEvents events;
+  events.configured = [this](const LanePtr& lane, std::shared_ptr<const LaneConfig> config) {
+    configured(lane, std::move(config));
+  };
+  events.rows_wanted = [this](const Lane& lane) { return rows_wanted(lane); };
+  events.fetched = [this](const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last) {
+    fetched(lane, turn, std::move(rows), is_last);
+  };
+  events.fetch_failed = [this](const LanePtr& lane) { touch(lane); };
+  events.bodies_loaded = [this](const LanePtr& lane) { touch(lane); };
+  events.body_missing = [](const LanePtr& lane, const Row& row) {
+    // Retention drops a partition only when no queue row needs it, so this is a bug or somebody's hand.
+    telemetry::log_error("event_body_missing")
+        .field("delivery_id", row.id().outside())
+        .field("endpoint_id", lane->endpoint.outside());
+  };
+  return events;
+}
+
+// ── buckets
+// ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+void Shard::take_bucket(int bucket, int64_t epoch) {
+  drop_bucket(bucket);
+  buckets_[bucket] = {.epoch = epoch, .is_scanning = true, .is_draining = false};
+  tasks_.spawn(scan(bucket, epoch));
+}
+
+void Shard::drop_bucket(int bucket) {
+  if (buckets_.erase(bucket) == 0) return;
+  std::vector<LanePtr> lost;
+  for (const auto& [id, lane] : lanes_)
+    if (lane->bucket == bucket) lost.push_back(lane);
+  for (const LanePtr& lane : lost) {
+    lane->is_gone = true;
+    forget(lane);
+  }
+}
+
+runtime::Task<void> Shard::drain_bucket(int bucket, base::SteadyTime deadline) {
+  const auto found = buckets_.find(bucket);
+  if (found == buckets_.end()) co_return;
+  found->second.is_draining = true;
+  for (const auto& [id, lane] : lanes_)
+    if (lane->bucket == bucket) lane->is_draining = true;
+  runtime::Wakeup wakeup(tools_.loop);
+  const auto is_busy = [this, bucket] {
+    return std::any_of(lanes_.begin(), lanes_.end(), [bucket](const auto& entry) {
+      return entry.second->bucket == bucket && !entry.second->away.empty();
+    });
+  };
+  while (base::BootClock::now() < deadline && is_busy()) co_await wakeup.wait_for(5ms);
+}
+
+// Walks over the lanes of a bucket that was taken or may have been missed; each is then read from its start.
+runtime::Task<void> Shard::scan(int bucket, int64_t epoch) {
+  const auto is_current = [this, bucket, epoch] {
+    const auto found = buckets_.find(bucket);
+    return found != buckets_.end() && found->second.epoch == epoch && !is_stopping_;
+  };
+  runtime::Wakeup pause(tools_.loop);
+  base::Uuid after;
+  while (is_current()) {
+    bool is_last = false, failed = false;
+    try {
+      pg::Batch page;
+      page.with(sql::lanes_of_bucket, bucket, after, kLanesPerScan);
+      const auto deadline = base::BootClock::now() + kDatabaseWait;
+      const auto answers = co_await tools_.link.run(std::move(page), deadline);
+      if (!is_current()) co_return;
+      const pg::Rows& found = answers.front();
+      for (size_t i = 0; i < found.size(); ++i) {
+        after = found.get<base::Uuid>(i, 0);
+        const LanePtr lane = lane_of({after}, bucket);
+        lane->buffer(Turn::first).expect_more();
+        lane->buffer(Turn::retry).expect_more();
+        touch(lane);
+      }
+      is_last = found.size() < static_cast<size_t>(kLanesPerScan);
+    } catch (const pg::Error& error) {
+      telemetry::log_warn("bucket_scan_failed").field("bucket", bucket).field("error", error.what());
+      failed = true;
+    }
+    if (failed) co_await pause.wait_for(kRetryPause);
+    if (is_last) break;
+  }
+  if (is_current()) buckets_[bucket].is_scanning = false;
+}
+
+void Shard::rescan() {
+  for (auto& [bucket, state] : buckets_) {
+    state.is_scanning = true;
+    tasks_.spawn(scan(bucket, state.epoch));
+  }
+}
+
+// ── lanes
+// ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+LanePtr Shard::lane_of(model::EndpointId endpoint, int bucket) {
+  LanePtr& lane = lanes_[endpoint];
+  if (lane) return lane;
+  const Bucket& home = buckets_.at(bucket);
+  lane = std::make_shared<Lane>(endpoint, Lane::Home{bucket, home.epoch}, totals_);
+  lane->breaker = Breaker(options_.breaker);
+  tools_.metrics.lanes.add(1);
+  lane->is_draining = home.is_draining;
+  if (home.is_scanning) {
+    // Taken over: older rows may be in the table, and the node before may still have attempts under way.
+    lane->buffer(Turn::first).expect_more();
+    lane->buffer(Turn::retry).expect_more();
+    lane->breaker.start_ramp();
+  }
+  return lane;
+}
+
+void Shard::forget(const LanePtr& lane) {
+  const LanePtr kept = lane;
+  lanes_.erase(kept->endpoint);
+  tools_.metrics.lanes.add(-1);
+  if (Tenant* tenant = kept->tenant) {
+    --tenant->lanes;
+    // A lost lane's attempts still count for its tenant until they end.
+    chooser_.forget_tenant_if_unused(*tenant);
+  }
+}
+
+bool Shard::has_room(const Lane& lane) const {
+  if (lane.rows() == 0) return true;  // each lane may always hold one
+  return lane.rows() < options_.lane_rows_max && totals_.rows < options_.rows_max &&
+         totals_.body_bytes < options_.body_bytes_max;
+}
+
+size_t Shard::rows_wanted(const Lane& lane) const {
+  const size_t of_lane = options_.lane_rows_max - std::min(options_.lane_rows_max, lane.rows());
+  const size_t of_shard = options_.rows_max - std::min(options_.rows_max, totals_.rows);
+  // Two at least: a fetch begins at its cursor, and that row may be known already.
+  return std::max<size_t>(std::min(of_lane, of_shard), lane.rows() == 0 ? 2 : 0);
+}
+
+void Shard::offer(std::vector<model::CommittedDelivery> deliveries) {
+  for (model::CommittedDelivery& delivery : deliveries) {
+    if (!buckets_.contains(delivery.bucket) || recent_.contains(delivery.id)) continue;
+    Row row;
+    row.key = {delivery.position, delivery.due_at, delivery.id};
+    row.event_id = delivery.event->id;
+    row.created_at = delivery.created_at;
+    row.event = std::move(delivery.event);
+    offer_row(lane_of(delivery.endpoint_id, delivery.bucket), std::move(row), false);
+  }
+}
+
+void Shard::offer_row(const LanePtr& lane, Row row, bool is_retry) {
+  lane->buffer(is_retry ? Turn::retry : Turn::first).offer(std::move(row), has_room(*lane));
+  touch(lane);
+}
+
+void Shard::discover(Found found) {
+  std::erase_if(found.buckets, [this](int bucket) { return !buckets_.contains(bucket); });
+  if (!found.buckets.empty()) tasks_.spawn(fetch_found(std::move(found)));
+}
+
+runtime::Task<void> Shard::fetch_found(Found found) {
+  runtime::Wakeup pause(tools_.loop);
+  while (!is_stopping_) {
+    try {
+      pg::Batch fetch;
+      fetch.with(sql::rows_of_range, found.buckets, found.first.uuid, found.last.uuid);
+      const auto deadline = base::BootClock::now() + kDatabaseWait;
+      const auto answers = co_await tools_.link.run(std::move(fetch), deadline);
+      const pg::Rows& rows = answers.front();
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const int bucket = rows.get<int32_t>(i, 0);
+        if (!buckets_.contains(bucket)) continue;
+        Row row;
+        row.key = {rows.get<int64_t>(i, 4), rows.get<base::Timestamp>(i, 5), {rows.get<base::Uuid>(i, 2)}};
+        row.event_id = {rows.get<base::Uuid>(i, 3)};
+        row.attempts = rows.get<int32_t>(i, 6);
+        row.created_at = rows.get<base::Timestamp>(i, 7);
+        row.replay_id = rows.get<std::optional<base::Uuid>>(i, 8);
+        const LanePtr lane = lane_of({rows.get<base::Uuid>(i, 1)}, bucket);
+        if (!lane->is_known(row.id())) offer_row(lane, std::move(row), rows.get<bool>(i, 9));
+      }
+      co_return;
+    } catch (const pg::Error& error) {
+      telemetry::log_warn("discovery_failed").field("error", error.what());
+    }
+    co_await pause.wait_for(kRetryPause);
+  }
+}
+
+void Shard::configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config) {
+  if (!config) {
+    telemetry::log_error("endpoint_missing").field("endpoint_id", lane->endpoint.outside());
+    return;
+  }
+  const registry::EndpointConfig& endpoint = config->endpoint;
+  if (lane->tenant == nullptr) {
+    lane->tenant = &chooser_.tenant(endpoint.tenant_id);
+    ++lane->tenant->lanes;
+    lane->is_breaker_open = lane->is_failing = endpoint.is_breaker_open;
+  }
+  // This shard's part of the tenant's limits: as large as its part of all buckets.
+  const double share = static_cast<double>(buckets_.size()) / options_.buckets_total;
+  lane->tenant->max_in_flight.reset();
+  if (endpoint.tenant_max_in_flight)
+    lane->tenant->max_in_flight = std::max(1, static_cast<int>(*endpoint.tenant_max_in_flight * share + 0.5));
+  if (!endpoint.tenant_rate_per_second)
+    lane->tenant->rate.reset();
+  else if (lane->tenant->rate)
+    lane->tenant->rate->set_rate(*endpoint.tenant_rate_per_second * share, now().steady);
+  else
+    lane->tenant->rate.emplace(*endpoint.tenant_rate_per_second * share, now().steady);
+  lane->configure(std::move(config), now());
+  touch(lane);
+}
+
+void Shard::fetched(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last) {
+  if (lane->is_gone) return;
+  for (const Row& row : rows) remember_fetched(row);
+  lane->buffer(turn).fetched(std::move(rows), is_last,
+                             [&lane](model::DeliveryId id) { return lane->is_known(id); });
+  touch(lane);
+}
+
+void Shard::remember_fetched(const Row& row) {
+  const Now at = now();
+  if (row.attempts > 0 || at.db - row.created_at > kRecentKept) return;
+  while (!recent_order_.empty() &&
+         (recent_order_.size() >= kRecentMax || at.steady - recent_order_.front().first > kRecentKept)) {
+    recent_.erase(recent_order_.front().second);
+    recent_order_.pop_front();
+  }
+  if (recent_.insert(row.id()).second) recent_order_.emplace_back(at.steady, row.id());
+}
+
+void Shard::refresh_endpoint(model::EndpointId endpoint) {
+  if (const auto found = lanes_.find(endpoint); found != lanes_.end()) loader_.want_config(found->second);
+}
+
+void Shard::refresh_tenant(const model::TenantId& tenant) {
+  for (const auto& [id, lane] : lanes_)
+    if (lane->tenant != nullptr && lane->tenant->id == tenant) loader_.want_config(lane);
+}
+
+void Shard::refresh_all() {
+  for (const auto& [id, lane] : lanes_) loader_.want_config(lane);
+}
+
+// Rows of a disabled or deleted endpoint leave the queue, until none is found; rows that are committed later
+// are announced like all others and swept then.
+runtime::Task<void> Shard::sweep(LanePtr lane) {
+  runtime::Wakeup pause(tools_.loop);
+  const auto wants_sweep = [&lane, this] {
+    return !lane->is_gone && !is_stopping_ && lane->config->mode != LaneConfig::Mode::send &&
+           lane->config->mode != LaneConfig::Mode::hold;
+  };
+  while (wants_sweep()) {
+    // What is being sent right now ends first, so that its result is not lost; the rest need not be in
+    // memory.
+    lane->buffer(Turn::first).shrink(0);
+    lane->buffer(Turn::retry).shrink(0);
+    if (!lane->away.empty() || lane->buffer(Turn::first).is_fetching() ||
+        lane->buffer(Turn::retry).is_fetching()) {
+      co_await pause.wait_for(kRetryPause);
+      continue;
+    }
+    bool is_done = false;
+    try {
+      const bool is_cancel = lane->config->mode == LaneConfig::Mode::cancel;
+      pg::Batch out;
+      out.with(is_cancel ? sql::sweep_canceled : sql::sweep_disabled, options_.node_id.uuid, lane->bucket,
+               lane->endpoint.uuid, lane->epoch, kSweepRows);
+      lane->buffer(Turn::first).begin_fetch();
+      lane->buffer(Turn::retry).begin_fetch();
+      const auto deadline = base::BootClock::now() + kDatabaseWait;
+      const auto answers = co_await tools_.link.run(std::move(out), deadline);
+      is_done = answers.front().size() < static_cast<size_t>(kSweepRows);
+      if (!is_cancel)
+        tools_.metrics.dead_lettered.at("endpoint_disabled").add(static_cast<double>(answers.front().size()));
+    } catch (const pg::Error& error) {
+      telemetry::log_warn("sweep_failed").field("error", error.what());
+    }
+    for (const Turn turn : {Turn::first, Turn::retry}) {
+      if (is_done)
+        lane->buffer(turn).fetched({}, true, [](model::DeliveryId) { return true; });
+      else
+        lane->buffer(turn).fetch_failed();
+    }
+    if (is_done && !lane->buffer(Turn::first).may_have_more() && !lane->buffer(Turn::retry).may_have_more())
+      break;
+    if (!is_done) co_await pause.wait_for(1ms);
+  }
+  lane->is_sweeping = false;
+  if (!lane->is_gone) touch(lane);
+}
+
+void Shard::keep_house() {
+  house_timer_.call_after(kHouseInterval, [this] { keep_house(); });
+  const auto at = base::BootClock::now();
+  if (at - last_tick_ > 2 * kHouseInterval) {
+    ++stalls_;
+    telemetry::log_warn("process_stalled")
+        .field("seconds", std::chrono::duration<double>(at - last_tick_).count());
+  }
+  last_tick_ = at;
+  std::vector<LanePtr> idle;
+  for (const auto& [id, lane] : lanes_)
+    if (!lane->has_work() && lane->in_flight == 0 && !lane->is_sweeping && !lane->wants_config &&
+        lane->idle_since != base::SteadyTime{} && at - lane->idle_since > kIdleLaneKept &&
+        lane->held_until < at)
+      idle.push_back(lane);
+  for (const LanePtr& lane : idle)
+    if (!lane->in_turn[0] && !lane->in_turn[1]) forget(lane);
+  pump_soon();
+}
+
+runtime::Task<void> Shard::drain(base::SteadyTime deadline) {
+  runtime::Wakeup wakeup(tools_.loop);
+  while (chooser_.in_flight() > 0 && base::BootClock::now() < deadline) co_await wakeup.wait_for(2ms);
+  co_await settler_.drain(deadline);
+}
+
+runtime::Task<void> Shard::stop() {
+  is_stopping_ = true;
+  tools_.client.close();
+  settler_.abandon();
+  loader_.abandon();
+  co_await tools_.link.stop();
+  co_await settler_.stop();
+  co_await loader_.stop();
+  co_await tasks_.join();
+  timer_.cancel();
+  tenant_timer_.cancel();
+  house_timer_.cancel();
+}
+
+}  // namespace postrider::delivery

@@ -1,0 +1,162 @@
+// A shard: the lanes of some buckets, served by one thread with its own HTTP client and Postgres connection.
+// It shares nothing mutable with other shards; everything here is called on its loop.
+//
+//   committed or found rows ──► lanes ──► choose ──► attempt ──► verdict ──► settle ──► lane (retry) or done
+#pragma once
+
+#include <map>
+#include <memory>
+#include <queue>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "postrider/crypto/master_keys.hpp"
+#include "postrider/delivery/attempt.hpp"
+#include "postrider/delivery/choose.hpp"
+#include "postrider/delivery/lane_loader.hpp"
+#include "postrider/delivery/lease_clock.hpp"
+#include "postrider/delivery/settle.hpp"
+#include "postrider/http/client.hpp"
+#include "postrider/model/id_source.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/loop.hpp"
+
+namespace postrider::delivery {
+
+struct ShardOptions {
+  model::NodeId node_id;
+  int buckets_total = 64;  // of the schema
+  ChooserLimits chooser;
+  LoaderLimits loader;
+  BreakerPolicy breaker;
+  size_t settle_batch_items_max = 500;
+  size_t lane_rows_max = 100;
+  size_t rows_max = 50'000;          // in memory, all lanes together
+  size_t body_bytes_max = 64 << 20;  // in memory, all lanes together
+  size_t unsettled_max = 20'000;     // sent, not yet written down: beyond it nothing new is sent
+  size_t answer_bytes_max = 64 << 10;
+};
+
+// What a shard works with. All of it outlives the shard.
+struct ShardTools {
+  runtime::Loop& loop;
+  pg::Link& link;
+  http::Client& client;
+  const LeaseClock& lease;
+  const model::IdSource& clock;
+  const crypto::MasterKeys& keys;
+  telemetry::Metrics& metrics;
+};
+
+class Shard {
+ public:
+  Shard(ShardTools tools, ShardOptions options);
+  ~Shard();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  // The lease is committed: find the bucket's lanes and serve them.
+  void take_bucket(int bucket, int64_t epoch);
+  // The lease is lost: forget everything about it at once; results still under way are dropped.
+  void drop_bucket(int bucket);
+  // Sends nothing new for the bucket and returns when nothing of it is under way, or at the deadline. Then
+  // drop it.
+  runtime::Task<void> drain_bucket(int bucket, base::SteadyTime deadline);
+
+  void offer(std::vector<model::CommittedDelivery> deliveries);
+  struct Found {
+    std::vector<int> buckets;
+    model::DeliveryId first, last;
+  };
+  // Another node committed rows in that range of ids.
+  void discover(Found found);
+  // The registry changed.
+  void refresh_endpoint(model::EndpointId endpoint);
+  void refresh_tenant(const model::TenantId& tenant);
+  void refresh_all();
+  void rescan();         // announcements may have been missed: look at all buckets again
+  void lease_renewed();  // sending may go on
+
+  void stop_sending() { is_stopping_ = true; }
+  // After stop_sending(): returns when nothing is under way, or at the deadline.
+  runtime::Task<void> drain(base::SteadyTime deadline);
+  runtime::Task<void> stop();  // gives up what is under way; the link is stopped with it
+
+  int in_flight() const { return chooser_.in_flight(); }
+  size_t lanes() const { return lanes_.size(); }
+
+ private:
+  struct Bucket {
+    int64_t epoch;
+    bool is_scanning = false;
+    bool is_draining = false;
+  };
+
+  Now now() const { return {base::BootClock::now(), tools_.clock.now()}; }
+  LoaderEvents loader_events();
+
+  // shard.cpp: buckets and lanes
+  LanePtr lane_of(model::EndpointId endpoint, int bucket);
+  void forget(const LanePtr& lane);
+  runtime::Task<void> scan(int bucket, int64_t epoch);
+  runtime::Task<void> fetch_found(Found found);
+  void offer_row(const LanePtr& lane, Row row, bool is_retry);
+  void configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config);
+  void fetched(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last);
+  runtime::Task<void> sweep(LanePtr lane);
+  void keep_house();
+  bool has_room(const Lane& lane) const;
+  size_t rows_wanted(const Lane& lane) const;
+  void remember_fetched(const Row& row);
+
+  // shard_send.cpp: choosing and sending
+  void touch(const LanePtr& lane);
+  void touch_turn(const LanePtr& lane, Turn turn, const Now& at);
+  void wake_lane_at(const LanePtr& lane, base::SteadyTime when);
+  void run_timers();
+  void set_timer();
+  void pump_soon();
+  void pump();
+  runtime::Task<void> deliver(Chooser::Choice choice);
+  void finished(const Chooser::Choice& choice, size_t bytes);
+  void conclude(Chooser::Choice& choice, AttemptResult result);
+  void update_endpoint(Lane& lane, const Verdict& verdict, const AttemptFacts& facts, bool is_probe);
+  void note_health(Lane& lane, bool is_failing);
+  void expire(Chooser::Choice& choice);
+  void put_back(const Chooser::Choice& choice, Row row);
+  void settled(Settlement& settlement, bool is_ours);
+  void count(const Settlement& settlement);
+  bool is_expired(const Lane& lane, const Row& row, base::Timestamp at) const;
+  std::chrono::microseconds paused_for(const Lane& lane, const Row& row, base::Timestamp at) const;
+
+  ShardTools tools_;
+  ShardOptions options_;
+  BufferTotals totals_;  // before everything that holds lanes
+  Chooser chooser_;
+  LaneLoader loader_;
+  Settler settler_;
+  std::map<int, Bucket> buckets_;
+  std::unordered_map<model::EndpointId, LanePtr> lanes_;
+
+  // Rows of this node's own publishes that a fetch brought in before their hand-over arrived: the hand-over
+  // of such a row is dropped, or it would be sent twice.
+  std::unordered_set<model::DeliveryId> recent_;
+  std::deque<std::pair<base::SteadyTime, model::DeliveryId>> recent_order_;
+
+  struct Wake {
+    base::SteadyTime at;
+    std::weak_ptr<Lane> lane;
+    bool operator<(const Wake& other) const { return at > other.at; }  // the earliest on top
+  };
+  std::priority_queue<Wake> wakes_;
+  runtime::Timer timer_, tenant_timer_, house_timer_;
+  uint64_t stalls_ = 0;  // how often the process stood still: time-outs across such a gap prove nothing
+  base::SteadyTime last_tick_;
+  bool is_pump_posted_ = false;
+  bool is_stopping_ = false;
+  runtime::TaskGroup tasks_;
+};
+
+}  // namespace postrider::delivery
