@@ -1,0 +1,15 @@
+// One function per command, each in its own file. They print to stdout, log to stderr and return the exit
+// code; what they throw is reported by run() in cli.cpp.
+#pragma once
+
+#include "postrider/config/load.hpp"
+
+namespace postrider::cli {
+
+int serve(const config::Loaded& loaded);
+int migrate(const config::Loaded& loaded);
+int show_config(const config::Loaded& loaded, bool as_json);
+int database_url(const config::Loaded& loaded);
+int version();
+
+}  // namespace postrider::cli

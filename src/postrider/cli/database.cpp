@@ -1,0 +1,73 @@
+#include "postrider/cli/database.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "postrider/base/version.hpp"
+#include "postrider/cli/blocking.hpp"
+#include "postrider/pg/connection.hpp"
+#include "postrider/sql/migrations.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::cli {
+namespace {
+
+constexpr auto reach_timeout = std::chrono::seconds(60);
+constexpr auto reach_pause = std::chrono::seconds(1);
+
+runtime::Task<pg::MigrateReport> connect_and_migrate(runtime::Loop& loop, std::string url,
+                                                     pg::MigrateOptions options) {
+  pg::ConnectOptions connect = pg::migrating(std::move(url));
+  auto opening = pg::Connection::open(loop, std::move(connect));
+  const std::unique_ptr<pg::Connection> connection = co_await opening;
+  auto migrating = pg::migrate(*connection, std::move(options));
+  pg::MigrateReport report = co_await migrating;
+  connection->close();
+  co_return report;
+}
+
+pg::MigrateReport migrate_once(const std::string& url, const pg::MigrateOptions& options) {
+  runtime::Loop loop;
+  return run_blocking(loop, connect_and_migrate(loop, url, options));
+}
+
+}  // namespace
+
+Database::Database(const config::Config& config) : url_(config.database_url) {
+  if (url_.empty()) {
+    cluster_ = std::make_unique<pg::PrivateCluster>(pg::PrivateClusterOptions{.data_dir = config.data_dir});
+    url_ = cluster_->url();
+  }
+  direct_url_ = config.direct_database_url.empty() ? url_ : config.direct_database_url;
+}
+
+void Database::keep_alive() {
+  if (!cluster_) return;
+  try {
+    cluster_->revive();
+  } catch (const pg::PrivateClusterError& error) {
+    telemetry::log_error("private_postgres_unavailable").field("error", error.what());
+  }
+}
+
+void Database::stop() {
+  if (cluster_) cluster_->stop();
+}
+
+pg::MigrateReport migrate_database(const config::Config& config, const std::string& url) {
+  const pg::MigrateOptions options{.migrations = sql::migrations,
+                                   .postrider_version = std::string(base::kVersion),
+                                   .buckets = config.buckets};
+  const auto deadline = std::chrono::steady_clock::now() + reach_timeout;
+  while (true) {
+    try {
+      return migrate_once(url, options);
+    } catch (const pg::Error& error) {
+      if (error.kind() != pg::Kind::unavailable || std::chrono::steady_clock::now() > deadline) throw;
+      telemetry::log_warn("database_unreachable").field("error", error.what());
+      std::this_thread::sleep_for(reach_pause);
+    }
+  }
+}
+
+}  // namespace postrider::cli

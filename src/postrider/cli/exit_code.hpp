@@ -1,0 +1,13 @@
+// What the process says to its caller when it ends. Part of the contract: documented in docs/operating.md.
+#pragma once
+
+namespace postrider::cli {
+
+enum ExitCode : int {
+  done = 0,             // also after a clean stop
+  failed = 1,           // the reason is the last line on stderr
+  misused = 2,          // command line or configuration cannot be understood
+  stopped_at_once = 3,  // a second signal: what was in flight is sent again at the next start
+};
+
+}  // namespace postrider::cli

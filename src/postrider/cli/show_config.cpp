@@ -1,0 +1,14 @@
+#include <cstdio>
+
+#include "postrider/cli/commands.hpp"
+#include "postrider/cli/exit_code.hpp"
+
+namespace postrider::cli {
+
+int show_config(const config::Loaded& loaded, bool as_json) {
+  const std::string text = as_json ? config::print_effective_json(loaded) : config::print_effective(loaded);
+  std::fputs(text.c_str(), stdout);
+  return done;
+}
+
+}  // namespace postrider::cli
