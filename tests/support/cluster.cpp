@@ -1,6 +1,7 @@
 #include "support/cluster.hpp"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <libpq-fe.h>
 #include <pwd.h>
 #include <sys/prctl.h>
@@ -42,8 +43,10 @@ const passwd* server_user() {
 
 // In the child of a fork: only calls that are safe there.
 [[noreturn]] void become(const std::vector<char*>& arguments, const passwd* user, int log) {
-  if (user != nullptr && (setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0)) _exit(126);
-  prctl(PR_SET_PDEATHSIG, SIGQUIT);  // the server never outlives the test
+  if (user != nullptr &&
+      (setgroups(0, nullptr) != 0 || setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0))
+    _exit(126);
+  prctl(PR_SET_PDEATHSIG, SIGQUIT);  // the server never outlives the thread that started it
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   setsid();

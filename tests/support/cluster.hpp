@@ -9,8 +9,9 @@ namespace postrider::support {
 
 class Cluster {
  public:
-  // Starts the server on first use (about a second). POSTRIDER_TEST_CLUSTER, a socket directory, names a
-  // running one to use instead; its superuser must be `postgres`, without a password.
+  // Starts the server on first use (about a second), which must be in the main thread.
+  // POSTRIDER_TEST_CLUSTER, a socket directory, names a running one to use instead; its superuser must be
+  // `postgres`, without a password.
   static Cluster& get();
 
   Cluster(const Cluster&) = delete;

@@ -148,6 +148,12 @@ TEST_F(ConnectionTest, AStatementTimeoutMayBeRetried) {
   EXPECT_EQ(error_of(connection->execute("select pg_sleep(600)")).kind(), Kind::retry);
 }
 
+TEST_F(ConnectionTest, AServerThatBecameReadOnlyIsLeft) {
+  run(connection->execute("set default_transaction_read_only = on"));
+  EXPECT_EQ(error_of(connection->run_one(insert, Params(int64_t{1}))).kind(), Kind::unavailable);
+  EXPECT_FALSE(connection->is_open());
+}
+
 TEST_F(ConnectionTest, CopyIsRefusedInsteadOfSpinning) {
   EXPECT_EQ(error_of(connection->execute("copy item to stdout")).kind(), Kind::unknown);
   EXPECT_FALSE(connection->is_open());

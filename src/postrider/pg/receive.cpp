@@ -116,6 +116,12 @@ void Session::take_error(Unit& unit, const PGresult* result) {
     unit.error = Error(Kind::retry, std::move(report));
     return;
   }
+  // A primary that became a standby under us: another connection may find the new one.
+  if (report.sqlstate == "25006") {
+    is_demoted_ = true;
+    unit.error = Error(Kind::unavailable, std::move(report));
+    return;
+  }
   unit.error = Error(std::move(report));
 }
 
@@ -124,6 +130,7 @@ void Session::complete() {
   sent_.pop_front();
   if (unit->work != Unit::Work::prepare) {
     finished_.push_back(unit);
+    if (is_demoted_) fail(Error(Kind::unknown, "the server is read-only"));
     return;
   }
   unit->made->is_ready = !unit->error;

@@ -132,6 +132,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool is_taken_ = false;  // by a transaction
   bool is_begun_ = false;  // its BEGIN was sent
   bool is_script_running_ = false;
+  bool is_demoted_ = false;
   std::optional<Error> closed_by_;
   bool is_delivery_posted_ = false;
 
