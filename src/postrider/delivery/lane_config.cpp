@@ -28,12 +28,11 @@ RetrySchedule schedule_of(const registry::EndpointConfig& endpoint) {
 std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endpoint) {
   auto config = std::make_shared<LaneConfig>();
   config->signer.scheme = endpoint.signature;
-  // The registry lists the current secret first; signing wants the oldest first.
-  for (auto secret = endpoint.secrets.rbegin(); secret != endpoint.secrets.rend(); ++secret) {
-    auto key = crypto::SigningKey::from_secret(endpoint.signature, secret->text);
+  for (const registry::ActiveSecret& secret : endpoint.secrets) {
+    auto key = crypto::SigningKey::from_secret(endpoint.signature, secret.text);
     if (!key) continue;
     config->signer.keys.push_back(std::move(*key));
-    if (const auto end = secret->expires_at)
+    if (const auto end = secret.expires_at)
       config->reload_at = std::min(config->reload_at.value_or(*end), *end);
   }
   const bool can_sign = !config->signer.keys.empty();

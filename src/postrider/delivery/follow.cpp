@@ -1,0 +1,71 @@
+#include "postrider/delivery/follow.hpp"
+
+#include <utility>
+
+#include "postrider/base/check.hpp"
+#include "postrider/delivery/follow.sql.hpp"
+#include "postrider/pg/error.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::delivery {
+
+SnapshotCursor SnapshotCursor::parse(std::string_view text) {
+  const auto first = text.find(':');
+  const auto second = text.find(':', first + 1);
+  CHECK(first != std::string_view::npos && second != std::string_view::npos);
+  SnapshotCursor cursor;
+  cursor.xmax = text.substr(first + 1, second - first - 1);
+  for (auto rest = text.substr(second + 1); !rest.empty();) {
+    const auto comma = rest.find(',');
+    cursor.in_progress.emplace_back(rest.substr(0, comma));
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+  return cursor;
+}
+
+LogFollower::LogFollower(runtime::Loop& loop, pg::Link& link, model::NodeId self, FollowerEvents events)
+    : link_(link), self_(self), events_(std::move(events)), wakeup_(loop) {}
+
+runtime::Task<void> LogFollower::begin() {
+  read_at_ = base::BootClock::now();
+  const pg::Rows row = co_await link_.run_one(sql::current_snapshot);
+  cursor_ = SnapshotCursor::parse(row.get<std::string_view>(0, 0));
+}
+
+void LogFollower::start() {
+  tasks_.spawn(run());
+}
+
+runtime::Task<void> LogFollower::run() {
+  while (!is_stopping_) {
+    co_await run_once();
+    if (!is_stopping_) co_await wakeup_.wait_for(kInterval);
+  }
+}
+
+runtime::Task<void> LogFollower::run_once() {
+  const auto before = base::BootClock::now();
+  try {
+    pg::Params params(cursor_.xmax, cursor_.in_progress, self_.uuid);
+    const pg::Rows rows = co_await link_.run_one(sql::read_log, std::move(params));
+    if (before - read_at_ > kAwayMax) events_.missed();
+    read_at_ = before;
+    cursor_ = SnapshotCursor::parse(rows.get<std::string_view>(0, 0));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (rows.is_null(i, 1)) continue;
+      events_.found(
+          {{rows.get<base::Uuid>(i, 1)}, {rows.get<base::Uuid>(i, 2)}, rows.get<std::vector<int>>(i, 3)});
+    }
+  } catch (const pg::Error& error) {
+    if (error.kind() != pg::Kind::unavailable)
+      telemetry::log_warn("publish_log_failed").field("error", error.what());
+  }
+}
+
+runtime::Task<void> LogFollower::stop() {
+  is_stopping_ = true;
+  wakeup_.notify();
+  co_await tasks_.join();
+}
+
+}  // namespace postrider::delivery

@@ -1,0 +1,65 @@
+// Follows the publish log: what other nodes committed for our buckets.
+//
+// Read with a snapshot cursor: rows whose transaction was not visible in the previous snapshot. "Id greater
+// than the last one" would miss transactions that commit late.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::delivery {
+
+// "xmin:xmax:xip,xip": what was visible at one moment.
+struct SnapshotCursor {
+  std::string xmax = "0";
+  std::vector<std::string> in_progress;
+
+  static SnapshotCursor parse(std::string_view text);
+};
+
+struct FollowerEvents {
+  struct Found {
+    model::DeliveryId first, last;
+    std::vector<int> buckets;
+  };
+  std::function<void(Found)> found;
+  std::function<void()> missed;  // the log may have been trimmed behind us: look at everything again
+};
+
+class LogFollower {
+ public:
+  static constexpr std::chrono::milliseconds kInterval{100};
+  // Rows of the log are kept for longer than this (upkeep), so a reader that was away less has missed
+  // nothing.
+  static constexpr std::chrono::minutes kAwayMax{5};
+
+  LogFollower(runtime::Loop& loop, pg::Link& link, model::NodeId self, FollowerEvents events);
+
+  // Takes the first snapshot. Buckets taken after it miss nothing.
+  runtime::Task<void> begin();
+  void start();
+  void wake() { wakeup_.notify(); }
+  runtime::Task<void> stop();
+
+  runtime::Task<void> run_once();
+
+ private:
+  runtime::Task<void> run();
+
+  pg::Link& link_;
+  model::NodeId self_;
+  FollowerEvents events_;
+  SnapshotCursor cursor_;
+  base::SteadyTime read_at_{};
+  bool is_stopping_ = false;
+  runtime::Wakeup wakeup_;
+  runtime::TaskGroup tasks_;
+};
+
+}  // namespace postrider::delivery

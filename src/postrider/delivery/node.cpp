@@ -1,0 +1,326 @@
+#include "postrider/delivery/node.hpp"
+
+#include <unistd.h>
+
+#include <future>
+#include <optional>
+#include <utility>
+
+#include "postrider/base/check.hpp"
+#include "postrider/crypto/random.hpp"
+#include "postrider/delivery/follow.hpp"
+#include "postrider/delivery/notifier.hpp"
+#include "postrider/delivery/ownership.hpp"
+#include "postrider/delivery/registry_watcher.hpp"
+#include "postrider/delivery/shard.hpp"
+#include "postrider/pg/listener.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::delivery {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+model::NodeId new_node_id() {
+  model::NodeId id;
+  const std::string bytes = crypto::random_bytes(id.uuid.bytes.size());
+  std::copy(bytes.begin(), bytes.end(), id.uuid.bytes.begin());
+  id.uuid.bytes[6] = static_cast<uint8_t>((id.uuid.bytes[6] & 0x0F) | 0x40);
+  id.uuid.bytes[8] = static_cast<uint8_t>((id.uuid.bytes[8] & 0x3F) | 0x80);
+  return id;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+pg::LinkOptions link_options(const std::string& url, const char* application_name) {
+  pg::LinkOptions options;
+  options.connect = pg::ConnectOptions::engine(url);
+  options.connect.application_name = application_name;
+  return options;
+}
+
+pg::LinkOptions relaxed(pg::LinkOptions options) {
+  options.connect.synchronous_commit = "off";
+  return options;
+}
+
+http::ClientOptions client_options(const config::Config& config, size_t shards) {
+  http::ClientOptions options;
+  options.idle_total_max = static_cast<size_t>(config.pooled_connections_max) / shards;
+  if (!config.bind_address.empty()) options.bind_address = http::IpAddress::parse(config.bind_address);
+  return options;
+}
+
+ShardOptions shard_options(const config::Config& config, model::NodeId node, int shards) {
+  ShardOptions options;
+  options.node_id = node;
+  options.buckets_total = config.buckets;
+  options.chooser.in_flight_max = std::max(1, config.max_in_flight / shards);
+  options.chooser.retry_in_flight_max = std::max(1, options.chooser.in_flight_max / 2);
+  options.breaker.failures_to_open = config.breaker_failures;
+  options.settle_batch_items_max = static_cast<size_t>(config.settle_batch_items_max);
+  options.lane_rows_max = static_cast<size_t>(config.lane_rows_max);
+  options.body_bytes_max = static_cast<size_t>(config.buffer_bytes_max) / static_cast<size_t>(shards);
+  options.answer_bytes_max = static_cast<size_t>(config.response_bytes_max);
+  return options;
+}
+
+// A task that runs on another loop while this thread waits for it.
+template <class MakeTask>
+runtime::Task<void> run_and_tell(MakeTask make_task, std::shared_ptr<std::promise<std::exception_ptr>> done) {
+  std::exception_ptr error;
+  try {
+    auto task = make_task();
+    co_await task;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  done->set_value(error);
+}
+
+template <class MakeTask>
+void run_on(runtime::Loop& loop, runtime::TaskGroup& tasks, MakeTask make_task) {
+  const auto done = std::make_shared<std::promise<std::exception_ptr>>();
+  auto result = done->get_future();
+  loop.post([&tasks, make_task, done] { tasks.spawn(run_and_tell(make_task, done)); });
+  if (const auto error = result.get()) std::rethrow_exception(error);
+}
+
+}  // namespace
+
+// One shard with its thread.
+struct ShardThread {
+  ShardThread(const NodeTools& tools, const LeaseClock& lease, const ShardOptions& options, size_t shards)
+      : link(loop, link_options(tools.database_url, "postrider delivery")),
+        client(loop, tools.guard, tools.tls, client_options(tools.config, shards)),
+        shard({loop, link, client, lease, tools.ids, tools.keys, tools.metrics}, options) {}
+
+  runtime::Loop loop;
+  pg::Link link;
+  http::Client client;
+  runtime::TaskGroup tasks;
+  Shard shard;
+  std::thread thread;
+};
+
+struct Node::State {
+  explicit State(NodeTools node_tools);
+
+  Shard& shard_of(int bucket) { return thread_of(bucket).shard; }
+  ShardThread& thread_of(int bucket) { return *shards[static_cast<size_t>(bucket) % shards.size()]; }
+  KeeperEvents keeper_events();
+  FollowerEvents follower_events();
+  WatcherEvents watcher_events();
+  void everywhere(std::function<void(Shard&)> job);
+  runtime::Task<void> begin(base::SteadyTime deadline);
+  runtime::Task<void> drain_bucket(int bucket, base::SteadyTime deadline);
+  runtime::Task<void> stop_control();
+
+  NodeTools tools;
+  model::NodeId id = new_node_id();
+  LeaseClock lease;
+  std::function<void(const registry::Change&)> on_change;
+  std::vector<std::unique_ptr<ShardThread>> shards;
+
+  runtime::Loop control;
+  pg::Link lease_link, log_link;
+  pg::Listener listener;
+  BucketKeeper keeper;
+  LogFollower follower;
+  RegistryWatcher watcher;
+  Notifier notifier;
+  runtime::TaskGroup control_tasks;
+  std::thread control_thread;
+  bool is_left = false;
+};
+
+Node::State::State(NodeTools node_tools)
+    : tools(std::move(node_tools)),
+      lease_link(control, link_options(tools.direct_database_url, "postrider leases")),
+      log_link(control, relaxed(link_options(tools.direct_database_url, "postrider control"))),
+      listener(control, {.link = link_options(tools.direct_database_url, "postrider listen"),
+                         .channels = {"postrider_publish"}}),
+      keeper(control, lease_link, lease, tools.ids, tools.metrics,
+             {.node_id = id,
+              .name = host_name(),
+              .delivers = tools.config.roles.delivery,
+              .lease = std::chrono::seconds(tools.config.lease_seconds),
+              .drain_timeout = tools.config.drain_timeout},
+             keeper_events()),
+      follower(control, log_link, id, follower_events()),
+      watcher(control, log_link, watcher_events()),
+      notifier(control, log_link) {
+  const int count = tools.config.roles.delivery ? std::max(1, tools.config.shards) : 0;
+  for (int i = 0; i < count; ++i)
+    shards.push_back(std::make_unique<ShardThread>(tools, lease, shard_options(tools.config, id, count),
+                                                   static_cast<size_t>(count)));
+  listener.on_notification([this](std::string_view, std::string_view) { follower.wake(); });
+  listener.on_listening([this] { follower.wake(); });
+}
+
+KeeperEvents Node::State::keeper_events() {
+  KeeperEvents events;
+  events.taken = [this](int bucket, int64_t epoch) {
+    ShardThread& home = thread_of(bucket);
+    home.loop.post([&home, bucket, epoch] { home.shard.take_bucket(bucket, epoch); });
+  };
+  events.lost = [this](int bucket) {
+    ShardThread& home = thread_of(bucket);
+    home.loop.post([&home, bucket] { home.shard.drop_bucket(bucket); });
+  };
+  events.drain = [this](int bucket, base::SteadyTime deadline) { return drain_bucket(bucket, deadline); };
+  events.renewed = [this] { everywhere([](Shard& shard) { shard.lease_renewed(); }); };
+  return events;
+}
+
+FollowerEvents Node::State::follower_events() {
+  FollowerEvents events;
+  events.found = [this](const FollowerEvents::Found& found) {
+    everywhere([found](Shard& shard) { shard.discover({found.buckets, found.first, found.last}); });
+  };
+  events.missed = [this] { everywhere([](Shard& shard) { shard.rescan(); }); };
+  return events;
+}
+
+WatcherEvents Node::State::watcher_events() {
+  WatcherEvents events;
+  events.changed = [this](const registry::Change& change) {
+    if (change.endpoint_id)
+      everywhere([endpoint = *change.endpoint_id](Shard& shard) { shard.refresh_endpoint(endpoint); });
+    else if (change.tenant_id)
+      everywhere([tenant = *change.tenant_id](Shard& shard) { shard.refresh_tenant(tenant); });
+    if (on_change) on_change(change);
+  };
+  events.missed = [this] { everywhere([](Shard& shard) { shard.refresh_all(); }); };
+  return events;
+}
+
+void Node::State::everywhere(std::function<void(Shard&)> job) {
+  for (const auto& each : shards) each->loop.post([&shard = each->shard, job] { job(shard); });
+}
+
+namespace {
+
+runtime::Task<void> drain_and_tell(Shard& shard, int bucket, base::SteadyTime deadline, runtime::Loop& home,
+                                   runtime::OneShot<bool>& done) {
+  co_await shard.drain_bucket(bucket, deadline);
+  home.post([&done] { done.set(true); });
+}
+
+}  // namespace
+
+runtime::Task<void> Node::State::drain_bucket(int bucket, base::SteadyTime deadline) {
+  runtime::OneShot<bool> done;
+  ShardThread& home = thread_of(bucket);
+  home.loop.post([this, &home, &done, bucket, deadline] {
+    home.tasks.spawn(drain_and_tell(home.shard, bucket, deadline, control, done));
+  });
+  co_await done;
+}
+
+// In this order, nothing is missed: the log's and the registry's cursors are taken before the first bucket
+// is.
+runtime::Task<void> Node::State::begin(base::SteadyTime deadline) {
+  lease_link.start();
+  log_link.start();
+  listener.start();
+  co_await lease_link.wait_up(deadline);
+  co_await log_link.wait_up(deadline);
+  co_await follower.begin();
+  co_await watcher.begin();
+  co_await keeper.join();
+  watcher.start();
+  if (!shards.empty()) follower.start();
+  keeper.start();
+}
+
+runtime::Task<void> Node::State::stop_control() {
+  if (!is_left) co_await keeper.stop();
+  is_left = true;
+  co_await follower.stop();
+  co_await watcher.stop();
+  co_await notifier.stop();
+  co_await listener.stop();
+  co_await lease_link.stop();
+  co_await log_link.stop();
+}
+
+Node::Node(NodeTools tools) : state_(std::make_unique<State>(std::move(tools))) {}
+
+Node::~Node() {
+  CHECK(!state_->control_thread.joinable());
+}
+
+model::NodeId Node::id() const {
+  return state_->id;
+}
+
+void Node::on_change(std::function<void(const registry::Change&)> callback) {
+  state_->on_change = std::move(callback);
+}
+
+void Node::start(std::chrono::seconds database_wait) {
+  State& state = *state_;
+  for (const auto& each : state.shards) {
+    each->loop.post([&link = each->link] { link.start(); });
+    each->thread = std::thread([&loop = each->loop] { loop.run(); });
+  }
+  state.control_thread = std::thread([&state] { state.control.run(); });
+  const auto deadline = base::BootClock::now() + database_wait;
+  try {
+    run_on(state.control, state.control_tasks, [&state, deadline] { return state.begin(deadline); });
+  } catch (...) {
+    state.is_left = true;
+    stop();
+    throw;
+  }
+}
+
+void Node::offer(std::vector<model::CommittedDelivery> deliveries) {
+  State& state = *state_;
+  if (state.shards.empty()) return;
+  std::vector<std::vector<model::CommittedDelivery>> by_shard(state.shards.size());
+  for (auto& delivery : deliveries) {
+    auto& home = by_shard[static_cast<size_t>(delivery.bucket) % by_shard.size()];
+    home.push_back(std::move(delivery));
+  }
+  for (size_t i = 0; i < by_shard.size(); ++i)
+    if (!by_shard[i].empty())
+      state.shards[i]->loop.post([&shard = state.shards[i]->shard, rows = std::move(by_shard[i])]() mutable {
+        shard.offer(std::move(rows));
+      });
+}
+
+void Node::committed() {
+  State& state = *state_;
+  state.control.post([&state] {
+    if (state.keeper.has_peers()) state.notifier.notify_soon();
+  });
+}
+
+void Node::drain(std::chrono::milliseconds timeout) {
+  State& state = *state_;
+  const auto deadline = base::BootClock::now() + timeout;
+  for (const auto& each : state.shards) each->loop.post([&shard = each->shard] { shard.stop_sending(); });
+  for (const auto& each : state.shards)
+    run_on(each->loop, each->tasks, [&shard = each->shard, deadline] { return shard.drain(deadline); });
+}
+
+void Node::stop() {
+  State& state = *state_;
+  if (!state.control_thread.joinable()) return;
+  run_on(state.control, state.control_tasks, [&state] { return state.stop_control(); });
+  for (const auto& each : state.shards) {
+    run_on(each->loop, each->tasks, [&shard = each->shard] { return shard.stop(); });
+    each->loop.stop();
+    each->thread.join();
+  }
+  state.control.stop();
+  state.control_thread.join();
+}
+
+}  // namespace postrider::delivery

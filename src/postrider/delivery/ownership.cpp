@@ -1,0 +1,220 @@
+#include "postrider/delivery/ownership.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "postrider/base/fail_point.hpp"
+#include "postrider/base/version.hpp"
+#include "postrider/delivery/ownership.sql.hpp"
+#include "postrider/pg/error.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::delivery {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kBeatsPerLease = 10;
+constexpr int kMarginPart =
+    5;  // one in so many of the lease: for clocks that drift and threads that are late
+constexpr int kRegisterTries = 20;
+constexpr auto kUniqueViolation = "23505";
+
+}  // namespace
+
+int fair_share(int buckets, int nodes, int rank) {
+  return buckets / nodes + (rank < buckets % nodes ? 1 : 0);
+}
+
+BucketKeeper::BucketKeeper(runtime::Loop& loop, pg::Link& link, LeaseClock& lease, model::IdSource& ids,
+                           telemetry::Metrics& metrics, KeeperOptions options, KeeperEvents events)
+    : link_(link),
+      lease_(lease),
+      ids_(ids),
+      metrics_(metrics),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      wakeup_(loop) {}
+
+runtime::Task<void> BucketKeeper::join() {
+  for (int tries = 1;; ++tries) {
+    try {
+      const auto before = base::BootClock::now();
+      const std::string version(base::kVersion);
+      pg::Params params(options_.node_id.uuid, options_.name, version, options_.delivers);
+      const pg::Rows row = co_await link_.run_one(sql::register_node, std::move(params));
+      ids_.synchronise(row.get<int32_t>(0, 0), row.get<base::Timestamp>(0, 1), before);
+      lease_.extend_to(before + options_.lease - options_.lease / kMarginPart);
+      beat_at_ = before;
+      co_return;
+    } catch (const pg::Error& error) {
+      if (error.sqlstate() != kUniqueViolation || tries == kRegisterTries) throw;
+    }
+  }
+}
+
+void BucketKeeper::start() {
+  tasks_.spawn(run());
+}
+
+runtime::Task<void> BucketKeeper::run() {
+  while (!is_stopping_) {
+    co_await run_once();
+    if (!is_stopping_) co_await wakeup_.wait_for(options_.pass_interval);
+  }
+}
+
+runtime::Task<void> BucketKeeper::run_once() {
+  try {
+    co_await beat();
+    co_await look();
+  } catch (const pg::Error& error) {
+    telemetry::log_warn("lease_pass_failed")
+        .field("error", error.what())
+        .field("may_send", lease_.is_valid(base::BootClock::now()));
+  }
+}
+
+runtime::Task<void> BucketKeeper::beat() {
+  const auto before = base::BootClock::now();
+  if (before - beat_at_ < options_.lease / kBeatsPerLease) co_return;
+  pg::Params params(options_.node_id.uuid);
+  const pg::Rows beaten = co_await link_.run_one(sql::beat, std::move(params));
+  if (beaten.empty()) {
+    telemetry::log_warn("node_was_declared_dead").field("node_id", options_.node_id.outside());
+    lose_everything();
+    co_await join();
+    co_return;
+  }
+  beat_at_ = before;
+  lease_.extend_to(before + options_.lease - options_.lease / kMarginPart);
+  events_.renewed();
+}
+
+runtime::Task<void> BucketKeeper::look() {
+  pg::Batch batch;
+  batch.add(sql::free_orphans).add(sql::nodes).add(sql::leases);
+  const auto answers = co_await link_.run(std::move(batch));
+  const pg::Rows& nodes = answers[1];
+  std::map<model::NodeId, int64_t> heartbeats;
+  std::vector<model::NodeId> delivering;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const model::NodeId id{nodes.get<base::Uuid>(i, 0)};
+    heartbeats[id] = nodes.get<int64_t>(i, 1);
+    if (nodes.get<bool>(i, 2)) delivering.push_back(id);
+  }
+  std::vector<Lease> leases;
+  for (size_t i = 0; i < answers[2].size(); ++i)
+    leases.push_back({answers[2].get<int32_t>(i, 0),
+                      {answers[2].get<std::optional<base::Uuid>>(i, 1).value_or(base::Uuid{})},
+                      answers[2].get<int64_t>(i, 2)});
+  compare(leases);
+  co_await bury_the_dead(heartbeats);
+  has_peers_ = delivering.size() > (options_.delivers ? 1u : 0u);
+  if (!options_.delivers || is_stopping_) co_return;
+  const auto me = std::find(delivering.begin(), delivering.end(), options_.node_id);
+  if (me == delivering.end()) co_return;
+  const int share = fair_share(static_cast<int>(leases.size()), static_cast<int>(delivering.size()),
+                               static_cast<int>(me - delivering.begin()));
+  const int mine = static_cast<int>(owned_.size() - releasing_.size());
+  if (mine < share) co_await take(share - mine);
+  if (mine > share) hand_over(mine - share);
+}
+
+// What the table says is what holds: a bucket that is no longer ours there is dropped here.
+void BucketKeeper::compare(const std::vector<Lease>& leases) {
+  for (const Lease& lease : leases) {
+    const auto held = owned_.find(lease.bucket);
+    if (held == owned_.end() || (lease.owner == options_.node_id && lease.epoch == held->second)) continue;
+    telemetry::log_warn("bucket_lost").field("bucket", lease.bucket);
+    owned_.erase(held);
+    releasing_.erase(lease.bucket);
+    events_.lost(lease.bucket);
+  }
+  metrics_.leases_held.set(static_cast<double>(owned_.size()));
+}
+
+void BucketKeeper::lose_everything() {
+  lease_.end();
+  for (const auto& [bucket, epoch] : std::exchange(owned_, {})) events_.lost(bucket);
+  releasing_.clear();
+  metrics_.leases_held.set(0);
+}
+
+runtime::Task<void> BucketKeeper::bury_the_dead(const std::map<model::NodeId, int64_t>& heartbeats) {
+  const auto now = base::BootClock::now();
+  std::erase_if(peers_, [&](const auto& peer) { return !heartbeats.contains(peer.first); });
+  for (const auto& [id, heartbeat] : heartbeats) {
+    if (id == options_.node_id) continue;
+    Peer& peer = peers_[id];
+    if (peer.heartbeat != heartbeat) {
+      peer = {heartbeat, now};
+      continue;
+    }
+    if (now - peer.moved_at < options_.lease) continue;
+    telemetry::log_warn("node_declared_dead").field("node_id", id.outside());
+    pg::Params params(id.uuid, heartbeat);
+    co_await link_.run_one(sql::bury, std::move(params));
+  }
+}
+
+runtime::Task<void> BucketKeeper::take(int count) {
+  base::reach("ownership.before_take");
+  pg::Params params(options_.node_id.uuid, count);
+  const pg::Rows taken = co_await link_.run_one(sql::take, std::move(params));
+  base::reach("ownership.after_take");
+  for (size_t i = 0; i < taken.size(); ++i) {
+    const int bucket = taken.get<int32_t>(i, 0);
+    const int64_t epoch = taken.get<int64_t>(i, 1);
+    owned_[bucket] = epoch;
+    events_.taken(bucket, epoch);
+  }
+  if (!taken.empty())
+    telemetry::log_info("buckets_taken").field("count", taken.size()).field("owned", owned_.size());
+  metrics_.leases_held.set(static_cast<double>(owned_.size()));
+}
+
+void BucketKeeper::hand_over(int count) {
+  for (auto held = owned_.rbegin(); held != owned_.rend() && count > 0; ++held) {
+    if (!releasing_.insert(held->first).second) continue;
+    --count;
+    tasks_.spawn(release(held->first, held->second));
+  }
+}
+
+runtime::Task<void> BucketKeeper::release(int bucket, int64_t epoch) {
+  const auto deadline = base::BootClock::now() + options_.drain_timeout;
+  co_await events_.drain(bucket, deadline);
+  const auto held = owned_.find(bucket);
+  if (held == owned_.end() || held->second != epoch) co_return;
+  owned_.erase(held);
+  releasing_.erase(bucket);
+  events_.lost(bucket);
+  base::reach("ownership.before_release");
+  try {
+    pg::Params params(options_.node_id.uuid, bucket, epoch);
+    co_await link_.run_one(sql::release, std::move(params));
+  } catch (const pg::Error& error) {
+    // compare() does not know it any more; the lease is taken back into account by free_orphans when we
+    // leave, or given again to this node below its share.
+    telemetry::log_warn("bucket_release_failed").field("bucket", bucket).field("error", error.what());
+    owned_[bucket] = epoch;
+    events_.taken(bucket, epoch);
+  }
+}
+
+runtime::Task<void> BucketKeeper::stop() {
+  is_stopping_ = true;
+  wakeup_.notify();
+  co_await tasks_.join();
+  lose_everything();
+  try {
+    pg::Params params(options_.node_id.uuid);
+    co_await link_.run_one(sql::leave, std::move(params));
+  } catch (const pg::Error& error) {
+    telemetry::log_warn("leave_failed").field("error", error.what());
+  }
+}
+
+}  // namespace postrider::delivery

@@ -1,0 +1,43 @@
+// Reads the registry's control log every 250 ms, whatever LISTEN does, so that a pause, a new URL or a
+// revoked key acts on every node within a second.
+#pragma once
+
+#include <functional>
+
+#include "postrider/pg/link.hpp"
+#include "postrider/registry/control_log.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::delivery {
+
+struct WatcherEvents {
+  std::function<void(const registry::Change&)> changed;
+  std::function<void()> missed;  // the log was trimmed behind us: load everything afresh
+};
+
+class RegistryWatcher {
+ public:
+  static constexpr std::chrono::milliseconds kInterval{250};
+
+  RegistryWatcher(runtime::Loop& loop, pg::Link& link, WatcherEvents events);
+
+  runtime::Task<void> begin();  // from here on nothing is missed
+  void start();
+  void wake() { wakeup_.notify(); }
+  runtime::Task<void> stop();
+
+  runtime::Task<void> run_once();
+
+ private:
+  runtime::Task<void> run();
+
+  pg::Link& link_;
+  WatcherEvents events_;
+  int64_t version_ = 0;
+  bool is_stopping_ = false;
+  runtime::Wakeup wakeup_;
+  runtime::TaskGroup tasks_;
+};
+
+}  // namespace postrider::delivery
