@@ -1,0 +1,40 @@
+// One attempt to commit a batch of drafts. Internal to publish/; Publisher decides what a failure means.
+#pragma once
+
+#include <vector>
+
+#include "postrider/publish/draft.hpp"
+
+namespace postrider::publish {
+
+struct CommitSettings {
+  model::NodeId node_id;  // nil: the deliveries will not be handed over in memory
+  base::Timestamp now{};
+  int data_bytes_max = 0;
+  int wide_endpoints = 0;
+  base::SteadyTime deadline{};  // for the connection to come up
+};
+
+struct Commit {
+  struct Answer {
+    Draft* draft;
+    PublishAnswer answer;
+  };
+  std::vector<Answer> answers;  // one per draft, in any order
+  std::vector<model::CommittedDelivery> deliveries;
+  bool has_wide = false;
+};
+
+// Drafts without keys: one round trip. With keys: a transaction that takes the keys first and answers those
+// who come too late with what the first one got. All drafts are committed or, when it throws pg::Error, none
+// (or, Kind::unknown, nobody knows).
+runtime::Task<Commit> commit_drafts(pg::Link& link, Drafts drafts, CommitSettings settings);
+
+// The same after an attempt whose outcome is unknown: events that are there already were committed by it.
+// Their deliveries may be under way, so they are left alone, and every owner is made to look at the table.
+runtime::Task<Commit> commit_again(pg::Link& link, Drafts drafts, CommitSettings settings);
+
+// All delivery ids of the drafts lie in it. Drafts are in the order of their ids.
+model::DeliveryRange delivery_range_of(const Drafts& drafts);
+
+}  // namespace postrider::publish

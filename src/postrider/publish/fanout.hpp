@@ -1,0 +1,48 @@
+// Fans out events of tenants with very many endpoints: a chunk of endpoints at a time, each chunk one
+// transaction that writes queue rows and moves the task's cursor. Any node may go on where another stopped;
+// nothing is queued twice.
+//
+// One per node is enough; it shares a link. Used on one loop, except notify().
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "postrider/base/unique_function.hpp"
+#include "postrider/model/hand_over.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::publish {
+
+struct WideFanoutOptions {
+  model::NodeId node_id{};
+  int chunk_endpoints = 1'000;
+  std::chrono::milliseconds poll{1'000};  // for tasks that other nodes left
+};
+
+class WideFanout {
+ public:
+  WideFanout(runtime::Loop& loop, pg::Link& link, model::HandOver& hand_over, WideFanoutOptions options);
+  ~WideFanout();  // stop() was awaited, or start() never called
+  WideFanout(const WideFanout&) = delete;
+  WideFanout& operator=(const WideFanout&) = delete;
+
+  // As Publisher::on_committed.
+  void on_committed(base::UniqueFunction<void(const std::vector<int>& buckets)> callback);
+
+  void start();
+  runtime::Task<void> stop();
+  void notify();  // there is a new task; any thread, between start() and stop()
+
+  // One chunk of one task; false when there is none to do. Throws pg::Error.
+  runtime::Task<bool> run_once();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::publish

@@ -1,0 +1,110 @@
+-- Fan-out of events for tenants with very many endpoints, in chunks behind a cursor.
+
+-- name: lock_task
+-- The oldest task that nobody works on and that is the first of its tenant, so that the events of a tenant
+-- stay in order. Index: fanout_task_pkey. Locks: the task, until the chunk is committed.
+select f.event_id, f.tenant_id, f.type, f.version, f.created_at, f.after_endpoint
+from fanout_task f
+where f.event_id = (select o.event_id
+                    from fanout_task o
+                    where o.tenant_id = f.tenant_id
+                    order by o.event_id
+                    limit 1)
+order by f.event_id
+limit 1
+for update skip locked;
+
+-- name: event_content
+-- $1 event id. Index: the key of its partition.
+select e.outside_id, e.body, e.traceparent
+from event e
+where e.id = $1::uuid;
+
+-- name: fan_out_chunk
+-- The queue rows of the next endpoints of a locked task, and its cursor, or its end.
+--   $1 event, $2 tenant, $3 patterns that match its type, $4 its version, $5 created_at, $6 cursor,
+--   $7 endpoints per chunk, $8 node, $9 and $10 ids of the deliveries lie in this range
+-- Returns at least one row: whether the task is done, and the queue row, if any.
+-- Indexes: subscription_pkey, endpoint_pkey. Locks: the position rows of strict endpoints, in order.
+with chunk as materialized (
+  select distinct s.endpoint_id
+  from unnest($3::text[]) as p (pattern)
+  cross join lateral (
+    select s.endpoint_id
+    from subscription s
+    where s.tenant_id = $2::text
+      and s.pattern = p.pattern
+      and s.endpoint_id > $6::uuid
+      and s.enabled
+      and (s.versions is null or $4::text = any (s.versions))
+    order by s.endpoint_id
+    limit $7::integer
+  ) s
+  order by s.endpoint_id
+  limit $7::integer
+),
+target as materialized (
+  select e.id as endpoint_id, e.bucket, e.ordering = 'strict' as is_strict,
+         (left(replace($1::uuid::text, '-', ''), 20) || e.delivery_tail)::uuid as id
+  from chunk c
+  join endpoint e on e.id = c.endpoint_id
+  where e.status in ('active', 'paused')
+),
+counter as (
+  insert into endpoint_position as p (endpoint_id, position)
+  select t.endpoint_id, 1
+  from target t
+  where t.is_strict
+  order by t.endpoint_id
+  on conflict (endpoint_id) do update
+    set position = p.position + 1
+  returning p.endpoint_id, p.position
+),
+queued_strict as (
+  insert into queue (bucket, id, event_id, endpoint_id, tenant_id, position, due_at, created_at)
+  select t.bucket, t.id, $1::uuid, t.endpoint_id, $2::text, c.position, $5::timestamptz, $5::timestamptz
+  from target t
+  join counter c on c.endpoint_id = t.endpoint_id
+  order by t.bucket, t.id
+  returning id, endpoint_id, bucket, position
+),
+queued_free as (
+  insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at)
+  select t.bucket, t.id, $1::uuid, t.endpoint_id, $2::text, $5::timestamptz, $5::timestamptz
+  from target t
+  where not t.is_strict
+  order by t.bucket, t.id
+  returning id, endpoint_id, bucket, position
+),
+queued as materialized (
+  select id, endpoint_id, bucket, position from queued_free
+  union all
+  select id, endpoint_id, bucket, position from queued_strict
+),
+logged as (
+  insert into publish_log (node_id, first_id, last_id, buckets)
+  select $8::uuid, $9::uuid, $10::uuid, array_agg(distinct q.bucket)
+  from queued q
+  having count(*) > 0
+),
+progress as materialized (
+  select count(*) < $7::integer as is_done,
+         (select c.endpoint_id from chunk c order by c.endpoint_id desc limit 1) as last_endpoint
+  from chunk
+),
+moved as (
+  update fanout_task f
+  set after_endpoint = p.last_endpoint
+  from progress p
+  where f.event_id = $1::uuid
+    and not p.is_done
+),
+ended as (
+  delete from fanout_task f
+  using progress p
+  where f.event_id = $1::uuid
+    and p.is_done
+)
+select p.is_done, q.id, q.endpoint_id, q.bucket, q.position
+from progress p
+left join queued q on true;

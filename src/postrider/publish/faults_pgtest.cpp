@@ -1,0 +1,151 @@
+// What publishing does when the database fails around the commit.
+#include "postrider/publish/publish_testing.hpp"
+#include "support/cluster.hpp"
+
+namespace postrider::publish {
+namespace {
+
+using Reason = Refused::Reason;
+
+struct Client {
+  static runtime::Task<void> publish(TestPublisher& on, std::vector<NewEvent> events,
+                                     std::vector<PublishAnswer>& answers) {
+    auto task = on.publisher.publish_all(std::move(events));
+    answers = co_await task;
+  }
+  // Publishes; while the publisher waits at the lock, does something to the database.
+  static runtime::Task<void> disturbed(TestPublisher& on, std::vector<NewEvent> events,
+                                       std::vector<PublishAnswer>& answers, runtime::Task<void> until_blocked,
+                                       base::UniqueFunction<void()> disturb) {
+    runtime::TaskGroup group;
+    group.spawn(publish(on, std::move(events), answers));
+    co_await until_blocked;
+    disturb();
+    co_await group.join();
+  }
+};
+
+class PublishFaultTest : public PublishTest {
+ protected:
+  PublishFaultTest() {
+    make_tenant("t1");
+    make_endpoint("t1");
+  }
+
+  std::vector<NewEvent> events(bool with_keys) {
+    std::vector<NewEvent> made(20, event("t1"));
+    if (with_keys)
+      for (size_t i = 0; i < made.size(); i += 2) made[i].id = "id" + std::to_string(i);
+    return made;
+  }
+};
+
+// A deferred trigger runs inside COMMIT, so a lock there stops a transaction exactly between its last
+// statement and its end.
+constexpr const char* kSlowCommit =
+    "create table gate (); "
+    "create function wait_at_gate() returns trigger language plpgsql as $$ begin lock table gate in share "
+    "mode; "
+    "return null; end $$; "
+    "create constraint trigger at_commit after insert on publish_log deferrable initially deferred for each "
+    "row "
+    "execute function wait_at_gate()";
+
+TEST_F(PublishFaultTest, RepeatsABatchThatWasCutOffBeforeItsCommit) {
+  for (const bool with_keys : {false, true}) {
+    db.sql("truncate event, event_key; delete from queue where bucket >= 0");
+    auto& on = publisher();
+    support::SyncSql locker(db.url());
+    locker("begin; lock table publish_log in share mode");
+    std::vector<PublishAnswer> answers;
+    run(Client::disturbed(
+        on, events(with_keys), answers, until(loop, db, waiting_for("publish_log"), "1"), [&] {
+          db.sql(
+              "select pg_terminate_backend(pid) from pg_locks where not granted and relation = "
+              "'publish_log'::regclass");
+          locker("commit");
+        }));
+    ASSERT_EQ(answers.size(), 20u);
+    for (const auto& answer : answers) EXPECT_TRUE(is_new(answer)) << text_of(answer);
+    EXPECT_EQ(db.sql("select count(*) from event"), "20");
+    EXPECT_EQ(live_rows(), "20");
+    EXPECT_EQ(on.hand_over.deliveries.size(), 0u) << "the owners find them in the table";
+    EXPECT_EQ(
+        db.sql("select count(*) from queue q where bucket >= 0 and not exists (select from publish_log l "
+               "where l.node_id = '00000000-0000-0000-0000-000000000000' and q.id between l.first_id and "
+               "l.last_id and q.bucket = any (l.buckets))"),
+        "0");
+  }
+}
+
+// The backend goes on and commits although its client is gone; meanwhile the publisher comes back with the
+// same events.
+TEST_F(PublishFaultTest, DoesNotQueueAgainWhatWasCommittedUnnoticed) {
+  db.sql(kSlowCommit);
+  for (const bool with_keys : {false, true}) {
+    db.sql("truncate event, event_key; delete from queue where bucket >= 0");
+    auto& on = publisher();
+    support::SyncSql locker(db.url());
+    locker("begin; lock table gate in exclusive mode");
+    std::vector<PublishAnswer> answers;
+    run(Client::disturbed(on, events(with_keys), answers, until(loop, db, waiting_for("gate"), "1"), [&] {
+      on.link.connection().close();
+      locker("commit");
+    }));
+    for (const auto& answer : answers) {
+      EXPECT_TRUE(is_new(answer)) << text_of(answer);
+      EXPECT_THAT(text_of(answer), testing::EndsWith(R"("deliveries":1})"));
+    }
+    EXPECT_EQ(db.sql("select count(*) from event"), "20");
+    EXPECT_EQ(live_rows(), "20");
+    EXPECT_EQ(on.hand_over.deliveries.size(), 0u);
+    EXPECT_NE(
+        db.sql("select count(*) from publish_log where node_id = '00000000-0000-0000-0000-000000000000'"),
+        "0");
+  }
+}
+
+TEST_F(PublishFaultTest, RunsABatchAgainWhenItsStatementWasCanceled) {
+  make_endpoint("t1", {.ordering = "strict"});
+  auto& on = publisher();
+  ASSERT_TRUE(is_new(publish(on, event("t1"))));
+  support::SyncSql other(db.url());
+  other("begin; update endpoint_position set position = position");
+  std::vector<PublishAnswer> answers;
+  run(Client::disturbed(on, events(false), answers,
+                        until(loop, db,
+                              "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and "
+                              "datname = current_database()",
+                              "1"),
+                        [&] {
+                          other(
+                              "select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = "
+                              "'Lock' and datname = current_database(); rollback");
+                        }));
+  for (const auto& answer : answers) EXPECT_TRUE(is_new(answer)) << text_of(answer);
+  EXPECT_EQ(live_rows("count(*), max(position)"), "42|21");
+}
+
+TEST_F(PublishFaultTest, SaysSoWhenTheDatabaseStaysAwayAndTellsTheOwnersLater) {
+  if (!support::Cluster::get().is_own()) GTEST_SKIP() << "needs a server that may be stopped";
+  auto& on = publisher({.give_up_after = std::chrono::milliseconds(300)});
+  ASSERT_TRUE(is_new(publish(on, event("t1"))));
+  support::SyncSql locker(db.url());
+  locker("begin; lock table publish_log in share mode");
+  std::vector<PublishAnswer> answers;
+  run(Client::disturbed(on, events(false), answers, until(loop, db, waiting_for("publish_log"), "1"),
+                        [] { support::Cluster::get().stop(); }));
+  for (const auto& answer : answers) EXPECT_TRUE(is_refused(answer, Reason::unavailable)) << text_of(answer);
+  EXPECT_TRUE(is_refused(publish(on, event("t1")), Reason::unavailable));
+
+  support::Cluster::get().start();
+  EXPECT_ANY_THROW(db.sql("select 1")) << "this connection was lost, too";
+  run(until(loop, db,
+            "select count(*) from publish_log where node_id = '00000000-0000-0000-0000-000000000000'", "1"));
+  run(on.link.wait_up(base::BootClock::now() + std::chrono::seconds(30)));
+  EXPECT_TRUE(is_new(publish(on, event("t1"))));
+  EXPECT_EQ(db.sql("select count(*) from event"), "2");
+}
+
+}  // namespace
+}  // namespace postrider::publish

@@ -1,0 +1,346 @@
+#include "postrider/publish/publisher.hpp"
+
+#include <algorithm>
+#include <random>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "postrider/base/fail_point.hpp"
+#include "postrider/publish/commit.hpp"
+#include "postrider/publish/followers.hpp"
+#include "postrider/publish/recover.sql.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::publish {
+
+namespace {
+
+using runtime::Task;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPauseMin{5}, kPauseMax{250};
+constexpr milliseconds kUnsurePause{250};
+constexpr size_t kFanOutsRemembered = 10'000;
+
+// Whoever waits for the answers to events that came together.
+struct Waiter {
+  std::vector<PublishAnswer> answers;
+  size_t missing = 0;
+  runtime::OneShot<bool> done;
+};
+
+struct WaitingDraft {
+  std::unique_ptr<Draft> draft;
+  Waiter* waiter;
+  size_t place;
+};
+
+// A row that found no partition: a check violation of no named constraint.
+bool is_missing_partition(const pg::Error& error) {
+  return error.sqlstate() == "23514" && error.constraint().empty();
+}
+
+bool is_unknown_tenant(const Draft& draft) {
+  const auto* refused = std::get_if<Refused>(&*draft.answer);
+  return refused != nullptr && refused->reason == Refused::Reason::unknown_tenant;
+}
+
+milliseconds jittered(milliseconds pause) {
+  static thread_local std::minstd_rand random{std::random_device{}()};
+  return pause / 2 + milliseconds(random() % static_cast<unsigned>(pause.count()));
+}
+
+}  // namespace
+
+struct Publisher::State {
+  State(runtime::Loop& loop_, pg::Link& link_, model::IdSource& ids_, model::HandOver& hand_over_,
+        const telemetry::Metrics& metrics_, PublisherOptions options_)
+      : loop(loop_),
+        link(link_),
+        ids(ids_),
+        hand_over(hand_over_),
+        events_created(metrics_.events_created),
+        batch_size(metrics_.batch_size.at("publish")),
+        options(std::move(options_)),
+        batcher(options.limits, [this](std::vector<WaitingDraft> batch) { return flush(std::move(batch)); }),
+        pause(loop_),
+        unsure_pause(loop_) {}
+
+  runtime::Loop& loop;
+  pg::Link& link;
+  model::IdSource& ids;
+  model::HandOver& hand_over;
+  telemetry::Counter events_created;
+  telemetry::Histogram batch_size;
+  PublisherOptions options;
+  base::UniqueFunction<void(const std::vector<int>&)> on_committed;
+  base::UniqueFunction<void()> on_wide;
+  Batcher<WaitingDraft> batcher;
+  runtime::Wakeup pause;                             // between tries of the one flush that runs
+  std::unordered_map<std::string, size_t> fan_outs;  // deliveries of the last event of a tenant
+  std::vector<model::DeliveryRange> unsure;          // given up on; may have been committed
+  runtime::Wakeup unsure_pause;
+  runtime::TaskGroup background;
+  bool is_stopping = false;
+
+  // What a flush has committed so far, and what was learned on the way.
+  struct Flush {
+    base::SteadyTime deadline;
+    std::vector<model::CommittedDelivery> deliveries;
+    size_t events = 0;
+    bool has_wide = false;
+    bool has_made_tenants = false;
+  };
+
+  bool take_on(std::vector<NewEvent> events, Waiter& waiter);
+  Task<void> flush(std::vector<WaitingDraft> batch);
+  Task<void> commit(Flush& flush, Drafts drafts, bool is_repeat);
+  Task<std::optional<pg::Error>> try_commit(Flush& flush, Drafts drafts, bool is_repeat);
+  Task<void> commit_halves(Flush& flush, Drafts drafts, bool is_repeat);
+  Task<void> make_partition(const Drafts& drafts);
+  Task<void> make_tenants(Flush& flush, Drafts drafts);
+  Task<void> wait(milliseconds& delay, base::SteadyTime deadline);
+  void give_up(const Drafts& drafts, bool is_repeat, std::string_view why);
+  void refuse(const Drafts& drafts, const Refused& refused);
+  Task<void> log_unsure();
+  void finish(Flush flush, std::vector<WaitingDraft> batch);
+  CommitSettings settings(const Flush& flush) const;
+};
+
+bool Publisher::State::take_on(std::vector<NewEvent> events, Waiter& waiter) {
+  size_t bytes = 0;
+  for (const auto& event : events) bytes += event.data.size();
+  if (!batcher.has_room(events.size(), bytes)) return false;
+  waiter.answers.resize(events.size());
+  waiter.missing = events.size();
+  for (size_t place = 0; place < events.size(); ++place) {
+    auto draft = std::make_unique<Draft>();
+    draft->event = std::move(events[place]);
+    const auto seen = fan_outs.find(draft->event.tenant_id);
+    const BatchWeight weight{1 + (seen == fan_outs.end() ? 1 : seen->second), draft->event.data.size()};
+    batcher.add({std::move(draft), &waiter, place}, weight);
+  }
+  batcher.start();
+  return true;
+}
+
+CommitSettings Publisher::State::settings(const Flush& flush) const {
+  return {options.node_id, ids.now(), options.data_bytes_max, options.wide_endpoints, flush.deadline};
+}
+
+Task<void> Publisher::State::flush(std::vector<WaitingDraft> batch) {
+  batch_size.observe(static_cast<double>(batch.size()));
+  Flush flush;
+  flush.deadline = base::BootClock::now() + options.give_up_after;
+  Drafts pending;
+  for (auto& waiting : batch) {
+    prepare(*waiting.draft, ids);
+    pending.push_back(waiting.draft.get());
+  }
+  while (!pending.empty()) {
+    auto split = split_followers(pending);
+    auto task = commit(flush, split.leaders, false);
+    co_await task;
+    pending = answer_followers(split.followers);
+  }
+  // Answering takes a while for a large batch; meanwhile the next one is already on its way.
+  loop.post([this, done = std::move(flush), answered = std::move(batch)]() mutable {
+    finish(std::move(done), std::move(answered));
+  });
+}
+
+Task<void> Publisher::State::commit(Flush& flush, Drafts drafts, bool is_repeat) {
+  milliseconds delay = kPauseMin;
+  while (true) {
+    auto attempt = try_commit(flush, drafts, is_repeat);
+    const auto error = co_await attempt;
+    if (!error) break;
+    const bool is_over = base::BootClock::now() >= flush.deadline;
+    if (error->kind() == pg::Kind::unknown) is_repeat = true;
+    if (error->kind() == pg::Kind::other || is_over) {
+      give_up(drafts, is_repeat, error->what());
+      co_return;
+    }
+    if (is_missing_partition(*error)) {
+      auto task = make_partition(drafts);
+      co_await task;
+    } else if (error->kind() == pg::Kind::item && !(is_repeat && error->sqlstate() == "23505")) {
+      auto task = commit_halves(flush, drafts, is_repeat);
+      co_await task;
+      co_return;
+    }
+    auto task = wait(delay, flush.deadline);
+    co_await task;
+  }
+  if (!options.create_tenants || flush.has_made_tenants) co_return;
+  std::erase_if(drafts, [](const Draft* draft) { return !is_unknown_tenant(*draft); });
+  if (drafts.empty()) co_return;
+  auto task = make_tenants(flush, drafts);
+  co_await task;
+}
+
+// Answers the drafts and adds to the flush, or says why not.
+Task<std::optional<pg::Error>> Publisher::State::try_commit(Flush& flush, Drafts drafts, bool is_repeat) {
+  try {
+    auto task = is_repeat ? commit_again(link, drafts, settings(flush))
+                          : commit_drafts(link, drafts, settings(flush));
+    auto committed = co_await task;
+    CHECK(committed.answers.size() == drafts.size());
+    for (auto& [draft, answer] : committed.answers) {
+      const auto* published = std::get_if<Published>(&answer);
+      if (published != nullptr && !published->is_repeat) ++flush.events;
+      draft->answer = std::move(answer);
+    }
+    flush.has_wide |= committed.has_wide;
+    flush.deliveries.insert(flush.deliveries.end(), std::make_move_iterator(committed.deliveries.begin()),
+                            std::make_move_iterator(committed.deliveries.end()));
+  } catch (const pg::Error& error) {
+    co_return error;
+  }
+  co_return std::nullopt;
+}
+
+// One of the drafts is at fault: it is found by halving, and the others are committed.
+Task<void> Publisher::State::commit_halves(Flush& flush, Drafts drafts, bool is_repeat) {
+  if (drafts.size() == 1) {
+    refuse(drafts, {Refused::Reason::unacceptable, "the event has content that cannot be stored"});
+    co_return;
+  }
+  const auto middle = drafts.begin() + static_cast<ptrdiff_t>(drafts.size() / 2);
+  auto first = commit(flush, Drafts(drafts.begin(), middle), is_repeat);
+  co_await first;
+  auto second = commit(flush, Drafts(middle, drafts.end()), is_repeat);
+  co_await second;
+}
+
+Task<void> Publisher::State::make_partition(const Drafts& drafts) {
+  pg::Batch batch;
+  batch.add(sql::limit_lock_wait);
+  batch.with(sql::make_event_partition, drafts.front()->id().uuid);
+  batch.with(sql::make_event_partition, drafts.back()->id().uuid);
+  try {
+    co_await link.run(std::move(batch));
+  } catch (const pg::Error& error) {
+    // The next try finds it made by somebody else, or makes it.
+    telemetry::log_warn("event_partition_not_made").field("error", error.what());
+  }
+}
+
+Task<void> Publisher::State::make_tenants(Flush& flush, Drafts drafts) {
+  flush.has_made_tenants = true;
+  std::vector<std::string_view> names;
+  for (const Draft* draft : drafts) names.push_back(draft->event.tenant_id);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  pg::Params params(names);
+  try {
+    co_await link.run_one(sql::create_tenants, std::move(params));
+  } catch (const pg::Error& error) {
+    give_up(drafts, false, error.what());
+    co_return;
+  }
+  auto task = commit(flush, drafts, false);
+  co_await task;
+  flush.has_made_tenants = false;  // the other half of a batch may need others
+}
+
+Task<void> Publisher::State::wait(milliseconds& delay, base::SteadyTime deadline) {
+  co_await pause.wait_until(std::min(deadline, base::BootClock::now() + jittered(delay)));
+  delay = std::min(2 * delay, kPauseMax);
+}
+
+void Publisher::State::give_up(const Drafts& drafts, bool is_repeat, std::string_view why) {
+  telemetry::log_error("publish_failed").field("events", drafts.size()).field("error", why);
+  refuse(drafts, {Refused::Reason::unavailable, "the database is not available"});
+  if (!is_repeat) return;
+  unsure.push_back(delivery_range_of(drafts));
+  if (background.running() == 0) background.spawn(log_unsure());
+}
+
+void Publisher::State::refuse(const Drafts& drafts, const Refused& refused) {
+  for (Draft* draft : drafts) draft->answer = refused;
+}
+
+// Once the database is back, the owners look for what may have been committed after all.
+Task<void> Publisher::State::log_unsure() {
+  while (!unsure.empty() && !is_stopping) {
+    const auto range = unsure.back();
+    pg::Params params(range.first.uuid, range.last.uuid);
+    try {
+      co_await link.run_one(sql::log_unsure, std::move(params));
+      unsure.pop_back();
+      continue;
+    } catch (const pg::Error& error) {
+      telemetry::log_debug("unsure_deliveries_not_logged").field("error", error.what());
+    }
+    co_await unsure_pause.wait_for(kUnsurePause);
+  }
+}
+
+void Publisher::State::finish(Flush flush, std::vector<WaitingDraft> batch) {
+  events_created.add(static_cast<double>(flush.events));
+  if (fan_outs.size() > kFanOutsRemembered) fan_outs.clear();
+  for (const auto& waiting : batch)
+    if (waiting.draft->rows > 1) fan_outs[waiting.draft->event.tenant_id] = waiting.draft->rows;
+  std::vector<int> buckets;
+  for (const auto& delivery : flush.deliveries) buckets.push_back(delivery.bucket);
+  std::sort(buckets.begin(), buckets.end());
+  buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
+  if (!flush.deliveries.empty()) {
+    hand_over.offer(std::move(flush.deliveries));
+    if (on_committed) on_committed(buckets);
+  }
+  if (flush.has_wide && on_wide) on_wide();
+  base::reach("publish.before_answer");
+  for (auto& waiting : batch) {
+    waiting.waiter->answers[waiting.place] = std::move(*waiting.draft->answer);
+    if (--waiting.waiter->missing == 0) waiting.waiter->done.set(true);
+  }
+}
+
+Publisher::Publisher(runtime::Loop& loop, pg::Link& link, model::IdSource& ids, model::HandOver& hand_over,
+                     const telemetry::Metrics& metrics, PublisherOptions options)
+    : state_(std::make_unique<State>(loop, link, ids, hand_over, metrics, std::move(options))) {}
+
+Publisher::~Publisher() = default;
+
+void Publisher::on_committed(base::UniqueFunction<void(const std::vector<int>&)> callback) {
+  state_->on_committed = std::move(callback);
+}
+
+void Publisher::on_wide(base::UniqueFunction<void()> callback) {
+  state_->on_wide = std::move(callback);
+}
+
+Task<std::vector<PublishAnswer>> Publisher::publish_all(std::vector<NewEvent> events) {
+  Waiter waiter;
+  const size_t count = events.size();
+  if (count == 0) co_return std::vector<PublishAnswer>();
+  if (!state_->take_on(std::move(events), waiter)) {
+    const Refused refused{Refused::Reason::overloaded, "too many events are waiting to be written"};
+    co_return std::vector<PublishAnswer>(count, refused);
+  }
+  co_await waiter.done;
+  co_return std::move(waiter.answers);
+}
+
+Task<PublishAnswer> Publisher::publish(NewEvent event) {
+  std::vector<NewEvent> events;
+  events.push_back(std::move(event));
+  auto task = publish_all(std::move(events));
+  auto answers = co_await task;
+  co_return std::move(answers.front());
+}
+
+Task<void> Publisher::stop() {
+  auto drained = state_->batcher.drain();
+  co_await drained;
+  runtime::OneShot<bool> answered;
+  state_->loop.post([&answered] { answered.set(true); });  // behind the answers
+  co_await answered;
+  state_->is_stopping = true;
+  state_->unsure_pause.notify();
+  co_await state_->background.join();
+}
+
+}  // namespace postrider::publish
