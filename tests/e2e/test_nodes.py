@@ -1,0 +1,119 @@
+"""Stopping, restarting, losing and adding nodes."""
+
+import signal
+
+from harness.wait import wait_until
+
+LEASE_SECONDS = 3
+
+
+def queued(node):
+    return node.sql("select count(*) from postrider.queue where bucket >= 0")[0][0]
+
+
+def owners(node):
+    rows = node.sql("select owner, count(*) from postrider.bucket_lease where owner is not null group by owner")
+    return sorted(count for _, count in rows)
+
+
+def test_sigterm_lets_what_is_in_flight_finish(start_node, database_url, hook):
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("t")
+    node.api.create_endpoint("t", hook.url)
+    hook.hold()
+    node.api.publish("t")
+    hook.wait_for(1)
+    node.signal(signal.SIGTERM)
+    node.wait_for_log("stopping")
+    hook.release()
+    assert node.wait_exit() == 0
+    assert node.sql("select outcome from postrider.attempt") == [("delivered",)]
+    assert queued(node) == 0
+
+
+def test_a_second_signal_stops_at_once(start_node, database_url, hook):
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("t")
+    node.api.create_endpoint("t", hook.url)
+    hook.hold()
+    node.api.publish("t")
+    hook.wait_for(1)
+    node.signal(signal.SIGINT)
+    node.wait_for_log("stopping")
+    node.signal(signal.SIGINT)
+    assert node.wait_exit(20) == 3
+    assert queued(node) == 1
+
+
+def test_a_restart_keeps_what_is_pending(start_node, database_url, hook):
+    hook.reply(then=503)
+    first = start_node(database_url=database_url)
+    first.api.create_tenant("t")
+    first.api.create_endpoint("t", hook.url, retry_schedule=[2])
+    events = {first.api.publish("t", data={"n": n})["id"] for n in range(5)}
+    hook.wait_for(5)
+    assert first.stop() == 0
+    hook.reply(then=204)
+    seen = len(hook.requests)
+    second = start_node(database_url=database_url)
+    wait_until(lambda: {request.headers["webhook-id"] for request in hook.requests[seen:]} == events, "all arrive")
+    wait_until(lambda: queued(second) == 0, "all are settled")
+
+
+def test_the_private_postgres_keeps_everything_over_a_kill(start_node, data_dir, hook):
+    hook.reply(then=503)
+    first = start_node(data_dir=data_dir)
+    first.api.create_tenant("t")
+    secret = first.api.create_endpoint("t", hook.url, retry_schedule=[2])["secret"]
+    event = first.api.publish("t")["id"]
+    hook.wait_for(1)
+    first.kill()
+    hook.reply(then=204)
+    seen = len(hook.requests)
+    second = start_node(data_dir=data_dir)
+    assert second.wait_for_log("private_postgres_ready")["adopted"] is True
+    request = hook.wait_for(seen + 1)[-1]
+    assert request.headers["webhook-id"] == event
+    assert secret.startswith("whsec_")
+    assert second.stop() == 0
+
+
+def test_two_nodes_share_the_buckets_and_send_each_event_once(start_node, database_url, receiver):
+    first = start_node(database_url=database_url, lease_seconds=LEASE_SECONDS)
+    second = start_node(database_url=database_url, lease_seconds=LEASE_SECONDS)
+    wait_until(lambda: owners(first) == [32, 32], "each owns half of the buckets")
+    first.api.create_tenant("t")
+    hooks = [receiver.hook() for _ in range(8)]
+    for hook in hooks:
+        second.api.create_endpoint("t", hook.url)
+    events = [node.api.publish("t", data={"n": n})["id"] for n in range(10) for node in (first, second)]
+    for hook in hooks:
+        arrived = [request.headers["webhook-id"] for request in hook.wait_for(20)]
+        assert sorted(arrived) == sorted(events)
+    wait_until(lambda: queued(first) == 0, "all are settled")
+    assert all(len(hook.requests) == 20 for hook in hooks)
+
+
+def test_after_kill_nine_the_other_node_sends_its_work(start_node, database_url, receiver):
+    first = start_node(database_url=database_url, lease_seconds=LEASE_SECONDS)
+    first.api.create_tenant("t")
+    hooks = [receiver.hook() for _ in range(8)]
+    for hook in hooks:
+        first.api.create_endpoint("t", hook.url)
+    second = start_node(database_url=database_url, lease_seconds=LEASE_SECONDS)
+    wait_until(lambda: owners(first) == [32, 32], "each owns half of the buckets")
+    first.kill()
+    event = second.api.publish("t")["id"]
+    for hook in hooks:
+        [request] = hook.wait_for(1)
+        assert request.headers["webhook-id"] == event
+    wait_until(lambda: owners(second) == [64], "the other one owns all buckets")
+
+
+def test_a_node_that_leaves_hands_its_buckets_over_at_once(start_node, database_url):
+    lease = 60  # so that nobody can have waited for it to run out
+    first = start_node(database_url=database_url, lease_seconds=lease)
+    second = start_node(database_url=database_url, lease_seconds=lease)
+    wait_until(lambda: owners(first) == [32, 32], "each owns half of the buckets")
+    assert first.stop() == 0
+    wait_until(lambda: owners(second) == [64], "the other one owns all buckets")

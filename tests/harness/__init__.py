@@ -1,0 +1,1 @@
+"""What end-to-end and fault tests share: a Postgres, nodes, a receiver of webhooks and a client of the API."""

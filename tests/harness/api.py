@@ -1,0 +1,68 @@
+"""A small client of the HTTP API."""
+
+import dataclasses
+import http.client
+import json
+import urllib.parse
+
+
+@dataclasses.dataclass
+class Answer:
+    status: int
+    headers: dict
+    body: bytes
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def expect(self, *statuses):
+        assert self.status in statuses, f"{self.status}: {self.body.decode(errors='replace')}"
+        return self.json if self.body else None
+
+
+class Api:
+    def __init__(self, url, key):
+        self.url, self.key = url, key
+        self._target = urllib.parse.urlsplit(url)
+
+    def as_key(self, key):
+        return Api(self.url, key)
+
+    def call(self, method, path, body=None, headers=None, timeout=60):
+        """`body` is bytes as they are, or something to be sent as JSON."""
+        connection = http.client.HTTPConnection(self._target.hostname, self._target.port, timeout=timeout)
+        try:
+            sent = dict(headers or {})
+            if self.key is not None:
+                sent.setdefault("authorization", f"Bearer {self.key}")
+            if body is not None:
+                sent.setdefault("content-type", "application/json")
+                body = body if isinstance(body, bytes) else json.dumps(body).encode()
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+        finally:
+            connection.close()
+
+    def get(self, path, **more):
+        return self.call("GET", path, **more)
+
+    def post(self, path, body=None, **more):
+        return self.call("POST", path, {} if body is None else body, **more)
+
+    # ── what most tests do ──
+
+    def create_tenant(self, tenant, **fields):
+        return self.post("/v1/tenants", {"id": tenant, **fields}).expect(200, 201)
+
+    def create_endpoint(self, tenant, url, event_types=("*",), **fields):
+        body = {"url": url, "event_types": list(event_types), **fields}
+        return self.post(f"/v1/tenants/{tenant}/endpoints", body).expect(201)
+
+    def endpoint(self, tenant, endpoint):
+        return self.get(f"/v1/tenants/{tenant}/endpoints/{endpoint}").expect(200)
+
+    def publish(self, tenant, event_type="invoice.paid", data=None, headers=None, **fields):
+        body = {"type": event_type, "data": {} if data is None else data, **fields}
+        return self.post(f"/v1/tenants/{tenant}/events", body, headers=headers).expect(200, 202)

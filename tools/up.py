@@ -1,0 +1,221 @@
+#!/usr/bin/python3
+"""`./dev up`: postrider on its private Postgres in ./.postrider, a small receiver, and one event on its way.
+
+usage: up.py POSTRIDER_BINARY [flags of postrider serve]
+"""
+
+import base64
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+DATA_DIR = pathlib.Path(".postrider")
+KEY_FILE = DATA_DIR / "dev-admin.key"
+DEMO_FILE = DATA_DIR / "dev-demo.json"  # what the demo made, so that the next run finds it again
+TENANT = "demo"
+NETWORKS = "127.0.0.0/8,::1/128"
+RECEIVER_PORT = 8091
+START_SECONDS = 120
+
+
+def say(text=""):
+    print(text, flush=True)
+
+
+class Receiver:
+    """Takes webhooks on loopback, verifies them as Standard Webhooks says and keeps the ids of the good ones."""
+
+    def __init__(self):
+        self.secret = None
+        self.verified = set()
+        self.changed = threading.Condition()
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                good = receiver.verify(self.headers, body)
+                self.send_response(204 if good else 401)
+                self.send_header("content-length", "0")
+                self.end_headers()
+                say(f"   receiver: {self.headers['webhook-id']} attempt {self.headers['webhook-attempt']}: "
+                    f"{'signature verified' if good else 'BAD SIGNATURE'}  {body.decode()[:200]}")
+                if good:
+                    with receiver.changed:
+                        receiver.verified.add(self.headers["webhook-id"])
+                        receiver.changed.notify_all()
+
+            def log_message(self, *_):
+                pass
+
+        try:
+            self.server = http.server.ThreadingHTTPServer(("127.0.0.1", RECEIVER_PORT), Handler)
+        except OSError:
+            self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hooks"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def verify(self, headers, body):
+        if self.secret is None:
+            return False
+        key = base64.b64decode(self.secret.removeprefix("whsec_"))
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+        wanted = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+        given = (headers["webhook-signature"] or "").split(" ")
+        return any(hmac.compare_digest(wanted, one) for one in given)
+
+    def wait_for(self, event, seconds):
+        with self.changed:
+            return self.changed.wait_for(lambda: event in self.verified, seconds)
+
+
+class Api:
+    def __init__(self, url, key):
+        self.url, self.key = url, key
+
+    def call(self, method, path, body=None):
+        """(status, JSON); 0 when nobody answers."""
+        request = urllib.request.Request(self.url + path, method=method)
+        request.add_header("authorization", f"Bearer {self.key}")
+        data = None
+        if body is not None:
+            request.add_header("content-type", "application/json")
+            data = json.dumps(body).encode()
+        try:
+            with urllib.request.urlopen(request, data, timeout=30) as answer:
+                text, status = answer.read(), answer.status
+        except urllib.error.HTTPError as error:
+            text, status = error.read(), error.code
+        except OSError:
+            return 0, None
+        try:
+            return status, json.loads(text)
+        except ValueError:
+            return status, text.decode(errors="replace")
+
+    def must(self, method, path, body=None):
+        status, answer = self.call(method, path, body)
+        if status not in (200, 201, 202):
+            raise RuntimeError(f"{method} {path} was answered with {status}: {answer}")
+        return answer
+
+
+def admin_key():
+    """Made once; only its hash is in the database, so a copy for people is kept beside it."""
+    DATA_DIR.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
+    if not KEY_FILE.exists():
+        descriptor = os.open(KEY_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write("pr_" + secrets.token_hex(32) + "\n")
+    return KEY_FILE.read_text().strip()
+
+
+def start(binary, flags):
+    environment = {name: value for name, value in os.environ.items()}
+    environment.setdefault("POSTRIDER_DATA_DIR", str(DATA_DIR))
+    environment.setdefault("POSTRIDER_ADMIN_KEY_FILE", str(KEY_FILE))
+    environment.setdefault("POSTRIDER_ALLOW_HTTP", "true")
+    environment.setdefault("POSTRIDER_ALLOW_NETWORKS", NETWORKS)
+    # A session of its own: Ctrl-C reaches only this script, which then stops the node once.
+    log = open(DATA_DIR / "postrider.log", "ab")
+    return subprocess.Popen([binary, "serve", *flags], env=environment, stdout=log, stderr=log, start_new_session=True)
+
+
+def wait_ready(node, api):
+    deadline = time.monotonic() + START_SECONDS
+    while api.call("GET", "/readyz")[0] != 200:
+        if node.poll() is not None or time.monotonic() > deadline:
+            tail = (DATA_DIR / "postrider.log").read_text(errors="replace").splitlines()[-5:]
+            raise RuntimeError("postrider did not start:\n  " + "\n  ".join(tail))
+        time.sleep(0.1)
+
+
+def demo_endpoint(api, receiver):
+    """The demo's tenant and endpoint; made at the first run, found again and pointed at this receiver later."""
+    if api.call("GET", f"/v1/tenants/{TENANT}")[0] != 200:
+        api.must("POST", "/v1/tenants", {"id": TENANT, "name": "Demo"})
+    known = json.loads(DEMO_FILE.read_text()) if DEMO_FILE.exists() else None
+    if known and api.call("GET", f"/v1/tenants/{TENANT}/endpoints/{known['id']}")[0] == 200:
+        api.must("PATCH", f"/v1/tenants/{TENANT}/endpoints/{known['id']}", {"url": receiver.url})
+    else:
+        known = api.must("POST", f"/v1/tenants/{TENANT}/endpoints", {"url": receiver.url, "event_types": ["*"]})
+        DEMO_FILE.touch(mode=0o600)
+        DEMO_FILE.write_text(json.dumps({"id": known["id"], "secret": known["secret"]}))
+    receiver.secret = known["secret"]
+
+
+def show(api, key, binary):
+    say()
+    say(f"postrider listens on {api.url}   (log: {DATA_DIR}/postrider.log)")
+    say(f"  admin key: {key}")
+    say("  this is a development setup: http:// and loopback endpoints are allowed; `postrider serve` allows neither")
+    say()
+    say("publish another event:")
+    say(f"  curl -sS {api.url}/v1/tenants/{TENANT}/events -H 'authorization: Bearer {key}' \\")
+    say("""    -H 'content-type: application/json' -d '{"type":"invoice.paid","data":{"amount":42}}'""")
+    say("look into the database:")
+    say(f"""  psql "$({binary} database-url)" """.rstrip())
+    say()
+    say("Ctrl-C stops everything; the data stays in ./.postrider")
+
+
+def stop(node):
+    if node.poll() is None:
+        node.send_signal(signal.SIGTERM)
+        try:
+            node.wait(60)
+        except subprocess.TimeoutExpired:
+            node.send_signal(signal.SIGTERM)
+            node.wait(60)
+    return node.returncode
+
+
+def main():
+    binary, *flags = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    key = admin_key()
+    listen = os.environ.get("POSTRIDER_LISTEN", "127.0.0.1:8090")
+    api = Api(f"http://{listen}", key)
+    if api.call("GET", "/healthz")[0] != 0:
+        sys.exit(f"dev up: something already answers on {listen}; stop it, or set POSTRIDER_LISTEN")
+    receiver = Receiver()
+    say("── starting postrider on its private Postgres in ./.postrider")
+    node = start(binary, flags)
+    try:
+        wait_ready(node, api)
+        demo_endpoint(api, receiver)
+        say(f"── a demo event for {receiver.url}")
+        event = api.must("POST", f"/v1/tenants/{TENANT}/events",
+                         {"type": "invoice.paid", "data": {"amount": 4200, "currency": "EUR"}})
+        say(f"   published: {event['id']}, {event['deliveries']} delivery")
+        if not receiver.wait_for(event["id"], 30):
+            raise RuntimeError("the demo event did not arrive in 30 s; see .postrider/postrider.log")
+        show(api, key, binary)
+        while node.poll() is None:
+            time.sleep(0.5)
+        sys.exit(f"dev up: postrider stopped with exit code {node.returncode}; see .postrider/postrider.log")
+    except KeyboardInterrupt:
+        say("\n── stopping")
+        code = stop(node)
+        say("stopped" if code == 0 else f"stopped with exit code {code}")
+    except RuntimeError as error:
+        stop(node)
+        sys.exit(f"dev up: {error}")
+
+
+if __name__ == "__main__":
+    main()
