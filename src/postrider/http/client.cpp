@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "postrider/base/check.hpp"
+#include "postrider/base/fail_point.hpp"
 #include "postrider/http/client_state.hpp"
 
 namespace postrider::http {
@@ -108,8 +109,7 @@ Task<Exchange> Client::State::exchange(OutboundRequest request) {
     co_return refused;
   }
   ++stats.exchanges;
-  ++stats.in_flight;
-  Flight flight(wheel, flights, request);
+  Flight flight(wheel, flights, stats.in_flight, request);
   if (auto pooled = pool.take(request.url.origin)) {
     ++stats.connections_reused;
     flight.exchange.is_reused = true;
@@ -181,6 +181,7 @@ bool Client::State::send_rest(Flight& flight, std::string_view bytes) {
     if (flight.connection && !flight.reader.is_done()) conclude_broken(flight, NetError::connection_reset);
     return false;
   }
+  base::reach("client.sent");
   if (flight.phase == Phase::send) flight.phase = Phase::first_byte;
   return true;
 }
@@ -198,6 +199,7 @@ void Client::State::receive(Flight& flight) {
       flight.phase = Phase::answer;
       flight.exchange.times.first_byte = between(flight.send_started, base::BootClock::now());
     }
+    base::reach("client.answered");
     const bool had_head = flight.reader.has_head();
     flight.reader.feed(std::string_view(incoming.data(), result.bytes));
     if (!had_head && flight.reader.has_head() && !flight.reader.is_done())
@@ -248,7 +250,6 @@ void Client::State::finish(Flight& flight) {
     flight.connection.reset();
   }
   flight.exchange.times.total = between(flight.started, base::BootClock::now());
-  --stats.in_flight;
 }
 
 }  // namespace postrider::http

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "postrider/base/fail_point.hpp"
 #include "postrider/http/client_state.hpp"
 
 namespace postrider::http {
@@ -187,6 +188,7 @@ Task<bool> Client::State::connect(Flight& flight, IpAddress address) {
     fail_blocked(flight, *reason);
     co_return false;
   }
+  base::reach("client.connect");
   const int descriptor = start_connect(address, port, options.bind_address);
   if (descriptor < 0) {
     fail_by_system(flight, errno);

@@ -24,16 +24,19 @@ class Flight final : public ConnectionUser, public Deadline {
     canceled,
   };
 
-  Flight(DeadlineWheel& wheel, Link& all_flights, const OutboundRequest& outbound)
+  Flight(DeadlineWheel& wheel, Link& all_flights, size_t& in_flight, const OutboundRequest& outbound)
       : request(outbound),
         reader({.body_bytes_max = outbound.answer_body_bytes_max,
                 .answers_head_request = outbound.method == "HEAD"}),
         started(base::BootClock::now()),
-        wheel_(wheel) {
+        wheel_(wheel),
+        in_flight_(in_flight) {
+    ++in_flight_;
     membership.flight = this;
     membership.insert_before(all_flights);
     wheel_.set(*this, request.deadline);
   }
+  ~Flight() { --in_flight_; }
   Flight(const Flight&) = delete;
   Flight& operator=(const Flight&) = delete;
 
@@ -104,6 +107,7 @@ class Flight final : public ConnectionUser, public Deadline {
   }
 
   DeadlineWheel& wheel_;
+  size_t& in_flight_;
   std::coroutine_handle<> waiting_;
   uint32_t wanted_ = 0;
 };

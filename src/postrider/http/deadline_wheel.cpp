@@ -5,17 +5,20 @@
 namespace postrider::http {
 
 void DeadlineWheel::set(Deadline& deadline, runtime::SteadyTime when) {
-  if (!timer_.is_set()) {
-    turned_to_ = tick_of(base::BootClock::now());
-    arm();
-  }
+  if (!timer_.is_set()) turned_to_ = tick_of(base::BootClock::now());
   deadline.when_ = when;
   // The tick in which `when` lies has begun before it: one later is never early.
-  deadline.position_.insert_before(slot(std::max(tick_of(when), turned_to_) + 1));
+  const int64_t number = std::max(tick_of(when), turned_to_) + 1;
+  deadline.position_.insert_before(slot(number));
+  if (!timer_.is_set() || number < armed_for_) arm();
 }
 
+// Sleeps until the next slot with anything in it, so that an idle client costs nothing.
 void DeadlineWheel::arm() {
-  timer_.call_at(runtime::SteadyTime(tick * (turned_to_ + 1)), [this] { turn(); });
+  armed_for_ = turned_to_ + 1;
+  while (!slot(armed_for_).is_linked() && armed_for_ - turned_to_ <= slot_count) ++armed_for_;
+  if (armed_for_ - turned_to_ > slot_count) return;
+  timer_.call_at(runtime::SteadyTime(tick * armed_for_), [this] { turn(); });
 }
 
 void DeadlineWheel::turn() {
@@ -37,11 +40,7 @@ void DeadlineWheel::turn() {
     deadline->clear_deadline();
     deadline->on_deadline();
   }
-  if (!is_empty()) arm();
-}
-
-bool DeadlineWheel::is_empty() const {
-  return std::none_of(slots_.begin(), slots_.end(), [](const Link& head) { return head.is_linked(); });
+  arm();
 }
 
 }  // namespace postrider::http

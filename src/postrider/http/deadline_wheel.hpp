@@ -43,9 +43,9 @@ class DeadlineWheel {
   Link& slot(int64_t tick_number) { return slots_[static_cast<size_t>(tick_number % slot_count)]; }
   void arm();
   void turn();
-  bool is_empty() const;
 
   runtime::Timer timer_;
+  int64_t armed_for_ = 0;  // the tick the timer waits for, when it is set
   int64_t turned_to_ = 0;  // every slot up to this tick has been looked at
   std::array<Link, slot_count> slots_;
 };
