@@ -1,0 +1,49 @@
+#include "postrider/api/json_writer.hpp"
+
+#include <fmt/format.h>
+
+#include "postrider/base/encoding.hpp"
+
+namespace postrider::api {
+
+JsonObject& JsonObject::add(std::string_view name, std::string_view value) {
+  return raw(name, base::json_quoted(value));
+}
+
+JsonObject& JsonObject::add(std::string_view name, double value) {
+  return raw(name, fmt::format("{}", value));
+}
+
+JsonObject& JsonObject::add(std::string_view name, base::Timestamp value) {
+  return add(name, base::to_rfc3339(value));
+}
+
+JsonObject& JsonObject::add(std::string_view name, const std::vector<std::string>& values) {
+  return raw(name, json_array_of_strings(values));
+}
+
+JsonObject& JsonObject::raw(std::string_view name, std::string_view json) {
+  if (!members_.empty()) members_ += ',';
+  members_ += base::json_quoted(name);
+  members_ += ':';
+  members_ += json;
+  return *this;
+}
+
+std::string json_array(const std::vector<std::string>& items) {
+  std::string text = "[";
+  for (const auto& item : items) {
+    if (text.size() > 1) text += ',';
+    text += item;
+  }
+  return text + "]";
+}
+
+std::string json_array_of_strings(const std::vector<std::string>& items) {
+  std::vector<std::string> quoted;
+  quoted.reserve(items.size());
+  for (const auto& item : items) quoted.push_back(base::json_quoted(item));
+  return json_array(quoted);
+}
+
+}  // namespace postrider::api

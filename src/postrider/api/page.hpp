@@ -1,0 +1,50 @@
+// Query parameters: filters, `limit` and `cursor`. A cursor is opaque to callers; it only says behind which
+// key the next page begins, and every list is bound to its tenant in SQL, so a forged one finds nothing
+// foreign.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "postrider/api/problems.hpp"
+#include "postrider/http/request.hpp"
+#include "postrider/http/response.hpp"
+
+namespace postrider::api {
+
+inline constexpr int page_limit_default = 50;
+inline constexpr int page_limit_max = 250;
+
+class Query {
+ public:
+  explicit Query(const http::Request& request) : request_(request) {}
+
+  // The value of a parameter; a second one of the same name is a problem. Nothing if it is not there.
+  std::optional<std::string> value(std::string_view name);
+  int limit();
+  // The key that the page before ended with; empty for the first page.
+  std::string after();
+  void refuse(std::string_view name, std::string detail);
+
+  // Parameters nobody asked for are problems, too. Empty: all is well.
+  FieldProblems finish();
+
+ private:
+  const http::Request& request_;
+  std::vector<std::string> known_;
+  FieldProblems problems_;
+};
+
+std::string make_cursor(std::string_view last_key);
+
+// {data, next_cursor?}. `rows` are JSON; a list asks for one row more than the limit to know whether more
+// follows.
+struct PageRow {
+  std::string key;
+  std::string json;
+};
+http::Response page(std::vector<PageRow> rows, int limit);
+
+}  // namespace postrider::api
