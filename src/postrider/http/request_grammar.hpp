@@ -10,7 +10,15 @@ namespace postrider::http {
 
 namespace grammar {
 
-enum Class : uint8_t { token = 1, target = 2, value = 4, digit = 8, hex_digit = 16, host = 32 };
+enum Class : uint8_t {
+  token = 1,
+  target = 2,
+  value = 4,
+  digit = 8,
+  hex_digit = 16,
+  host = 32,
+  plain_target = 64
+};
 
 constexpr std::array<uint8_t, 256> kClasses = [] {
   std::array<uint8_t, 256> classes{};
@@ -28,6 +36,9 @@ constexpr std::array<uint8_t, 256> kClasses = [] {
   // Never part of a URI, and read differently by different proxies.
   for (const char c : std::string_view("#\"<>\\"))
     classes[static_cast<uint8_t>(c)] &= static_cast<uint8_t>(~target);
+  for (auto& classes_of_one : classes)
+    if (classes_of_one & target) classes_of_one |= plain_target;
+  classes['%'] &= static_cast<uint8_t>(~plain_target);  // begins an escape
   mark(" \t", value);
   for (int c = 0x80; c < 0x100; ++c) classes[static_cast<size_t>(c)] |= value;
   return classes;

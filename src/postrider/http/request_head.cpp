@@ -14,14 +14,18 @@ namespace {
 constexpr size_t kMethodBytesMax = 32;
 constexpr size_t kSliceBytes = 1024;  // how far the copy of the head may run ahead of the reading
 
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
 // Calls take(element) for each element of a comma-separated list, until one is refused.
 template <class Take>
 bool each_element(std::string_view list, Take take) {
   while (true) {
     const size_t comma = std::min(list.find(','), list.size());
     std::string_view element = list.substr(0, comma);
-    while (!element.empty() && (element.front() == ' ' || element.front() == '\t')) element.remove_prefix(1);
-    while (!element.empty() && (element.back() == ' ' || element.back() == '\t')) element.remove_suffix(1);
+    while (!element.empty() && is_blank(element.front())) element.remove_prefix(1);
+    while (!element.empty() && is_blank(element.back())) element.remove_suffix(1);
     if (!take(element)) return false;
     if (comma == list.size()) return true;
     list.remove_prefix(comma + 1);
@@ -58,11 +62,31 @@ size_t RequestHead::feed(std::string_view bytes) {
       }
       if (!step(text_[at_])) break;
       ++at_;
+      skip_plain();
     }
     text_.resize(at_);
     taken += at_ - before;
   }
   return taken;
+}
+
+// Most of a head is runs of characters that change nothing; going over them here, and not through step(),
+// halves the time.
+void RequestHead::skip_plain() {
+  size_t end = std::min(text_.size(), limits_.bytes_max);
+  grammar::Class plain = grammar::token;
+  if (state_ == State::value) {
+    plain = grammar::value;
+  } else if (state_ == State::target && at_ > target_.begin && escape_digits_left_ == 0) {
+    plain = grammar::plain_target;
+    end = std::min(end, target_.begin + limits_.target_bytes_max);
+  } else if (state_ != State::field_name) {
+    return;
+  }
+  const char* text = text_.data();
+  uint32_t at = at_;
+  while (at < end && is(text[at], plain)) ++at;
+  at_ = at;
 }
 
 bool RequestHead::step(char c) {
@@ -169,21 +193,23 @@ bool RequestHead::name_byte(char c) {
   if (is(c, grammar::token)) return true;
   if (c != ':') return refuse(400, "A header name must be a token, directly followed by a colon.");
   field_.name.end = at_;
-  field_.value = {at_ + 1, at_ + 1};
   state_ = State::before_value;
   return true;
 }
 
 bool RequestHead::value_byte(char c) {
   if (c == '\r') {
+    Span& value = field_.value;
+    value.end = at_;
+    if (state_ == State::before_value) value.begin = at_;
+    while (value.end > value.begin && is_blank(text_[value.end - 1])) --value.end;
     state_ = State::value_lf;
     return true;
   }
   if (!is(c, grammar::value))
     return refuse(400, "A header value has a control character or a bare line feed.");
-  if (c == ' ' || c == '\t') return true;
-  if (state_ == State::before_value) field_.value.begin = at_;
-  field_.value.end = at_ + 1;
+  if (state_ == State::value || is_blank(c)) return true;
+  field_.value.begin = at_;
   state_ = State::value;
   return true;
 }

@@ -76,6 +76,7 @@ class RequestHead {
     return std::string_view(text_).substr(span.begin, span.end - span.begin);
   }
   bool refuse(int status, std::string_view detail);
+  void skip_plain();
   bool step(char c);  // false: refused
   bool start_byte(char c);
   bool target_byte(char c);

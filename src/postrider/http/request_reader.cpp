@@ -33,7 +33,8 @@ void RequestReader::take_head() {
   const size_t path_end = std::min(target.find('?'), target.size());
   request_.method = parse_method(head_.method());
   request_.path = target.substr(0, path_end);
-  if (!percent_decode(request_.path))
+  const bool has_escapes = request_.path.find('%') != std::string_view::npos;
+  if (has_escapes && !percent_decode(request_.path))
     return refuse(
         {400, "The path is not UTF-8 when its percent escapes are decoded, or has an encoded NUL."});
   if (path_end < target.size()) {
