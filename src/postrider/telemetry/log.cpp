@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -36,6 +37,37 @@ bool is_bare(std::string_view text) {
   for (const char c : text)
     if (c <= ' ' || c >= 0x7F || c == '"' || c == '=' || c == '\\') return false;
   return !text.empty();
+}
+
+// Nearly every value is plain ASCII and is copied in one piece.
+void append_escaped(std::string& out, std::string_view text) {
+  const bool is_plain = std::none_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c - 0x20) >= 0x5F || c == '"' || c == '\\';
+  });
+  if (is_plain)
+    out += text;
+  else
+    base::append_json_escaped(out, text);
+}
+
+// With microseconds always, so that lines sort as text. The part down to the second is kept: it changes
+// rarely.
+void append_time(std::string& out) {
+  using std::chrono::seconds;
+  thread_local base::Timestamp kept_second{};
+  thread_local std::string kept;
+  const base::Timestamp now = base::wall_now();
+  const base::Timestamp second = std::chrono::floor<seconds>(now);
+  if (second != kept_second || kept.empty()) {
+    kept_second = second;
+    kept = base::to_rfc3339(second);
+    kept.back() = '.';
+  }
+  out += kept;
+  char digits[] = "000000Z";
+  auto micros = (now - second).count();
+  for (int i = 5; i >= 0; --i, micros /= 10) digits[i] = static_cast<char>('0' + micros % 10);
+  out += digits;
 }
 
 bool is_regular_file(int fd) {
@@ -182,17 +214,20 @@ LogLine::LogLine(Level level, std::string_view event)
     : sink_(Log::State::current.load(std::memory_order_acquire)) {
   if (sink_ && level < sink_->options.level) sink_ = nullptr;
   if (!sink_) return;
-  const std::string time = base::to_rfc3339(base::wall_now());
   text_.reserve(512);
   if (sink_->options.format == LogFormat::json) {
-    fmt::format_to(std::back_inserter(text_), R"({{"time":"{}","level":"{}","event":")", time,
-                   level_name(level));
-    base::append_json_escaped(text_, event);
+    text_ += R"({"time":")";
+    append_time(text_);
+    text_ += R"(","level":")";
+    text_ += level_name(level);
+    text_ += R"(","event":")";
+    append_escaped(text_, event);
     text_ += '"';
   } else {
     const std::string_view color = sink_->is_terminal ? kLevelColors[static_cast<size_t>(level)] : "";
     const std::string_view plain = sink_->is_terminal ? "\x1b[0m" : "";
-    fmt::format_to(std::back_inserter(text_), "{} {}{:5}{} {}", time, color, level_name(level), plain, event);
+    append_time(text_);
+    fmt::format_to(std::back_inserter(text_), " {}{:5}{} {}", color, level_name(level), plain, event);
   }
 }
 
@@ -206,7 +241,7 @@ LogLine::~LogLine() {
 void LogLine::name(std::string_view field_name) {
   if (sink_->options.format == LogFormat::json) {
     text_ += ",\"";
-    base::append_json_escaped(text_, field_name);
+    append_escaped(text_, field_name);
     text_ += "\":";
   } else {
     text_ += ' ';
@@ -222,7 +257,7 @@ LogLine& LogLine::field(std::string_view field_name, std::string_view value) {
     text_ += value;
   } else {
     text_ += '"';
-    base::append_json_escaped(text_, value);
+    append_escaped(text_, value);
     text_ += '"';
   }
   return *this;
