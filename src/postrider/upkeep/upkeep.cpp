@@ -1,0 +1,102 @@
+#include "postrider/upkeep/upkeep.hpp"
+
+#include <utility>
+
+#include "postrider/pg/error.hpp"
+#include "postrider/telemetry/log.hpp"
+#include "postrider/upkeep/upkeep.sql.hpp"
+
+namespace postrider::upkeep {
+
+namespace {
+using namespace std::chrono_literals;
+constexpr auto kPass = 1s;
+}  // namespace
+
+runtime::Task<int> make_partitions(pg::Link& link) {
+  pg::Params range(kPartitionDaysBack, kPartitionDaysAhead);
+  const pg::Rows missing = co_await link.run_one(sql::missing_partitions, std::move(range));
+  int made = 0;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    pg::Params which(missing.get<std::string>(i, 0), missing.get<std::string>(i, 1));
+    const pg::Rows row = co_await link.run_one(sql::make_partition, std::move(which));
+    if (row.get<bool>(0, 0)) ++made;
+  }
+  if (made > 0) telemetry::log_info("partitions_made").field("count", made);
+  co_return made;
+}
+
+Upkeep::Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics)
+    : link_(link), metrics_(metrics), wakeup_(loop) {
+  duties_ = {
+      {"partitions", 1h, [this] { return keep_partitions(); }},
+      {"logs", 60s, [this] { return trim_logs(); }},
+      {"gauges", 5s, [this] { return read_gauges(); }},
+      {"endpoints", 60s, [this] { return count_endpoints(); }},
+      {"statistics", 1h, [this] { return analyze_parents(); }},
+  };
+}
+
+void Upkeep::start() {
+  tasks_.spawn(run());
+}
+
+runtime::Task<void> Upkeep::run() {
+  while (!is_stopping_) {
+    co_await run_once(base::BootClock::now());
+    if (!is_stopping_) co_await wakeup_.wait_for(kPass);
+  }
+}
+
+runtime::Task<void> Upkeep::run_once(base::SteadyTime now) {
+  for (Duty& duty : duties_) {
+    if (is_stopping_ || now < duty.due || !link_.is_up()) continue;
+    duty.due = now + duty.interval;
+    try {
+      auto task = duty.run();
+      co_await task;
+    } catch (const pg::Error& error) {
+      // A lock that could not be had in time is normal; soon again, not at the next full interval.
+      duty.due = now + std::min<std::chrono::nanoseconds>(duty.interval, 30s);
+      telemetry::log_warn("upkeep_failed").field("duty", duty.name).field("error", error.what());
+    }
+  }
+}
+
+runtime::Task<void> Upkeep::keep_partitions() {
+  co_await make_partitions(link_);
+}
+
+runtime::Task<void> Upkeep::trim_logs() {
+  co_await link_.run_one(sql::trim_publish_log);
+  co_await link_.run_one(sql::trim_control_log);
+  co_await link_.run_one(sql::forget_dead_nodes);
+}
+
+runtime::Task<void> Upkeep::read_gauges() {
+  const pg::Rows depth = co_await link_.run_one(sql::queue_depth);
+  if (!depth.empty()) metrics_.queue_depth.at("pending").set(static_cast<double>(depth.get<int64_t>(0, 0)));
+}
+
+runtime::Task<void> Upkeep::count_endpoints() {
+  const pg::Rows rows = co_await link_.run_one(sql::endpoints_by_status);
+  for (const char* status : {"active", "paused", "disabled"}) metrics_.endpoints.at(status).set(0);
+  for (size_t i = 0; i < rows.size(); ++i)
+    metrics_.endpoints.at(rows.get<std::string_view>(i, 0)).set(static_cast<double>(rows.get<int64_t>(i, 1)));
+}
+
+runtime::Task<void> Upkeep::analyze_parents() {
+  const pg::Rows stale = co_await link_.run_one(sql::stale_statistics);
+  for (size_t i = 0; i < stale.size(); ++i) {
+    const std::string command = "analyze postrider." + stale.get<std::string>(i, 0);
+    co_await link_.connection().execute(command);
+  }
+}
+
+runtime::Task<void> Upkeep::stop() {
+  is_stopping_ = true;
+  wakeup_.notify();
+  co_await tasks_.join();
+}
+
+}  // namespace postrider::upkeep

@@ -1,0 +1,58 @@
+// Recurring duties of a node: partitions ahead of time, logs trimmed, gauges read, statistics fresh.
+//
+// Every duty is safe to run on several nodes at once and twice in a row; one that fails is logged and tried
+// again at its next turn. Used on its loop only.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+#include "postrider/telemetry/metrics.hpp"
+
+namespace postrider::upkeep {
+
+constexpr int kPartitionDaysBack = 7;
+constexpr int kPartitionDaysAhead = 14;
+
+// Makes the partitions that are missing; returns how many. Called once before a node serves, so that a node
+// which was stopped for weeks finds today's. Throws pg::Error.
+runtime::Task<int> make_partitions(pg::Link& link);
+
+class Upkeep {
+ public:
+  Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics);
+
+  void start();
+  runtime::Task<void> stop();
+
+  runtime::Task<void> run_once(base::SteadyTime now);  // every duty that is due
+
+ private:
+  struct Duty {
+    std::string name;
+    std::chrono::seconds interval;
+    std::function<runtime::Task<void>()> run;
+    base::SteadyTime due{};
+  };
+
+  runtime::Task<void> run();
+  runtime::Task<void> keep_partitions();
+  runtime::Task<void> trim_logs();
+  runtime::Task<void> read_gauges();
+  runtime::Task<void> count_endpoints();
+  runtime::Task<void> analyze_parents();
+
+  pg::Link& link_;
+  telemetry::Metrics& metrics_;
+  std::vector<Duty> duties_;
+  bool is_stopping_ = false;
+  runtime::Wakeup wakeup_;
+  runtime::TaskGroup tasks_;
+};
+
+}  // namespace postrider::upkeep
