@@ -1,15 +1,142 @@
+// `postrider serve`: builds everything in order, runs until a signal, and takes it down in reverse.
 #include <unistd.h>
 
+#include <cstdio>
 #include <future>
+#include <memory>
+#include <vector>
 
 #include "postrider/base/version.hpp"
+#include "postrider/cli/api_thread.hpp"
+#include "postrider/cli/background_thread.hpp"
+#include "postrider/cli/blocking.hpp"
 #include "postrider/cli/commands.hpp"
 #include "postrider/cli/database.hpp"
 #include "postrider/cli/exit_code.hpp"
 #include "postrider/cli/logging.hpp"
 #include "postrider/cli/signals.hpp"
+#include "postrider/registry/keys.hpp"
+#include "postrider/registry/startup.hpp"
+#include "postrider/upkeep/upkeep.hpp"
 
 namespace postrider::cli {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kDatabaseWait = 60s;
+
+// What the database has to say before anything is served.
+struct Prepared {
+  int buckets = 0;
+  std::optional<std::string> new_admin_key;
+};
+
+runtime::Task<Prepared> prepare(pg::Link& link, const config::Config& config,
+                                const crypto::MasterKeys& keys) {
+  Prepared prepared;
+  link.start();
+  const auto deadline = base::BootClock::now() + kDatabaseWait;
+  co_await link.wait_up(deadline);
+  co_await registry::verify_master_key(link, keys);
+  co_await upkeep::make_partitions(link);
+  prepared.buckets = co_await registry::read_buckets(link);
+  prepared.new_admin_key = co_await registry::ensure_admin_key(link, config.admin_key);
+  co_await link.stop();
+  co_return prepared;
+}
+
+Prepared prepare_database(const std::string& url, const config::Config& config,
+                          const crypto::MasterKeys& keys) {
+  runtime::Loop loop;
+  pg::LinkOptions options;
+  options.connect.url = url;
+  pg::Link link(loop, options);
+  return run_blocking(loop, prepare(link, config, keys));
+}
+
+http::GuardPolicy guard_policy(const config::Config& config) {
+  http::GuardPolicy policy;
+  policy.allow_http = config.allow_http;
+  for (const config::Network& network : config.allow_networks)
+    policy.allow_networks.push_back(*http::Network::parse(network.text()));
+  policy.allow_ports.clear();
+  for (const config::PortRange& range : config.allow_ports)
+    policy.allow_ports.push_back({static_cast<uint16_t>(range.first), static_cast<uint16_t>(range.last)});
+  return policy;
+}
+
+void print_admin_key(const std::string& key) {
+  std::fprintf(stderr,
+               "postrider: this is the admin key. It is shown only now and kept as a hash:\n  %s\n"
+               "Set POSTRIDER_ADMIN_KEY to use a key of your own.\n",
+               key.c_str());
+}
+
+// Serves until a signal, then drains. A second signal stops the process at once: whatever was under way is
+// sent again by the next start.
+class Serving {
+ public:
+  Serving(const config::Config& config, const Database& database, const crypto::MasterKeys& keys, int buckets)
+      : config_(config),
+        guard_(guard_policy(config)),
+        tls_({.extra_ca_file = config.extra_ca_file}),
+        node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_}),
+        background_({config, database.url(), metrics_, node_}) {
+    if (!config.roles.api) return;
+    listener_ = std::make_unique<http::Listener>(http::Listener::Options{
+        .address = config.listen.text(), .connections_max = static_cast<size_t>(config.connections_max)});
+    for (int i = 0; i < std::max(1, config.api_threads); ++i)
+      api_.push_back(
+          std::make_unique<ApiThread>(ApiTools{config, database.url(), buckets, keys, guard_, metrics_, ids_,
+                                               node_, background_.fanout(), *listener_}));
+    node_.on_change([this](const registry::Change& change) {
+      for (const auto& each : api_) each->apply(change);
+    });
+  }
+
+  void start() {
+    node_.start(kDatabaseWait);
+    background_.start();
+    for (const auto& each : api_) each->start();
+  }
+
+  void stop() {
+    const auto deadline = base::BootClock::now() + config_.drain_timeout;
+    for (const auto& each : api_) each->stop(deadline);
+    background_.stop();
+    node_.drain(std::chrono::duration_cast<std::chrono::milliseconds>(deadline - base::BootClock::now()));
+    node_.stop();
+  }
+
+  std::string address() const { return listener_ ? listener_->address() : "none"; }
+
+ private:
+  const config::Config& config_;
+  telemetry::Metrics metrics_;
+  model::IdSource ids_;
+  http::AddressGuard guard_;
+  http::TlsContext tls_;
+  delivery::Node node_;
+  BackgroundThread background_;
+  std::unique_ptr<http::Listener> listener_;
+  std::vector<std::unique_ptr<ApiThread>> api_;
+};
+
+// Stops in another thread while this one watches for a second signal.
+void stop_or_quit(Serving& serving, StopSignals& signals, Database& database) {
+  auto stopped = std::async(std::launch::async, [&serving] { serving.stop(); });
+  while (stopped.wait_for(0s) != std::future_status::ready) {
+    if (!signals.wait_for(50ms)) continue;
+    telemetry::log_warn("stopped_at_once");
+    database.stop();
+    _exit(stopped_at_once);
+  }
+  stopped.get();
+}
+
+}  // namespace
 
 int serve(const config::Loaded& loaded) {
   const config::Config& config = loaded.config;
@@ -18,11 +145,19 @@ int serve(const config::Loaded& loaded) {
   Database database(config);
   const crypto::MasterKeys keys = load_master_keys(config, database.is_private());
   const pg::MigrateReport schema = migrate_database(config, database.url());
+  const Prepared prepared = prepare_database(database.url(), config, keys);
+  if (prepared.new_admin_key) print_admin_key(*prepared.new_admin_key);
+
+  Serving serving(config, database, keys, prepared.buckets);
+  serving.start();
   telemetry::log_info("started")
       .field("version", base::kVersion)
-      .field("listen", config.listen.text())
+      .field("listen", serving.address())
       .field("schema", schema.version);
-  while (!signals.wait_for(std::chrono::seconds(1))) database.keep_alive();
+  while (!signals.wait_for(1s)) database.keep_alive();
+
+  telemetry::log_info("stopping");
+  stop_or_quit(serving, signals, database);
   database.stop();
   telemetry::log_info("stopped");
   return done;

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <future>
 #include <optional>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "postrider/delivery/registry_watcher.hpp"
 #include "postrider/delivery/shard.hpp"
 #include "postrider/pg/listener.hpp"
+#include "postrider/runtime/run_on.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::delivery {
@@ -67,27 +67,6 @@ ShardOptions shard_options(const config::Config& config, model::NodeId node, int
   options.body_bytes_max = static_cast<size_t>(config.buffer_bytes_max) / static_cast<size_t>(shards);
   options.answer_bytes_max = static_cast<size_t>(config.response_bytes_max);
   return options;
-}
-
-// A task that runs on another loop while this thread waits for it.
-template <class MakeTask>
-runtime::Task<void> run_and_tell(MakeTask make_task, std::shared_ptr<std::promise<std::exception_ptr>> done) {
-  std::exception_ptr error;
-  try {
-    auto task = make_task();
-    co_await task;
-  } catch (...) {
-    error = std::current_exception();
-  }
-  done->set_value(error);
-}
-
-template <class MakeTask>
-void run_on(runtime::Loop& loop, runtime::TaskGroup& tasks, MakeTask make_task) {
-  const auto done = std::make_shared<std::promise<std::exception_ptr>>();
-  auto result = done->get_future();
-  loop.post([&tasks, make_task, done] { tasks.spawn(run_and_tell(make_task, done)); });
-  if (const auto error = result.get()) std::rethrow_exception(error);
 }
 
 }  // namespace
@@ -272,7 +251,7 @@ void Node::start(std::chrono::seconds database_wait) {
   state.control_thread = std::thread([&state] { state.control.run(); });
   const auto deadline = base::BootClock::now() + database_wait;
   try {
-    run_on(state.control, state.control_tasks, [&state, deadline] { return state.begin(deadline); });
+    runtime::run_on(state.control, state.control_tasks, [&state, deadline] { return state.begin(deadline); });
   } catch (...) {
     state.is_left = true;
     stop();
@@ -307,15 +286,16 @@ void Node::drain(std::chrono::milliseconds timeout) {
   const auto deadline = base::BootClock::now() + timeout;
   for (const auto& each : state.shards) each->loop.post([&shard = each->shard] { shard.stop_sending(); });
   for (const auto& each : state.shards)
-    run_on(each->loop, each->tasks, [&shard = each->shard, deadline] { return shard.drain(deadline); });
+    runtime::run_on(each->loop, each->tasks,
+                    [&shard = each->shard, deadline] { return shard.drain(deadline); });
 }
 
 void Node::stop() {
   State& state = *state_;
   if (!state.control_thread.joinable()) return;
-  run_on(state.control, state.control_tasks, [&state] { return state.stop_control(); });
+  runtime::run_on(state.control, state.control_tasks, [&state] { return state.stop_control(); });
   for (const auto& each : state.shards) {
-    run_on(each->loop, each->tasks, [&shard = each->shard] { return shard.stop(); });
+    runtime::run_on(each->loop, each->tasks, [&shard = each->shard] { return shard.stop(); });
     each->loop.stop();
     each->thread.join();
   }

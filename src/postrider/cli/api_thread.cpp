@@ -1,0 +1,122 @@
+#include "postrider/cli/api_thread.hpp"
+
+#include <utility>
+
+#include "postrider/runtime/run_on.hpp"
+
+namespace postrider::cli {
+
+namespace {
+
+constexpr size_t kPoolLinks = 2;
+
+pg::LinkOptions publish_link(const std::string& url) {
+  pg::LinkOptions options;
+  options.connect = pg::ConnectOptions::engine(url);
+  options.connect.application_name = "postrider publish";
+  return options;
+}
+
+pg::LinkOptions query_links(const std::string& url) {
+  pg::LinkOptions options;
+  options.connect.url = url;
+  options.connect.application_name = "postrider api";
+  return options;
+}
+
+publish::PublisherOptions publisher_options(const ApiTools& tools) {
+  const config::Config& config = tools.config;
+  publish::PublisherOptions options;
+  options.node_id = tools.node.id();
+  options.create_tenants = config.create_tenants;
+  options.data_bytes_max = static_cast<int>(config.payload_bytes_max);
+  options.wide_endpoints = config.wide_fanout_endpoints;
+  options.limits.items_max = static_cast<size_t>(config.publish_batch_items_max);
+  options.limits.rows_max = static_cast<size_t>(config.publish_batch_rows_max);
+  options.limits.bytes_max = static_cast<size_t>(config.publish_batch_bytes_max);
+  options.limits.waiting_items_max = static_cast<size_t>(config.publish_queue_items_max);
+  return options;
+}
+
+http::ServerOptions server_options(const config::Config& config) {
+  http::ServerOptions options;
+  options.body_bytes_max = static_cast<size_t>(config.api_body_bytes_max);
+  options.head_bytes_max = static_cast<size_t>(config.request_head_bytes_max);
+  options.fields_max = static_cast<size_t>(config.request_fields_max);
+  options.target_bytes_max = static_cast<size_t>(config.request_target_bytes_max);
+  options.head_timeout = config.request_timeout;
+  options.body_timeout = config.request_timeout;
+  options.idle_timeout = config.idle_timeout;
+  for (const config::Network& network : config.trusted_proxies)
+    options.trusted_proxies.push_back(network.text());
+  return options;
+}
+
+}  // namespace
+
+struct ApiThread::State {
+  explicit State(ApiTools api_tools)
+      : tools(std::move(api_tools)),
+        link(loop, publish_link(tools.database_url)),
+        pool(loop, query_links(tools.database_url), kPoolLinks),
+        resolver(loop, http::ResolverOptions{}),
+        publisher(loop, link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
+        api({.loop = loop,
+             .pool = pool,
+             .registry = {tools.keys, tools.ids, tools.buckets, tools.config.endpoints_max},
+             .config = tools.config,
+             .guard = tools.guard,
+             .metrics = tools.metrics,
+             .resolver = &resolver,
+             .publisher = &publisher}),
+        server(loop, tools.listener, api.router(), tools.metrics, server_options(tools.config)) {
+    publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
+    publisher.on_wide([this] { tools.fanout.notify(); });
+  }
+
+  runtime::Task<void> drain(base::SteadyTime deadline) {
+    server.stop_accepting();
+    co_await server.drain(deadline);
+    co_await publisher.stop();
+    co_await pool.stop();
+    co_await link.stop();
+  }
+
+  ApiTools tools;
+  runtime::Loop loop;
+  pg::Link link;
+  pg::Pool pool;
+  http::Resolver resolver;
+  publish::Publisher publisher;
+  api::Api api;
+  http::Server server;
+  runtime::TaskGroup tasks;
+  std::thread thread;
+};
+
+ApiThread::ApiThread(ApiTools tools) : state_(std::make_unique<State>(std::move(tools))) {}
+ApiThread::~ApiThread() = default;
+
+void ApiThread::start() {
+  State& state = *state_;
+  state.loop.post([&state] {
+    state.link.start();
+    state.pool.start();
+    state.server.start();
+  });
+  state.thread = std::thread([&state] { state.loop.run(); });
+}
+
+void ApiThread::apply(const registry::Change& change) {
+  State& state = *state_;
+  state.loop.post([&state, change] { state.api.apply({&change, 1}); });
+}
+
+void ApiThread::stop(base::SteadyTime deadline) {
+  State& state = *state_;
+  runtime::run_on(state.loop, state.tasks, [&state, deadline] { return state.drain(deadline); });
+  state.loop.stop();
+  state.thread.join();
+}
+
+}  // namespace postrider::cli

@@ -1,0 +1,45 @@
+// One thread of the HTTP API: server, handlers and publisher on a loop of their own.
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "postrider/api/api.hpp"
+#include "postrider/config/config.hpp"
+#include "postrider/delivery/node.hpp"
+#include "postrider/http/server.hpp"
+#include "postrider/publish/fanout.hpp"
+#include "postrider/publish/publisher.hpp"
+
+namespace postrider::cli {
+
+// All of it outlives the thread.
+struct ApiTools {
+  const config::Config& config;
+  std::string database_url;
+  int buckets;  // of the schema
+  const crypto::MasterKeys& keys;
+  const http::AddressGuard& guard;
+  telemetry::Metrics& metrics;
+  model::IdSource& ids;
+  delivery::Node& node;
+  publish::WideFanout& fanout;
+  const http::Listener& listener;
+};
+
+class ApiThread {
+ public:
+  explicit ApiThread(ApiTools tools);
+  ~ApiThread();
+
+  void start();
+  void apply(const registry::Change& change);  // any thread
+  // Requests in progress are answered, up to the deadline; nothing new is accepted.
+  void stop(base::SteadyTime deadline);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::cli
