@@ -22,9 +22,11 @@ Tenant& Chooser::tenant(const model::TenantId& id) {
   return *slot;
 }
 
-void Chooser::forget_tenant_if_unused(Tenant& tenant) {
-  const bool is_listed = tenant.in_turn[0] || tenant.in_turn[1];
-  if (tenant.lanes == 0 && tenant.in_flight == 0 && !is_listed) tenants_.erase(model::TenantId(tenant.id));
+void Chooser::forget_unused_tenants() {
+  std::erase_if(tenants_, [](const auto& entry) {
+    const Tenant& tenant = *entry.second;
+    return tenant.lanes == 0 && tenant.in_flight == 0 && !tenant.in_turn[0] && !tenant.in_turn[1];
+  });
 }
 
 void Chooser::add(const std::shared_ptr<Lane>& lane, Turn turn) {

@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kHouseInterval = 1s;
+constexpr auto kStall = 2 * kHouseInterval;
 constexpr auto kIdleLaneKept = 60s;
 constexpr auto kRecentKept = 10s;
 constexpr size_t kRecentMax = 100'000;
@@ -164,11 +165,8 @@ void Shard::forget(const LanePtr& lane) {
   const LanePtr kept = lane;
   lanes_.erase(kept->endpoint);
   tools_.metrics.lanes.add(-1);
-  if (Tenant* tenant = kept->tenant) {
-    --tenant->lanes;
-    // A lost lane's attempts still count for its tenant until they end.
-    chooser_.forget_tenant_if_unused(*tenant);
-  }
+  // The tenant itself stays while attempts of a lost lane are under way.
+  if (kept->tenant != nullptr) --kept->tenant->lanes;
 }
 
 bool Shard::has_room(const Lane& lane) const {
@@ -180,8 +178,11 @@ bool Shard::has_room(const Lane& lane) const {
 size_t Shard::rows_wanted(const Lane& lane) const {
   const size_t of_lane = options_.lane_rows_max - std::min(options_.lane_rows_max, lane.rows());
   const size_t of_shard = options_.rows_max - std::min(options_.rows_max, totals_.rows);
-  // Two at least: a fetch begins at its cursor, and that row may be known already.
-  return std::max<size_t>(std::min(of_lane, of_shard), lane.rows() == 0 ? 2 : 0);
+  const size_t wanted = std::min(of_lane, of_shard);
+  // A fetch begins at its cursor, and that row may be known already: one row would not get it any further.
+  constexpr size_t least = 2;
+  if (wanted >= least) return wanted;
+  return lane.rows() == 0 ? least : 0;
 }
 
 void Shard::offer(std::vector<model::CommittedDelivery> deliveries) {
@@ -344,7 +345,7 @@ runtime::Task<void> Shard::sweep(LanePtr lane) {
 void Shard::keep_house() {
   house_timer_.call_after(kHouseInterval, [this] { keep_house(); });
   const auto at = base::BootClock::now();
-  if (at - last_tick_ > 2 * kHouseInterval) {
+  if (at - last_tick_ > kStall) {
     ++stalls_;
     telemetry::log_warn("process_stalled")
         .field("seconds", std::chrono::duration<double>(at - last_tick_).count());
@@ -358,7 +359,12 @@ void Shard::keep_house() {
       idle.push_back(lane);
   for (const LanePtr& lane : idle)
     if (!lane->in_turn[0] && !lane->in_turn[1]) forget(lane);
+  chooser_.forget_unused_tenants();
   pump_soon();
+}
+
+bool Shard::has_stalled_since(uint64_t stalls) const {
+  return stalls != stalls_ || base::BootClock::now() - last_tick_ > kStall;
 }
 
 runtime::Task<void> Shard::drain(base::SteadyTime deadline) {

@@ -107,6 +107,7 @@ class Shard {
   void fetched(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last);
   runtime::Task<void> sweep(LanePtr lane);
   void keep_house();
+  bool has_stalled_since(uint64_t stalls) const;
   bool has_room(const Lane& lane) const;
   size_t rows_wanted(const Lane& lane) const;
   void remember_fetched(const Row& row);

@@ -156,7 +156,8 @@ runtime::Task<void> Shard::deliver(Chooser::Choice choice) {
   AttemptResult result = co_await attempt(tools, *config, choice.row);
   finished(choice, bytes);
   const bool answered = result.outcome && std::holds_alternative<Answered>(*result.outcome);
-  const bool has_proof = answered || stalls == stalls_;
+  // A time-out across a time in which the whole process stood still proves nothing.
+  const bool has_proof = answered || !has_stalled_since(stalls);
   if (!result.outcome || !has_proof || choice.lane->is_gone) {
     if (choice.is_probe) choice.lane->breaker.abandon_probe();
     put_back(choice, std::move(choice.row));

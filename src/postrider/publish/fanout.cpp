@@ -99,7 +99,8 @@ Task<void> WideFanout::State::run() {
       auto pass = run_once();
       has_more = co_await pass;
     } catch (const pg::Error& error) {
-      telemetry::log_warn("wide_fanout_failed").field("error", error.what());
+      if (error.kind() != pg::Kind::unavailable)
+        telemetry::log_warn("wide_fanout_failed").field("error", error.what());
     }
     if (!has_more && !is_stopping) co_await wakeup.wait_for(options.poll);
   }
