@@ -32,14 +32,19 @@ TEST_P(GuardRanges, AreRefusedFromTheFirstAddressToTheLast) {
   const RangeCase& range = GetParam();
   EXPECT_EQ(guard_.check(address(range.first), 443), range.reason) << range.first;
   EXPECT_EQ(guard_.check(address(range.last), 443), range.reason) << range.last;
-  if (range.before) EXPECT_EQ(guard_.check(address(range.before), 443), std::nullopt) << range.before;
-  if (range.after) EXPECT_EQ(guard_.check(address(range.after), 443), std::nullopt) << range.after;
+  if (range.before) {
+    EXPECT_EQ(guard_.check(address(range.before), 443), std::nullopt) << range.before;
+  }
+  if (range.after) {
+    EXPECT_EQ(guard_.check(address(range.after), 443), std::nullopt) << range.after;
+  }
   // The same addresses in IPv6 clothes.
   if (!address(range.first).is_v6) {
     EXPECT_EQ(guard_.check(address("::ffff:" + std::string(range.first)), 443), range.reason);
     EXPECT_EQ(guard_.check(address("::ffff:" + std::string(range.last)), 443), range.reason);
-    if (range.after)
+    if (range.after) {
       EXPECT_EQ(guard_.check(address("::ffff:" + std::string(range.after)), 443), std::nullopt);
+    }
   }
 }
 

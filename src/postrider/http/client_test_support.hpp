@@ -28,8 +28,8 @@ using namespace std::chrono_literals;
 // Blocking I/O of a script on one accepted connection. All waits end when the server goes.
 class Peer {
  public:
-  Peer(int descriptor, int stop_descriptor, int number)
-      : number(number), descriptor_(descriptor), stop_(stop_descriptor) {}
+  Peer(int descriptor, int stop_descriptor, int connection_number)
+      : number(connection_number), descriptor_(descriptor), stop_(stop_descriptor) {}
 
   // One request, head and body by its content-length; "" when the client closed.
   std::string read_request() {
