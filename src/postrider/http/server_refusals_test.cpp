@@ -210,7 +210,7 @@ TEST_P(Refusals, DoNotComeBefore) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Server, Refusals, testing::ValuesIn(kBadRequests),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(Refusal, OfAPipelinedRequestComesAfterTheAnswersBeforeIt) {
   Fine fine;
