@@ -40,7 +40,7 @@ class Postgres:
 
     def _as_user(self, *command):
         words = [str(word) for word in command]
-        return ["runuser", "-u", self.user, "--", *words] if os.geteuid() == 0 else words
+        return ["/usr/sbin/runuser", "-u", self.user, "--", *words] if os.geteuid() == 0 else words
 
     def _run(self, *command):
         done = subprocess.run(self._as_user(*command), cwd="/", env=ENVIRONMENT, text=True,

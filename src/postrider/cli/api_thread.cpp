@@ -63,12 +63,12 @@ struct ApiThread::State {
         publisher(loop, link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
         api({.loop = loop,
              .pool = pool,
-             .registry = {tools.keys, tools.ids, tools.buckets, tools.config.endpoints_max},
+             .registry = {tools.keys, tools.ids, tools.config.buckets, tools.config.endpoints_max},
              .config = tools.config,
              .guard = tools.guard,
              .metrics = tools.metrics,
              .resolver = &resolver,
-             .publisher = &publisher}),
+             .publisher = tools.config.roles.api ? &publisher : nullptr}),
         server(loop, tools.listener, api.router(), tools.metrics, server_options(tools.config)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
     publisher.on_wide([this] { tools.fanout.notify(); });
@@ -78,6 +78,7 @@ struct ApiThread::State {
     server.stop_accepting();
     co_await server.drain(deadline);
     co_await publisher.stop();
+    resolver.close();
     co_await pool.stop();
     co_await link.stop();
   }

@@ -17,7 +17,6 @@ namespace postrider::cli {
 struct ApiTools {
   const config::Config& config;
   std::string database_url;
-  int buckets;  // of the schema
   const crypto::MasterKeys& keys;
   const http::AddressGuard& guard;
   telemetry::Metrics& metrics;

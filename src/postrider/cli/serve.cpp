@@ -36,14 +36,28 @@ struct Prepared {
 runtime::Task<Prepared> prepare(pg::Link& link, const config::Config& config,
                                 const crypto::MasterKeys& keys) {
   Prepared prepared;
-  link.start();
   const auto deadline = base::BootClock::now() + kDatabaseWait;
   co_await link.wait_up(deadline);
   co_await registry::verify_master_key(link, keys);
   co_await upkeep::make_partitions(link);
   prepared.buckets = co_await registry::read_buckets(link);
   prepared.new_admin_key = co_await registry::ensure_admin_key(link, config.admin_key);
+  co_return prepared;
+}
+
+// A link is stopped before it goes, also when something went wrong.
+runtime::Task<Prepared> prepare_and_stop(pg::Link& link, const config::Config& config,
+                                         const crypto::MasterKeys& keys) {
+  Prepared prepared;
+  std::exception_ptr error;
+  link.start();
+  try {
+    prepared = co_await prepare(link, config, keys);
+  } catch (...) {
+    error = std::current_exception();
+  }
   co_await link.stop();
+  if (error) std::rethrow_exception(error);
   co_return prepared;
 }
 
@@ -53,7 +67,7 @@ Prepared prepare_database(const std::string& url, const config::Config& config,
   pg::LinkOptions options;
   options.connect.url = url;
   pg::Link link(loop, options);
-  return run_blocking(loop, prepare(link, config, keys));
+  return run_blocking(loop, prepare_and_stop(link, config, keys));
 }
 
 http::GuardPolicy guard_policy(const config::Config& config) {
@@ -67,30 +81,31 @@ http::GuardPolicy guard_policy(const config::Config& config) {
   return policy;
 }
 
+// On stdout, apart from the log: it is shown this once, and logs are kept.
 void print_admin_key(const std::string& key) {
-  std::fprintf(stderr,
-               "postrider: this is the admin key. It is shown only now and kept as a hash:\n  %s\n"
-               "Set POSTRIDER_ADMIN_KEY to use a key of your own.\n",
-               key.c_str());
+  std::printf(
+      "postrider: this is the admin key. It is shown only now and kept as a hash:\n  %s\n"
+      "Set POSTRIDER_ADMIN_KEY to use a key of your own.\n",
+      key.c_str());
+  std::fflush(stdout);
 }
 
 // Serves until a signal, then drains. A second signal stops the process at once: whatever was under way is
 // sent again by the next start.
 class Serving {
  public:
-  Serving(const config::Config& config, const Database& database, const crypto::MasterKeys& keys, int buckets)
+  // Every node listens: for health, metrics and management; events are taken by those with the role api.
+  Serving(const config::Config& config, const Database& database, const crypto::MasterKeys& keys)
       : config_(config),
         guard_(guard_policy(config)),
         tls_({.extra_ca_file = config.extra_ca_file}),
+        listener_({.address = config.listen.text(),
+                   .connections_max = static_cast<size_t>(config.connections_max)}),
         node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_}),
         background_({config, database.url(), metrics_, node_}) {
-    if (!config.roles.api) return;
-    listener_ = std::make_unique<http::Listener>(http::Listener::Options{
-        .address = config.listen.text(), .connections_max = static_cast<size_t>(config.connections_max)});
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
-      api_.push_back(
-          std::make_unique<ApiThread>(ApiTools{config, database.url(), buckets, keys, guard_, metrics_, ids_,
-                                               node_, background_.fanout(), *listener_}));
+      api_.push_back(std::make_unique<ApiThread>(ApiTools{config, database.url(), keys, guard_, metrics_,
+                                                          ids_, node_, background_.fanout(), listener_}));
     node_.on_change([this](const registry::Change& change) {
       for (const auto& each : api_) each->apply(change);
     });
@@ -110,7 +125,8 @@ class Serving {
     node_.stop();
   }
 
-  std::string address() const { return listener_ ? listener_->address() : "none"; }
+  std::string address() const { return listener_.address(); }
+  std::string id() const { return node_.id().outside(); }
 
  private:
   const config::Config& config_;
@@ -118,20 +134,21 @@ class Serving {
   model::IdSource ids_;
   http::AddressGuard guard_;
   http::TlsContext tls_;
+  http::Listener listener_;
   delivery::Node node_;
   BackgroundThread background_;
-  std::unique_ptr<http::Listener> listener_;
   std::vector<std::unique_ptr<ApiThread>> api_;
 };
 
 // Stops in another thread while this one watches for a second signal.
-void stop_or_quit(Serving& serving, StopSignals& signals, Database& database) {
+void stop_or_quit(Serving& serving, StopSignals& signals, Database& database, telemetry::Log& log) {
   auto stopped = std::async(std::launch::async, [&serving] { serving.stop(); });
   while (stopped.wait_for(0s) != std::future_status::ready) {
     if (!signals.wait_for(50ms)) continue;
-    telemetry::log_warn("stopped_at_once");
     database.stop();
-    _exit(stopped_at_once);
+    telemetry::log_warn("stopped_at_once").field("note", "what was in flight is sent again");
+    log.flush();
+    _exit(stopped_at_once);  // other threads are in the middle of things
   }
   stopped.get();
 }
@@ -139,25 +156,28 @@ void stop_or_quit(Serving& serving, StopSignals& signals, Database& database) {
 }  // namespace
 
 int serve(const config::Loaded& loaded) {
-  const config::Config& config = loaded.config;
+  config::Config config = loaded.config;
   StopSignals signals;
   telemetry::Log log(log_options(config));
   Database database(config);
   const crypto::MasterKeys keys = load_master_keys(config, database.is_private());
   const pg::MigrateReport schema = migrate_database(config, database.url());
   const Prepared prepared = prepare_database(database.url(), config, keys);
+  config.buckets = prepared.buckets;  // fixed when the schema was made, whatever the setting says now
   if (prepared.new_admin_key) print_admin_key(*prepared.new_admin_key);
 
-  Serving serving(config, database, keys, prepared.buckets);
+  Serving serving(config, database, keys);
   serving.start();
   telemetry::log_info("started")
       .field("version", base::kVersion)
+      .field("node_id", serving.id())
       .field("listen", serving.address())
-      .field("schema", schema.version);
-  while (!signals.wait_for(1s)) database.keep_alive();
+      .field("schema", schema.version)
+      .field("private_postgres", database.is_private());
+  while (!signals.wait_for(500ms)) database.keep_alive();
 
-  telemetry::log_info("stopping");
-  stop_or_quit(serving, signals, database);
+  telemetry::log_info("stopping").field("drain_seconds", config.drain_timeout.count());
+  stop_or_quit(serving, signals, database, log);
   database.stop();
   telemetry::log_info("stopped");
   return done;
