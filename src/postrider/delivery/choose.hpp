@@ -63,7 +63,7 @@ class Chooser {
   std::optional<base::SteadyTime> next_tenant_at() const { return next_tenant_at_; }
 
   Tenant& tenant(const model::TenantId& id);
-  void forget_unused_tenants();
+  void forget_unused_tenants();  // those without lanes, attempts under way and a place in a list
 
   int in_flight() const { return in_flight_; }
   size_t bytes_in_flight() const { return bytes_in_flight_; }

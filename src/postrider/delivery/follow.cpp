@@ -1,5 +1,6 @@
 #include "postrider/delivery/follow.hpp"
 
+#include <charconv>
 #include <utility>
 
 #include "postrider/base/check.hpp"
@@ -14,7 +15,9 @@ SnapshotCursor SnapshotCursor::parse(std::string_view text) {
   const auto second = text.find(':', first + 1);
   CHECK(first != std::string_view::npos && second != std::string_view::npos);
   SnapshotCursor cursor;
-  cursor.xmax = text.substr(first + 1, second - first - 1);
+  const auto xmax = text.substr(first + 1, second - first - 1);
+  const auto parsed = std::from_chars(xmax.data(), xmax.data() + xmax.size(), cursor.xmax);
+  CHECK(parsed.ec == std::errc());
   for (auto rest = text.substr(second + 1); !rest.empty();) {
     const auto comma = rest.find(',');
     cursor.in_progress.emplace_back(rest.substr(0, comma));
@@ -46,11 +49,15 @@ runtime::Task<void> LogFollower::run() {
 runtime::Task<void> LogFollower::run_once() {
   const auto before = base::BootClock::now();
   try {
-    pg::Params params(cursor_.xmax, cursor_.in_progress, self_.uuid);
+    const std::string xmax = std::to_string(cursor_.xmax);
+    pg::Params params(xmax, cursor_.in_progress, self_.uuid);
     const pg::Rows rows = co_await link_.run_one(sql::read_log, std::move(params));
-    if (before - read_at_ > kAwayMax) events_.missed();
+    auto now = SnapshotCursor::parse(rows.get<std::string_view>(0, 0));
+    // Transaction ids only run backwards on another server: a standby that had not received everything.
+    const bool is_other_server = now.xmax < cursor_.xmax;
+    if (is_other_server || before - read_at_ > kAwayMax) events_.missed();
     read_at_ = before;
-    cursor_ = SnapshotCursor::parse(rows.get<std::string_view>(0, 0));
+    cursor_ = std::move(now);
     for (size_t i = 0; i < rows.size(); ++i) {
       if (rows.is_null(i, 1)) continue;
       events_.found(

@@ -17,7 +17,7 @@ namespace postrider::delivery {
 
 // "xmin:xmax:xip,xip": what was visible at one moment.
 struct SnapshotCursor {
-  std::string xmax = "0";
+  uint64_t xmax = 0;
   std::vector<std::string> in_progress;
 
   static SnapshotCursor parse(std::string_view text);

@@ -20,7 +20,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kDatabaseWait = 5s;  // then the lanes ask again; the loop must not hang on a stop
+constexpr auto kDatabaseWait = 5s;   // then the lanes ask again; the loop must not hang on a stop
+constexpr auto kRetryPause = 200ms;  // after a failure that was not an absence
 
 void log_failure(const char* what, const pg::Error& error) {
   telemetry::log_warn("lane_load_failed").field("what", what).field("error", error.what());
@@ -64,34 +65,35 @@ std::vector<LanePtr> LaneLoader::take(Wanted& wanted, bool Lane::* mark, size_t 
 // Each of the three begins in a later turn of the loop, so that lanes which ask in this one share the
 // statement.
 
-runtime::Task<void> LaneLoader::run_configs() {
-  configs_.is_running = true;
+template <class Load>
+runtime::Task<void> LaneLoader::run(Wanted& wanted, Load load) {
+  wanted.is_running = true;
   runtime::Yield turn{loop_};
   co_await turn;
-  while (!is_stopping_ && !configs_.lanes.empty())
-    co_await load_configs(take(configs_, &Lane::wants_config, limits_.configs_per_load));
-  configs_.is_running = false;
+  runtime::Wakeup pause(loop_);
+  while (!is_stopping_ && !wanted.lanes.empty()) {
+    auto loading = load();
+    const bool is_loaded = co_await loading;
+    if (!is_loaded && !is_stopping_) co_await pause.wait_for(kRetryPause);
+  }
+  wanted.is_running = false;
+}
+
+runtime::Task<void> LaneLoader::run_configs() {
+  return run(configs_,
+             [this] { return load_configs(take(configs_, &Lane::wants_config, limits_.configs_per_load)); });
 }
 
 runtime::Task<void> LaneLoader::run_rows() {
-  rows_.is_running = true;
-  runtime::Yield turn{loop_};
-  co_await turn;
-  while (!is_stopping_ && !rows_.lanes.empty())
-    co_await load_rows(take(rows_, &Lane::wants_rows, limits_.lanes_per_fetch));
-  rows_.is_running = false;
+  return run(rows_, [this] { return load_rows(take(rows_, &Lane::wants_rows, limits_.lanes_per_fetch)); });
 }
 
 runtime::Task<void> LaneLoader::run_bodies() {
-  bodies_.is_running = true;
-  runtime::Yield turn{loop_};
-  co_await turn;
-  while (!is_stopping_ && !bodies_.lanes.empty())
-    co_await load_bodies(take(bodies_, &Lane::wants_bodies, limits_.lanes_per_fetch));
-  bodies_.is_running = false;
+  return run(bodies_,
+             [this] { return load_bodies(take(bodies_, &Lane::wants_bodies, limits_.lanes_per_fetch)); });
 }
 
-runtime::Task<void> LaneLoader::load_configs(std::vector<LanePtr> lanes) {
+runtime::Task<bool> LaneLoader::load_configs(std::vector<LanePtr> lanes) {
   std::vector<model::EndpointId> ids;
   for (const LanePtr& lane : lanes) ids.push_back(lane->endpoint);
   std::unordered_map<model::EndpointId, std::shared_ptr<const LaneConfig>> loaded;
@@ -116,6 +118,7 @@ runtime::Task<void> LaneLoader::load_configs(std::vector<LanePtr> lanes) {
     else
       want_config(lane);
   }
+  co_return is_loaded;
 }
 
 namespace {
@@ -158,17 +161,17 @@ std::vector<std::vector<Row>> rows_by_part(const pg::Rows& found, size_t parts) 
 
 }  // namespace
 
-runtime::Task<void> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
+runtime::Task<bool> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
   std::vector<Part> parts;
   for (const LanePtr& lane : lanes) {
-    const size_t wanted = events_.rows_wanted(*lane);
     for (const Turn turn : {Turn::first, Turn::retry}) {
       RowBuffer& buffer = lane->buffer(turn);
+      const size_t wanted = events_.rows_wanted(buffer);
       if (!buffer.may_have_more() || buffer.is_fetching() || wanted == 0) continue;
       parts.push_back({lane, turn, buffer.begin_fetch(), static_cast<int>(wanted)});
     }
   }
-  if (parts.empty()) co_return;
+  if (parts.empty()) co_return true;
   bool is_fetched = false;
   pg::Rows found;
   try {
@@ -195,15 +198,17 @@ runtime::Task<void> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
       events_.fetch_failed(part.lane);
     }
   }
+  co_return is_fetched;
 }
 
-runtime::Task<void> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
+runtime::Task<bool> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
   std::set<base::Uuid> wanted;
+  const size_t per_lane = events_.has_room_for_bodies() ? limits_.bodies_per_lane : 1;
   for (const LanePtr& lane : lanes) {
     size_t of_lane = 0;
     for (const Turn turn : {Turn::first, Turn::retry})
       for (const Row& row : lane->buffer(turn).rows()) {
-        if (of_lane == limits_.bodies_per_lane || wanted.size() == limits_.bodies_per_load) break;
+        if (of_lane == per_lane || wanted.size() == limits_.bodies_per_load) break;
         if (row.event) continue;
         wanted.insert(row.event_id.uuid);
         ++of_lane;
@@ -211,7 +216,7 @@ runtime::Task<void> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
   }
   std::unordered_map<base::Uuid, std::shared_ptr<const model::EventContent>> bodies;
   bool is_loaded = false;
-  if (wanted.empty()) co_return;
+  if (wanted.empty()) co_return true;
   try {
     metrics_.database_round_trips.add();
     pg::Batch load;
@@ -249,6 +254,7 @@ runtime::Task<void> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
     }
     events_.bodies_loaded(lane);
   }
+  co_return is_loaded;
 }
 
 runtime::Task<void> LaneLoader::stop() {

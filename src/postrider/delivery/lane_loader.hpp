@@ -29,8 +29,9 @@ struct LoaderLimits {
 // What the shard does with what was loaded. Called on the loop.
 struct LoaderEvents {
   std::function<void(const LanePtr&, std::shared_ptr<const LaneConfig>)>
-      configured;                                  // null: no such endpoint
-  std::function<size_t(const Lane&)> rows_wanted;  // how many more rows the lane may hold
+      configured;                                       // null: no such endpoint
+  std::function<size_t(const RowBuffer&)> rows_wanted;  // how many more rows it may hold
+  std::function<bool()> has_room_for_bodies;            // else a lane gets one at a time
   std::function<void(const LanePtr&, Turn, std::vector<Row>, bool is_last)> fetched;
   std::function<void(const LanePtr&)> fetch_failed;
   std::function<void(const LanePtr&)> bodies_loaded;
@@ -59,9 +60,12 @@ class LaneLoader {
   runtime::Task<void> run_configs();
   runtime::Task<void> run_rows();
   runtime::Task<void> run_bodies();
-  runtime::Task<void> load_configs(std::vector<LanePtr> lanes);
-  runtime::Task<void> load_rows(std::vector<LanePtr> lanes);
-  runtime::Task<void> load_bodies(std::vector<LanePtr> lanes);
+  // False: the database failed, and the lanes have asked again.
+  runtime::Task<bool> load_configs(std::vector<LanePtr> lanes);
+  runtime::Task<bool> load_rows(std::vector<LanePtr> lanes);
+  runtime::Task<bool> load_bodies(std::vector<LanePtr> lanes);
+  template <class Load>
+  runtime::Task<void> run(Wanted& wanted, Load load);
 
   runtime::Loop& loop_;
   pg::Link& link_;

@@ -117,7 +117,8 @@ runtime::Task<void> BucketKeeper::look() {
   if (me == delivering.end()) co_return;
   const int share = fair_share(static_cast<int>(leases.size()), static_cast<int>(delivering.size()),
                                static_cast<int>(me - delivering.begin()));
-  const int mine = static_cast<int>(owned_.size() - releasing_.size());
+  const auto mine = static_cast<int>(std::count_if(
+      owned_.begin(), owned_.end(), [this](const auto& held) { return !releasing_.contains(held.first); }));
   if (mine < share) co_await take(share - mine);
   if (mine > share) hand_over(mine - share);
 }
@@ -126,11 +127,17 @@ runtime::Task<void> BucketKeeper::look() {
 void BucketKeeper::compare(const std::vector<Lease>& leases) {
   for (const Lease& lease : leases) {
     const auto held = owned_.find(lease.bucket);
-    if (held == owned_.end() || (lease.owner == options_.node_id && lease.epoch == held->second)) continue;
-    telemetry::log_warn("bucket_lost").field("bucket", lease.bucket);
-    owned_.erase(held);
-    releasing_.erase(lease.bucket);
-    events_.lost(lease.bucket);
+    const bool is_held = held != owned_.end();
+    const bool is_ours = lease.owner == options_.node_id;
+    if (is_held && !(is_ours && lease.epoch == held->second)) {
+      telemetry::log_warn("bucket_lost").field("bucket", lease.bucket);
+      owned_.erase(held);
+      events_.lost(lease.bucket);
+    } else if (!is_held && is_ours && options_.delivers && !releasing_.contains(lease.bucket)) {
+      // The answer to a take or a release was lost on its way: nobody else will serve it.
+      owned_[lease.bucket] = lease.epoch;
+      events_.taken(lease.bucket, lease.epoch);
+    }
   }
   metrics_.leases_held.set(static_cast<double>(owned_.size()));
 }
@@ -138,7 +145,6 @@ void BucketKeeper::compare(const std::vector<Lease>& leases) {
 void BucketKeeper::lose_everything() {
   lease_.end();
   for (const auto& [bucket, epoch] : std::exchange(owned_, {})) events_.lost(bucket);
-  releasing_.clear();
   metrics_.leases_held.set(0);
 }
 
@@ -187,21 +193,20 @@ runtime::Task<void> BucketKeeper::release(int bucket, int64_t epoch) {
   const auto deadline = base::BootClock::now() + options_.drain_timeout;
   co_await events_.drain(bucket, deadline);
   const auto held = owned_.find(bucket);
-  if (held == owned_.end() || held->second != epoch) co_return;
-  owned_.erase(held);
-  releasing_.erase(bucket);
-  events_.lost(bucket);
-  base::reach("ownership.before_release");
-  try {
-    pg::Params params(options_.node_id.uuid, bucket, epoch);
-    co_await link_.run_one(sql::release, std::move(params));
-  } catch (const pg::Error& error) {
-    // compare() does not know it any more; the lease is taken back into account by free_orphans when we
-    // leave, or given again to this node below its share.
-    telemetry::log_warn("bucket_release_failed").field("bucket", bucket).field("error", error.what());
-    owned_[bucket] = epoch;
-    events_.taken(bucket, epoch);
+  if (held != owned_.end() && held->second == epoch) {
+    owned_.erase(held);
+    events_.lost(bucket);
+    base::reach("ownership.before_release");
+    try {
+      pg::Params params(options_.node_id.uuid, bucket, epoch);
+      co_await link_.run_one(sql::release, std::move(params));
+    } catch (const pg::Error& error) {
+      // Whether it was released is not known. The next look at the table tells: if it is still ours, it is
+      // served again.
+      telemetry::log_warn("bucket_release_failed").field("bucket", bucket).field("error", error.what());
+    }
   }
+  releasing_.erase(bucket);
 }
 
 runtime::Task<void> BucketKeeper::stop() {

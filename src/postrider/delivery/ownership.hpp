@@ -85,7 +85,7 @@ class BucketKeeper {
   KeeperOptions options_;
   KeeperEvents events_;
   std::map<int, int64_t> owned_;  // bucket → epoch
-  std::set<int> releasing_;
+  std::set<int> releasing_;       // being handed over, until the release is answered
   std::map<model::NodeId, Peer> peers_;
   base::SteadyTime beat_at_{};
   bool has_peers_ = false;

@@ -10,12 +10,19 @@ namespace postrider::delivery {
 bool RowBuffer::offer(Row row, bool has_room) {
   const bool follows = order_ == Order::by_due || last_position_ == row.key.position - 1;
   if (may_have_more_ || is_fetching_ || !has_room || !follows) {
-    expect_more_from(row.key);
+    expect_more_from(follows || may_have_more_ ? row.key : first_missing());
     return false;
   }
   last_position_ = row.key.position;
   insert(std::move(row));
   return true;
+}
+
+// Positions are given in commit order, so what was overtaken is in the table by now.
+RowKey RowBuffer::first_missing() const {
+  RowKey key;
+  if (last_position_) key.position = *last_position_ + 1;
+  return key;
 }
 
 void RowBuffer::expect_more() {

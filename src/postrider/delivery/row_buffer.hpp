@@ -72,6 +72,7 @@ class RowBuffer {
   void fetch_failed();
 
  private:
+  RowKey first_missing() const;
   void insert(Row row);
   void clear();
   void end_fetch();

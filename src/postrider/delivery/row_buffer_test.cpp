@@ -170,5 +170,17 @@ TEST(RowBuffer, AFailedFetchIsTriedAgainFromTheSamePlace) {
   EXPECT_EQ(buffer.begin_fetch().id, id(4));
 }
 
+TEST(RowBuffer, AStrictLaneReadsFromWhatWasOvertaken) {
+  BufferTotals totals;
+  RowBuffer buffer(totals, RowBuffer::Order::strict);
+  buffer.expect_more();
+  buffer.begin_fetch();
+  std::vector<Row> first;
+  first.push_back(row(3, 3));
+  buffer.fetched(std::move(first), true, kNothingKnown);
+  EXPECT_FALSE(buffer.offer(row(5, 5), true)) << "4 was committed before it and is still on its way";
+  EXPECT_EQ(buffer.begin_fetch().position, 4) << "5 must not be fetched without 4";
+}
+
 }  // namespace
 }  // namespace postrider::delivery

@@ -22,6 +22,7 @@ using Items = std::vector<const Settlement*>;
 
 constexpr auto kRetryPause = 50ms;
 constexpr auto kDatabaseWait = 60s;
+constexpr int kSingleTries = 5;              // of an item that Postgres refuses; others must not wait for it
 constexpr auto kMissingPartition = "23514";  // check_violation, also "no partition of relation found for row"
 
 // One array parameter: a member of each item.
@@ -124,6 +125,9 @@ void Settler::change_status(StatusChange change) {
 }
 
 void Settler::note_health(HealthChange change) {
+  // Only the last one counts; with two of them the statement would take either.
+  std::erase_if(health_changes_,
+                [&change](const HealthChange& older) { return older.endpoint == change.endpoint; });
   health_changes_.push_back(std::move(change));
   wake();
 }
@@ -163,6 +167,7 @@ runtime::Task<void> Settler::run() {
 // bad.
 runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
   bool has_partitions = false;
+  int single_tries = 0;
   while (!is_stopping_) {
     pg::Kind kind = pg::Kind::other;
     std::string sqlstate, message;
@@ -190,6 +195,12 @@ runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
       co_await write(std::move(batch), repeat);
       co_await write(std::move(second), repeat);
       co_return;
+    } else if (is_item && ++single_tries == kSingleTries) {
+      telemetry::log_error("settle_refused")
+          .field("delivery_id", batch.front().row.id().outside())
+          .field("error", message);
+      settled_(batch.front(), Written::refused);
+      co_return;
     } else if (is_item) {
       give_up_details(batch);
       co_await pause_.wait_for(kRetryPause);
@@ -216,10 +227,9 @@ runtime::Task<void> Settler::write_once(Batch& batch, Repeat repeat) {
 void Settler::tell(Batch& batch, const std::vector<model::DeliveryId>& settled, Repeat repeat) {
   for (Settlement& settlement : batch) {
     const bool is_written = std::binary_search(settled.begin(), settled.end(), settlement.row.id());
-    // Not written at a second try usually means: written at the first, whose answer was lost.
-    const bool is_ours = is_written || (repeat == Repeat::yes && !settlement.lane->is_gone);
-    if (!is_ours) metrics_.late_settles_dropped.add();
-    settled_(settlement, is_ours);
+    const bool is_repeat = repeat == Repeat::yes && !settlement.lane->is_gone;
+    if (!is_written && !is_repeat) metrics_.late_settles_dropped.add();
+    settled_(settlement, is_written ? Written::now : is_repeat ? Written::before : Written::late);
   }
 }
 
@@ -247,7 +257,7 @@ runtime::Task<void> Settler::make_partitions(const Batch& batch) {
 runtime::Task<void> Settler::write_changes() {
   pg::Batch out;
   const auto statuses = std::exchange(status_changes_, {});
-  const auto healths = std::exchange(health_changes_, {});
+  const auto healths = std::exchange(health_changes_, {});  // one per endpoint
   if (!healths.empty()) {
     pg::Params params;
     params.add(std::views::transform(healths, [](const HealthChange& c) { return c.endpoint.uuid; }));

@@ -41,6 +41,13 @@ struct Settlement {
   AttemptFacts facts;
 };
 
+enum class Written {
+  now,     // durable
+  before,  // not found any more at a second try: the first one, whose answer was lost, had written it
+  late,    // the row had changed or the bucket belongs to somebody else: nothing was written
+  refused  // Postgres does not take it, whatever is left out: the row stays as it is, for a person to look at
+};
+
 struct SettlerOptions {
   model::NodeId node_id;
   size_t batch_items_max = 500;
@@ -48,10 +55,8 @@ struct SettlerOptions {
 
 class Settler {
  public:
-  // `settled(settlement, is_ours)` is called on the loop for each one, in no particular order, once it is
-  // durable; is_ours is false when the row had changed or the bucket belonged to somebody else: nothing was
-  // written.
-  using Settled = base::UniqueFunction<void(Settlement&, bool is_ours)>;
+  // Called on the loop for each one, in no particular order, once that much is certain.
+  using Settled = base::UniqueFunction<void(Settlement&, Written)>;
   Settler(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics, SettlerOptions options,
           Settled settled);
 

@@ -34,7 +34,7 @@ Shard::Shard(ShardTools tools, ShardOptions options)
       loader_(tools.loop, tools.link, tools.keys, tools.metrics, options.loader, loader_events()),
       settler_(tools.loop, tools.link, tools.metrics,
                {.node_id = options.node_id, .batch_items_max = options.settle_batch_items_max},
-               [this](Settlement& settlement, bool is_ours) { settled(settlement, is_ours); }),
+               [this](Settlement& settlement, Written written) { settled(settlement, written); }),
       timer_(tools.loop),
       tenant_timer_(tools.loop),
       house_timer_(tools.loop),
@@ -49,7 +49,8 @@ LoaderEvents Shard::loader_events() {
   events.configured = [this](const LanePtr& lane, std::shared_ptr<const LaneConfig> config) {
     configured(lane, std::move(config));
   };
-  events.rows_wanted = [this](const Lane& lane) { return rows_wanted(lane); };
+  events.rows_wanted = [this](const RowBuffer& buffer) { return rows_wanted(buffer); };
+  events.has_room_for_bodies = [this] { return totals_.body_bytes < options_.body_bytes_max; };
   events.fetched = [this](const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last) {
     fetched(lane, turn, std::move(rows), is_last);
   };
@@ -78,10 +79,7 @@ void Shard::drop_bucket(int bucket) {
   std::vector<LanePtr> lost;
   for (const auto& [id, lane] : lanes_)
     if (lane->bucket == bucket) lost.push_back(lane);
-  for (const LanePtr& lane : lost) {
-    lane->is_gone = true;
-    forget(lane);
-  }
+  for (const LanePtr& lane : lost) forget(lane);
 }
 
 runtime::Task<void> Shard::drain_bucket(int bucket, base::SteadyTime deadline) {
@@ -163,26 +161,27 @@ LanePtr Shard::lane_of(model::EndpointId endpoint, int bucket) {
 
 void Shard::forget(const LanePtr& lane) {
   const LanePtr kept = lane;
+  kept->is_gone = true;  // whoever still holds it (an attempt, a load under way) leaves it alone from now on
   lanes_.erase(kept->endpoint);
   tools_.metrics.lanes.add(-1);
-  // The tenant itself stays while attempts of a lost lane are under way.
+  // A lost lane's attempts still count for its tenant until they end; then keep_house() forgets it.
   if (kept->tenant != nullptr) --kept->tenant->lanes;
 }
 
-bool Shard::has_room(const Lane& lane) const {
-  if (lane.rows() == 0) return true;  // each lane may always hold one
-  return lane.rows() < options_.lane_rows_max && totals_.rows < options_.rows_max &&
+// Counted for each turn apart: a pile of retries that are due in hours must not keep fresh events out.
+bool Shard::has_room(const RowBuffer& buffer) const {
+  if (buffer.empty()) return true;  // each may always hold one
+  return buffer.size() < options_.lane_rows_max && totals_.rows < options_.rows_max &&
          totals_.body_bytes < options_.body_bytes_max;
 }
 
-size_t Shard::rows_wanted(const Lane& lane) const {
-  const size_t of_lane = options_.lane_rows_max - std::min(options_.lane_rows_max, lane.rows());
+size_t Shard::rows_wanted(const RowBuffer& buffer) const {
+  const size_t of_lane = options_.lane_rows_max - std::min(options_.lane_rows_max, buffer.size());
   const size_t of_shard = options_.rows_max - std::min(options_.rows_max, totals_.rows);
   const size_t wanted = std::min(of_lane, of_shard);
-  // A fetch begins at its cursor, and that row may be known already: one row would not get it any further.
-  constexpr size_t least = 2;
-  if (wanted >= least) return wanted;
-  return lane.rows() == 0 ? least : 0;
+  // Two at least, or none: a fetch begins at its cursor, and a row that is known already is no progress.
+  if (wanted >= 2) return wanted;
+  return buffer.empty() ? 2 : 0;
 }
 
 void Shard::offer(std::vector<model::CommittedDelivery> deliveries) {
@@ -198,7 +197,8 @@ void Shard::offer(std::vector<model::CommittedDelivery> deliveries) {
 }
 
 void Shard::offer_row(const LanePtr& lane, Row row, bool is_retry) {
-  lane->buffer(is_retry ? Turn::retry : Turn::first).offer(std::move(row), has_room(*lane));
+  RowBuffer& buffer = lane->buffer(is_retry ? Turn::retry : Turn::first);
+  buffer.offer(std::move(row), has_room(buffer));
   touch(lane);
 }
 
@@ -226,6 +226,7 @@ runtime::Task<void> Shard::fetch_found(Found found) {
         row.created_at = rows.get<base::Timestamp>(i, 7);
         row.replay_id = rows.get<std::optional<base::Uuid>>(i, 8);
         const LanePtr lane = lane_of({rows.get<base::Uuid>(i, 1)}, bucket);
+        remember_fetched(row);  // ids of several nodes interleave: it may be one of our own
         if (!lane->is_known(row.id())) offer_row(lane, std::move(row), rows.get<bool>(i, 9));
       }
       co_return;
@@ -312,7 +313,7 @@ runtime::Task<void> Shard::sweep(LanePtr lane) {
       co_await pause.wait_for(kRetryPause);
       continue;
     }
-    bool is_done = false;
+    bool is_done = false, has_failed = false;
     try {
       const bool is_cancel = lane->config->mode == LaneConfig::Mode::cancel;
       pg::Batch out;
@@ -327,6 +328,7 @@ runtime::Task<void> Shard::sweep(LanePtr lane) {
         tools_.metrics.dead_lettered.at("endpoint_disabled").add(static_cast<double>(answers.front().size()));
     } catch (const pg::Error& error) {
       telemetry::log_warn("sweep_failed").field("error", error.what());
+      has_failed = true;
     }
     for (const Turn turn : {Turn::first, Turn::retry}) {
       if (is_done)
@@ -336,7 +338,8 @@ runtime::Task<void> Shard::sweep(LanePtr lane) {
     }
     if (is_done && !lane->buffer(Turn::first).may_have_more() && !lane->buffer(Turn::retry).may_have_more())
       break;
-    if (!is_done) co_await pause.wait_for(1ms);
+    const auto rest = has_failed ? std::chrono::milliseconds(kRetryPause) : 1ms;
+    if (!is_done) co_await pause.wait_for(rest);
   }
   lane->is_sweeping = false;
   if (!lane->is_gone) touch(lane);
@@ -385,6 +388,8 @@ runtime::Task<void> Shard::stop() {
   timer_.cancel();
   tenant_timer_.cancel();
   house_timer_.cancel();
+  runtime::Yield turn{tools_.loop};
+  while (is_pump_posted_) co_await turn;
 }
 
 }  // namespace postrider::delivery

@@ -32,7 +32,7 @@ struct ShardOptions {
   LoaderLimits loader;
   BreakerPolicy breaker;
   size_t settle_batch_items_max = 500;
-  size_t lane_rows_max = 100;
+  size_t lane_rows_max = 100;        // of a lane's first attempts, and again of its retries
   size_t rows_max = 50'000;          // in memory, all lanes together
   size_t body_bytes_max = 64 << 20;  // in memory, all lanes together
   size_t unsettled_max = 20'000;     // sent, not yet written down: beyond it nothing new is sent
@@ -108,8 +108,8 @@ class Shard {
   runtime::Task<void> sweep(LanePtr lane);
   void keep_house();
   bool has_stalled_since(uint64_t stalls) const;
-  bool has_room(const Lane& lane) const;
-  size_t rows_wanted(const Lane& lane) const;
+  bool has_room(const RowBuffer& buffer) const;
+  size_t rows_wanted(const RowBuffer& buffer) const;
   void remember_fetched(const Row& row);
 
   // shard_send.cpp: choosing and sending
@@ -127,7 +127,7 @@ class Shard {
   void note_health(Lane& lane, bool is_failing);
   void expire(Chooser::Choice& choice);
   void put_back(const Chooser::Choice& choice, Row row);
-  void settled(Settlement& settlement, bool is_ours);
+  void settled(Settlement& settlement, Written written);
   void count(const Settlement& settlement);
   bool is_expired(const Lane& lane, const Row& row, base::Timestamp at) const;
   std::chrono::microseconds paused_for(const Lane& lane, const Row& row, base::Timestamp at) const;

@@ -19,6 +19,8 @@ using namespace std::chrono_literals;
 constexpr int kSendsPerTurn = 128;       // then other work of the loop gets its turn
 constexpr auto kBodiesKept = 1s;         // a lane that cannot send within this gives its bodies back
 constexpr auto kNotAttemptedPause = 1s;  // this node could not even try
+constexpr auto kLatePause = 1s;          // the table knew better
+constexpr auto kStatusPause = 1s;        // until a status that was just written down comes back to the lane
 constexpr size_t kRowsLow = 4;           // of a lane's maximum, one in so many: below it more are fetched
 
 double jitter() {
@@ -58,7 +60,7 @@ void Shard::touch(const LanePtr& lane) {
 void Shard::touch_turn(const LanePtr& lane, Turn turn, const Now& at) {
   RowBuffer& buffer = lane->buffer(turn);
   if (buffer.may_have_more() && !buffer.is_fetching() && buffer.size() <= options_.lane_rows_max / kRowsLow &&
-      rows_wanted(*lane) > 0)
+      rows_wanted(buffer) > 0)
     loader_.want_rows(lane);
   const auto readiness = lane->readiness(turn, at);
   switch (readiness.wait) {
@@ -223,8 +225,10 @@ void Shard::update_endpoint(Lane& lane, const Verdict& verdict, const AttemptFac
   }
   if (verdict.hold_endpoint_until)
     lane.held_until = std::max(lane.held_until, at.steady_of(*verdict.hold_endpoint_until));
-  if (verdict.endpoint != Verdict::Endpoint::unchanged)
+  if (verdict.endpoint != Verdict::Endpoint::unchanged) {
+    lane.held_until = std::max(lane.held_until, at.steady + kStatusPause);
     settler_.change_status({lane.endpoint, verdict.endpoint, facts.error_detail.value_or("")});
+  }
   if (verdict.signal != Verdict::Signal::neutral)
     note_health(lane, verdict.signal != Verdict::Signal::succeeded);
 }
@@ -274,10 +278,18 @@ void Shard::put_back(const Chooser::Choice& choice, Row row) {
 // ── settled
 // ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-void Shard::settled(Settlement& settlement, bool is_ours) {
+void Shard::settled(Settlement& settlement, Written written) {
   const LanePtr lane = settlement.lane;
+  const bool is_ours = written == Written::now || written == Written::before;
   lane->settled(settlement.row.id());
   if (is_ours) count(settlement);
+  if (written == Written::before || written == Written::late) {
+    // What became of the row is known only to the table: it may be there still, changed by somebody else.
+    lane->buffer(Turn::first).expect_more();
+    lane->buffer(Turn::retry).expect_more();
+  }
+  // Not at once: if the bucket is somebody else's, this node is about to hear of it.
+  if (written == Written::late) lane->held_until = std::max(lane->held_until, now().steady + kLatePause);
   if (is_ours && settlement.verdict.kind == Verdict::Kind::retry && !lane->is_gone) {
     Row row = std::move(settlement.row);
     ++row.attempts;
@@ -286,7 +298,7 @@ void Shard::settled(Settlement& settlement, bool is_ours) {
     if (lane->is_strict())
       lane->buffer(Turn::first).put_back(std::move(row));
     else
-      lane->buffer(Turn::retry).offer(std::move(row), has_room(*lane));
+      lane->buffer(Turn::retry).offer(std::move(row), has_room(lane->buffer(Turn::retry)));
   }
   touch(lane);
   pump_soon();
