@@ -13,6 +13,7 @@ Api::Api(Services services) : services_(std::move(services)) {
   add_endpoint_routes(routes);
   add_subscription_routes(routes);
   add_secret_routes(routes);
+  add_event_routes(routes);
   add_node_routes(routes);
 }
 

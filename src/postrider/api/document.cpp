@@ -12,16 +12,6 @@ namespace {
 
 namespace json = boost::json;
 
-bool is_json(const http::Request& request) {
-  const auto field = request.header("content-type");
-  if (!field) return true;
-  std::string_view type = field->substr(0, field->find(';'));
-  while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
-  constexpr std::string_view wanted = "application/json";
-  return std::equal(type.begin(), type.end(), wanted.begin(), wanted.end(),
-                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b; });
-}
-
 std::string escaped(std::string_view name) {
   std::string token;
   for (const char c : name) {
@@ -36,6 +26,16 @@ std::string escaped(std::string_view name) {
 }
 
 }  // namespace
+
+bool is_json(const http::Request& request) {
+  const auto field = request.header("content-type");
+  if (!field) return true;
+  std::string_view type = field->substr(0, field->find(';'));
+  while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
+  constexpr std::string_view wanted = "application/json";
+  return std::equal(type.begin(), type.end(), wanted.begin(), wanted.end(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b; });
+}
 
 base::Result<json::object, http::Problem> parse_body(const http::Request& request, Body body) {
   if (request.body.empty() && body == Body::may_be_empty) return json::object();

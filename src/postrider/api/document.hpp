@@ -18,6 +18,9 @@ namespace postrider::api {
 
 inline constexpr size_t json_depth_max = 64;
 
+// The body is application/json, or the caller did not say what it is.
+bool is_json(const http::Request& request);
+
 // 415, 400, or 422 if it is no object. An absent body is an empty object only where `may_be_empty`.
 enum class Body { required, may_be_empty };
 base::Result<boost::json::object, http::Problem> parse_body(const http::Request& request,

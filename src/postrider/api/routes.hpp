@@ -68,6 +68,7 @@ void add_tenant_routes(Routes& routes);
 void add_endpoint_routes(Routes& routes);
 void add_subscription_routes(Routes& routes);
 void add_secret_routes(Routes& routes);
+void add_event_routes(Routes& routes);
 void add_node_routes(Routes& routes);
 void add_health_routes(Routes& routes);
 

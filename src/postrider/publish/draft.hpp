@@ -21,7 +21,10 @@ struct Draft {
   crypto::Digest256 request_hash;  // only when the event has a key
 
   std::optional<PublishAnswer> answer;
+  // Learned when it was written.
   size_t rows = 0;  // in the queue, for it
+  bool is_tenant_known = false;
+  std::optional<double> publish_rate_per_second;
 
   model::EventId id() const { return content->id; }
   Published published(int64_t deliveries, bool is_repeat = false) const;

@@ -13,11 +13,12 @@
 --   $21 bytes of data when the tenant sets no limit, $22 a tenant with more endpoints is fanned out in chunks
 --
 -- Returns at least one row per event: its id, what became of it (queued, wide, unknown_tenant, too_large),
--- how many deliveries it will have, and the queue row, if any.
+-- how many deliveries a wide one will have, the tenant's publish rate, and the queue row, if any.
 -- Indexes: tenant_pkey, subscription_pkey, endpoint_pkey. Locks: the position rows of strict endpoints, in
 -- order, until commit; so positions are in commit order.
 with route as materialized (
   select r.route, r.tenant_id, r.type, r.version,
+         t.publish_rate_per_second,
          coalesce(t.payload_bytes_max, $21::integer) as data_bytes_max,
          t.endpoint_count > $22::integer
            -- While an older event of an ordered tenant is still being fanned out, the next one queues behind it.
@@ -50,7 +51,7 @@ item as materialized (
   select i.id, i.route, i.place,
          r.route is null as is_unknown,
          r.route is not null and i.data_bytes > r.data_bytes_max as is_too_large,
-         r.is_wide
+         r.is_wide, r.publish_rate_per_second
   -- The series is there for the planner: it expects 1,000 rows of it but 10 of unnest, and with 10 it would
   -- join the CTEs below by nested loops.
   from rows from (unnest($12::uuid[]), unnest($13::integer[]), unnest($14::integer[]),
@@ -127,6 +128,6 @@ select i.id,
          else 'queued'
        end as fate,
        case when i.is_wide then (select count(*) from target t where t.route = i.route) end as wide_deliveries,
-       q.id, q.endpoint_id, q.bucket, q.position
+       i.publish_rate_per_second, q.id, q.endpoint_id, q.bucket, q.position
 from item i
 left join queued q on q.event_id = i.id;

@@ -92,7 +92,7 @@ struct Publisher::State {
     bool has_made_tenants = false;
   };
 
-  bool take_on(std::vector<NewEvent> events, Waiter& waiter);
+  std::optional<Refused> take_on(std::vector<NewEvent> events, Waiter& waiter);
   Task<void> flush(std::vector<WaitingDraft> batch);
   Task<void> commit(Flush& flush, Drafts drafts, bool is_repeat);
   Task<std::optional<pg::Error>> try_commit(Flush& flush, Drafts drafts, bool is_repeat);
@@ -103,25 +103,34 @@ struct Publisher::State {
   void give_up(const Drafts& drafts, bool is_repeat, std::string_view why);
   void refuse(const Drafts& drafts, const Refused& refused);
   Task<void> log_unsure();
+  void learn(const std::vector<WaitingDraft>& batch);
   void finish(Flush flush, std::vector<WaitingDraft> batch);
   CommitSettings settings(const Flush& flush) const;
 };
 
-bool Publisher::State::take_on(std::vector<NewEvent> events, Waiter& waiter) {
+// Nothing, when all were taken on and the waiter waits for `missing` of them; or why none was.
+std::optional<Refused> Publisher::State::take_on(std::vector<NewEvent> events, Waiter& waiter) {
+  if (!ids.is_ready()) return Refused{Refused::Reason::unavailable, "the node is not ready yet"};
   size_t bytes = 0;
   for (const auto& event : events) bytes += event.data.size();
-  if (!batcher.has_room(events.size(), bytes)) return false;
+  if (!batcher.has_room(events.size(), bytes))
+    return Refused{Refused::Reason::overloaded, "too many events are waiting to be written"};
+  const auto now = base::BootClock::now();
   waiter.answers.resize(events.size());
-  waiter.missing = events.size();
   for (size_t place = 0; place < events.size(); ++place) {
     auto draft = std::make_unique<Draft>();
     draft->event = std::move(events[place]);
+    if (options.rates != nullptr && !options.rates->try_take(draft->event.tenant_id, now)) {
+      waiter.answers[place] = Refused{Refused::Reason::too_fast, "the tenant's publish rate is used up"};
+      continue;
+    }
     const auto seen = fan_outs.find(draft->event.tenant_id);
     const BatchWeight weight{1 + (seen == fan_outs.end() ? 1 : seen->second), draft->event.data.size()};
     batcher.add({std::move(draft), &waiter, place}, weight);
+    ++waiter.missing;
   }
   batcher.start();
-  return true;
+  return std::nullopt;
 }
 
 CommitSettings Publisher::State::settings(const Flush& flush) const {
@@ -277,11 +286,21 @@ Task<void> Publisher::State::log_unsure() {
   }
 }
 
+// What the rows of the tenants said, for the events that come next.
+void Publisher::State::learn(const std::vector<WaitingDraft>& batch) {
+  if (fan_outs.size() > kFanOutsRemembered) fan_outs.clear();
+  const auto now = base::BootClock::now();
+  for (const auto& waiting : batch) {
+    const Draft& draft = *waiting.draft;
+    if (draft.rows > 1) fan_outs[draft.event.tenant_id] = draft.rows;
+    if (draft.is_tenant_known && options.rates != nullptr)
+      options.rates->learn(draft.event.tenant_id, draft.publish_rate_per_second, now);
+  }
+}
+
 void Publisher::State::finish(Flush flush, std::vector<WaitingDraft> batch) {
   events_created.add(static_cast<double>(flush.events));
-  if (fan_outs.size() > kFanOutsRemembered) fan_outs.clear();
-  for (const auto& waiting : batch)
-    if (waiting.draft->rows > 1) fan_outs[waiting.draft->event.tenant_id] = waiting.draft->rows;
+  learn(batch);
   std::vector<int> buckets;
   for (const auto& delivery : flush.deliveries) buckets.push_back(delivery.bucket);
   std::sort(buckets.begin(), buckets.end());
@@ -315,12 +334,9 @@ void Publisher::on_wide(base::UniqueFunction<void()> callback) {
 Task<std::vector<PublishAnswer>> Publisher::publish_all(std::vector<NewEvent> events) {
   Waiter waiter;
   const size_t count = events.size();
-  if (count == 0) co_return std::vector<PublishAnswer>();
-  if (!state_->take_on(std::move(events), waiter)) {
-    const Refused refused{Refused::Reason::overloaded, "too many events are waiting to be written"};
-    co_return std::vector<PublishAnswer>(count, refused);
-  }
-  co_await waiter.done;
+  if (const auto refused = state_->take_on(std::move(events), waiter))
+    co_return std::vector<PublishAnswer>(count, *refused);
+  if (waiter.missing > 0) co_await waiter.done;
   co_return std::move(waiter.answers);
 }
 

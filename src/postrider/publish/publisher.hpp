@@ -17,6 +17,7 @@
 #include "postrider/pg/link.hpp"
 #include "postrider/publish/batcher.hpp"
 #include "postrider/publish/new_event.hpp"
+#include "postrider/publish/rates.hpp"
 #include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::publish {
@@ -32,6 +33,7 @@ struct Refused {
     conflict,      // the id or key belongs to a request with other content
     too_large,     // more data than the tenant may send
     unacceptable,  // the database refuses this event
+    too_fast,      // the tenant's publish rate is used up
     overloaded,    // nothing was tried
     unavailable,   // no database; the outcome may be unknown: repeat with the same id or key
   };
@@ -46,6 +48,7 @@ struct PublisherOptions {
   bool create_tenants = false;
   int data_bytes_max = 256 << 10;  // when the tenant sets no limit of its own
   int wide_endpoints = 2'000;      // a tenant with more endpoints is fanned out in chunks (WideFanout)
+  PublishRates* rates = nullptr;   // shared by the publishers of a node; none: no rate is enforced
   BatchLimits limits{};
   std::chrono::milliseconds give_up_after{10'000};  // without a database
 };
@@ -63,7 +66,7 @@ class Publisher {
   void on_committed(base::UniqueFunction<void(const std::vector<int>& buckets)> callback);
   void on_wide(base::UniqueFunction<void()> callback);
 
-  // `id_source.is_ready()` holds. Neither throws.
+  // Neither throws. Refused as unavailable while the id source is not ready.
   runtime::Task<PublishAnswer> publish(NewEvent event);
   // The answers in the order of the events, each as if it had come alone; but either all are taken on or,
   // when there is too much waiting, all are refused.

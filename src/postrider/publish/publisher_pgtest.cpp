@@ -206,6 +206,32 @@ TEST_F(PublishTest, RefusesWhenTooMuchIsWaiting) {
   EXPECT_TRUE(is_new(publish(on, event("t1"))));
 }
 
+TEST_F(PublishTest, HoldsATenantToItsPublishRate) {
+  make_tenant("t1");
+  make_tenant("slow");
+  db.sql("update tenant set publish_rate_per_second = 0.001 where id = 'slow'");
+  PublishRates rates;
+  auto& on = publisher({.rates = &rates});
+  EXPECT_TRUE(is_new(publish(on, event("slow"))));
+  const auto answers = publish_all(on, {event("slow"), event("t1")});
+  EXPECT_TRUE(is_refused(answers[0], Reason::too_fast));
+  EXPECT_TRUE(is_new(answers[1]));
+}
+
+TEST(PublishRates, LetThroughASecondsWorthAndThenTheRate) {
+  using std::chrono::milliseconds;
+  PublishRates rates;
+  const base::SteadyTime start(std::chrono::hours(1));
+  EXPECT_TRUE(rates.try_take("t", start));
+  rates.learn("t", 4.0, start);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(rates.try_take("t", start));
+  EXPECT_FALSE(rates.try_take("t", start));
+  EXPECT_FALSE(rates.try_take("t", start + milliseconds(200)));
+  EXPECT_TRUE(rates.try_take("t", start + milliseconds(250)));
+  rates.learn("t", std::nullopt, start);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(rates.try_take("t", start));
+}
+
 TEST_F(PublishTest, SplitsWhatIsTooMuchForOneTransaction) {
   make_tenant("t1");
   make_endpoint("t1");

@@ -114,7 +114,7 @@ pg::Params publish_params(const Drafts& drafts, const CommitSettings& settings) 
 
 void read_published(const pg::Rows& rows, const Drafts& drafts, const CommitSettings& settings,
                     Commit& commit) {
-  enum Column : size_t { event_id, fate, wide_deliveries, id, endpoint_id, bucket, position };
+  enum Column : size_t { event_id, fate, wide_deliveries, publish_rate, id, endpoint_id, bucket, position };
   struct Result {
     Draft* draft;
     std::string_view fate;
@@ -128,6 +128,8 @@ void read_published(const pg::Rows& rows, const Drafts& drafts, const CommitSett
     Result& result = results.at(rows.get<base::Uuid>(row, event_id));
     result.fate = rows.get<std::string_view>(row, fate);
     if (const auto wide = rows.get<std::optional<int64_t>>(row, wide_deliveries)) result.deliveries = *wide;
+    result.draft->is_tenant_known = result.fate != "unknown_tenant";
+    result.draft->publish_rate_per_second = rows.get<std::optional<double>>(row, publish_rate);
     if (rows.is_null(row, id)) continue;
     ++result.deliveries;
     ++result.draft->rows;

@@ -1,0 +1,167 @@
+// /v1/tenants/{tenant}/events and /v1/events/batch: publishing.
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "postrider/api/document.hpp"
+#include "postrider/api/json_writer.hpp"
+#include "postrider/api/problems.hpp"
+#include "postrider/api/routes.hpp"
+#include "postrider/base/encoding.hpp"
+#include "postrider/crypto/digest.hpp"
+#include "postrider/publish/event_request.hpp"
+#include "postrider/publish/publisher.hpp"
+#include "postrider/registry/tenants.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+using publish::NewEvent;
+using publish::PublishAnswer;
+using publish::Published;
+using publish::Refused;
+
+http::Problem problem_of(const publish::BadRequest& bad) {
+  http::Problem problem;
+  problem.status = bad.status;
+  problem.type = bad.status == 400 ? "malformed" : "invalid";
+  problem.detail = "The body is unfit: " + bad.detail + ".";
+  for (const auto& error : bad.errors) problem.errors.push_back({error.pointer, error.detail});
+  return problem;
+}
+
+http::Problem problem_of(const Refused& refused) {
+  http::Problem problem;
+  problem.detail = refused.detail;
+  switch (refused.reason) {
+    case Refused::Reason::unknown_tenant:
+      return unknown_tenant();
+    case Refused::Reason::conflict:
+      problem.status = 409;
+      problem.type = "conflict";
+      break;
+    case Refused::Reason::too_large:
+      problem.status = 413;
+      problem.type = "too-large";
+      break;
+    case Refused::Reason::unacceptable:
+      problem.status = 422;
+      problem.type = "invalid";
+      break;
+    case Refused::Reason::too_fast:
+      problem.status = 429;
+      problem.type = "too-fast";
+      problem.retry_after = std::chrono::seconds(1);
+      break;
+    case Refused::Reason::overloaded:
+      problem.status = 503;
+      problem.type = "overloaded";
+      problem.retry_after = std::chrono::seconds(1);
+      break;
+    case Refused::Reason::unavailable:
+      problem.status = 503;
+      problem.type = "unavailable";
+      problem.retry_after = std::chrono::seconds(2);
+      break;
+  }
+  return problem;
+}
+
+std::optional<http::Problem> bad_key(const http::Request& request) {
+  const auto key = request.header("idempotency-key");
+  if (!key || publish::is_idempotency_key(*key)) return std::nullopt;
+  return invalid(
+      {{"Idempotency-Key", fmt::format("must be 1 to {} bytes of UTF-8", publish::kIdempotencyKeyBytesMax)}});
+}
+
+void add_traceparent(const http::Request& request, NewEvent& event) {
+  const auto traceparent = request.header("traceparent");
+  if (traceparent && publish::is_traceparent(*traceparent)) event.traceparent = *traceparent;
+}
+
+// Events of the reserved tenant are postrider's own.
+std::optional<http::Problem> reserved(const model::TenantId& tenant) {
+  if (tenant != registry::reserved_tenant_id) return std::nullopt;
+  return api::problem_of(registry::Refusal{registry::RefusalKind::reserved_tenant});
+}
+
+Task<Response> publish_one(Call& call) {
+  if (!is_json(call.request)) co_return call.refuse(not_json());
+  if (const auto problem = bad_key(call.request)) co_return call.refuse(*problem);
+  auto parsed = publish::parse_event(call.request.body, call.tenant());
+  if (!parsed.ok()) co_return call.refuse(problem_of(parsed.error()));
+  NewEvent event = std::move(*parsed);
+  if (const auto problem = reserved(event.tenant_id)) co_return call.refuse(*problem);
+  if (const auto key = call.request.header("idempotency-key")) event.idempotency_key = *key;
+  add_traceparent(call.request, event);
+  auto publishing = call.services.publisher->publish(std::move(event));
+  const PublishAnswer answer = co_await publishing;
+  if (const auto* refused = std::get_if<Refused>(&answer)) co_return call.refuse(problem_of(*refused));
+  const auto& published = std::get<Published>(answer);
+  co_return Response::json(published.is_repeat ? 200 : 202, published.answer);
+}
+
+// An Idempotency-Key on a batch stands for one key per item, so that the repeated batch gets the same
+// answers.
+std::optional<std::string> item_key(const http::Request& request, size_t place) {
+  const auto key = request.header("idempotency-key");
+  if (!key) return std::nullopt;
+  return fmt::format("batch-{}-{}", base::hex_encode(crypto::sha256(*key).view()), place);
+}
+
+std::string item_json(const Call& call, const PublishAnswer& answer) {
+  if (const auto* refused = std::get_if<Refused>(&answer)) return call.refuse(problem_of(*refused)).body;
+  const auto& published = std::get<Published>(answer);
+  return fmt::format(R"({{"status":{},{})", published.is_repeat ? 200 : 202,
+                     std::string_view(published.answer).substr(1));
+}
+
+bool is_overloaded(const std::vector<PublishAnswer>& answers) {
+  const auto* refused = answers.empty() ? nullptr : std::get_if<Refused>(&answers.front());
+  return refused != nullptr && refused->reason == Refused::Reason::overloaded;  // then all of them are
+}
+
+Task<Response> publish_batch(Call& call) {
+  if (!is_json(call.request)) co_return call.refuse(not_json());
+  if (const auto problem = bad_key(call.request)) co_return call.refuse(*problem);
+  const auto events_max = static_cast<size_t>(call.services.config.batch_events_max);
+  auto parsed = publish::parse_batch(call.request.body, events_max);
+  if (!parsed.ok()) co_return call.refuse(problem_of(parsed.error()));
+
+  std::vector<std::string> items(parsed->size());
+  std::vector<NewEvent> events;
+  std::vector<size_t> places;
+  for (size_t place = 0; place < parsed->size(); ++place) {
+    auto& item = (*parsed)[place];
+    if (!item.ok()) {
+      items[place] = call.refuse(problem_of(item.error())).body;
+      continue;
+    }
+    if (const auto problem = reserved(item->tenant_id)) {
+      items[place] = call.refuse(*problem).body;
+      continue;
+    }
+    item->idempotency_key = item_key(call.request, place);
+    add_traceparent(call.request, *item);
+    events.push_back(std::move(*item));
+    places.push_back(place);
+  }
+  auto publishing = call.services.publisher->publish_all(std::move(events));
+  const std::vector<PublishAnswer> answers = co_await publishing;
+  if (is_overloaded(answers)) co_return call.refuse(problem_of(std::get<Refused>(answers.front())));
+  for (size_t i = 0; i < answers.size(); ++i) items[places[i]] = item_json(call, answers[i]);
+  co_return Response::json(200, json_array(items));
+}
+
+}  // namespace
+
+void add_event_routes(Routes& routes) {
+  if (routes.services().publisher == nullptr) return;
+  const auto batch_bytes_max = static_cast<size_t>(routes.services().config.batch_body_bytes_max);
+  routes.add(Method::post, "/v1/tenants/{tenant}/events", Access::publish, publish_one);
+  routes.add(Method::post, "/v1/events/batch", Access::publish, publish_batch, batch_bytes_max);
+}
+
+}  // namespace postrider::api

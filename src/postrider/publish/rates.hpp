@@ -1,0 +1,35 @@
+// How fast tenants may publish. A rate is learned from the tenant's row each time one of its events is
+// written, so a limit costs no look-up, binds from the second publish on, and follows changes by itself.
+// Shared by the publishers of a node; any thread.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "postrider/base/time.hpp"
+#include "postrider/model/ids.hpp"
+
+namespace postrider::publish {
+
+class PublishRates {
+ public:
+  // False when the tenant's rate is used up. Bursts of up to a second's worth, but at least one event.
+  bool try_take(const model::TenantId& tenant, base::SteadyTime now);
+  void learn(const model::TenantId& tenant, std::optional<double> rate_per_second, base::SteadyTime now);
+
+ private:
+  struct Bucket {
+    double rate;
+    double tokens;
+    base::SteadyTime filled_at;
+    double burst() const { return rate > 1 ? rate : 1; }
+    void fill(base::SteadyTime now);
+  };
+  std::mutex mutex_;
+  std::unordered_map<model::TenantId, Bucket> buckets_;  // only tenants with a limit
+};
+
+}  // namespace postrider::publish
