@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "postrider/http/client.hpp"
+#include "postrider/registry/columns.hpp"
 #include "postrider/registry/endpoint_config.sql.hpp"
 #include "postrider/registry/sealing.hpp"
 #include "postrider/telemetry/log.hpp"
@@ -44,13 +45,6 @@ pg::Params ids_parameter(std::span<const model::EndpointId> ids) {
   uuids.reserve(ids.size());
   for (const auto& id : ids) uuids.push_back(id.uuid);
   return pg::Params(uuids);
-}
-
-// The table's CHECK constraints keep the words to those that are known.
-template <class T>
-T known(std::optional<T> parsed) {
-  CHECK(parsed.has_value());
-  return *parsed;
 }
 
 // Overlapping and touching spans become one, so that no second is counted twice.

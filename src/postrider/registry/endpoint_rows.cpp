@@ -2,24 +2,14 @@
 
 #include <algorithm>
 
+#include "postrider/registry/columns.hpp"
+
 namespace postrider::registry {
 
 namespace {
 
 // Five days of nothing but failure disable an endpoint; from half of it on it is unhealthy.
 constexpr std::chrono::hours kUnhealthyAfter{60};
-
-std::optional<pg::Json> json(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  return pg::Json{*text};
-}
-
-// The table's CHECK constraints keep the words to those that are known.
-template <class T>
-T known(std::optional<T> parsed) {
-  CHECK(parsed.has_value());
-  return *parsed;
-}
 
 // Reads the columns of one row from left to right.
 class RowReader {
@@ -95,10 +85,10 @@ void add_settings(pg::Params& params, const EndpointSettings& settings) {
       .add(settings.max_in_flight)
       .add(settings.rate_per_second)
       .add(model::label(settings.ordering))
-      .add(json(settings.retry_schedule))
+      .add(json_column(settings.retry_schedule))
       .add(model::label(settings.on_rejected))
       .add(crypto::label(settings.signature))
-      .add(json(settings.metadata));
+      .add(json_column(settings.metadata));
 }
 
 std::vector<Endpoint> read_endpoints(const pg::Rows& rows, int32_t pending_max) {

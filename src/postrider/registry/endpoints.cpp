@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "postrider/model/event_type.hpp"
+#include "postrider/registry/columns.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/endpoint_rows.hpp"
 #include "postrider/registry/endpoints.sql.hpp"
@@ -114,7 +115,12 @@ Task<std::optional<Refusal>> check_secrets(pg::Transaction& transaction, const S
 }
 
 bool is_same(const Endpoint& endpoint, const EndpointDraft& draft, const Sealing& sealing) {
-  if (draft.settings != endpoint.settings) return false;
+  EndpointSettings settings = draft.settings;
+  if (is_same_json(settings.retry_schedule, endpoint.settings.retry_schedule))
+    settings.retry_schedule = endpoint.settings.retry_schedule;
+  if (is_same_json(settings.metadata, endpoint.settings.metadata))
+    settings.metadata = endpoint.settings.metadata;
+  if (settings != endpoint.settings) return false;
   if (draft.patterns) {
     auto patterns = *draft.patterns;
     std::sort(patterns.begin(), patterns.end());

@@ -7,6 +7,7 @@
 
 #include "postrider/base/encoding.hpp"
 #include "postrider/crypto/random.hpp"
+#include "postrider/registry/columns.hpp"
 #include "postrider/registry/keys.sql.hpp"
 
 namespace postrider::registry {
@@ -56,11 +57,9 @@ Task<std::optional<Principal>> find_key(pg::Link& link, KeyHash hash) {
   const pg::Rows rows = co_await link.run_one(sql::find_key, std::move(params));
   if (rows.empty()) co_return std::nullopt;
   if (!crypto::constant_time_equal(rows.get<pg::Bytes>(0, 0).view, hash.view())) co_return std::nullopt;
-  const auto role = parse_role(rows.get<std::string_view>(0, 2));
-  CHECK(role.has_value());
   Principal principal;
   principal.key.uuid = rows.get<base::Uuid>(0, 1);
-  principal.role = *role;
+  principal.role = known(parse_role(rows.get<std::string_view>(0, 2)));
   principal.tenant = rows.get<std::optional<std::string>>(0, 3);
   principal.sees_payloads = rows.get<bool>(0, 4);
   co_return principal;

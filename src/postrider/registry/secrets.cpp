@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "postrider/registry/columns.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/sealing.hpp"
 #include "postrider/registry/secrets.sql.hpp"
@@ -22,9 +23,7 @@ struct OpenedSecret {
 };
 
 crypto::SignatureScheme read_scheme(const pg::Rows& rows) {
-  const auto scheme = crypto::parse_signature_scheme(rows.get<std::string_view>(0, 4));
-  CHECK(scheme.has_value());
-  return *scheme;
+  return known(crypto::parse_signature_scheme(rows.get<std::string_view>(0, 4)));
 }
 
 // Masks the text and derives the public key.

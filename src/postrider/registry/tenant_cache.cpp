@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "postrider/registry/columns.hpp"
 #include "postrider/registry/tenant_cache.sql.hpp"
 
 namespace postrider::registry {
@@ -18,10 +19,8 @@ runtime::Task<std::optional<TenantLimits>> TenantCache::load(pg::Link& link, mod
   pg::Params params(tenant);
   const pg::Rows rows = co_await link.run_one(sql::load_tenant_limits, std::move(params));
   if (rows.empty()) co_return std::nullopt;
-  const auto status = model::parse_tenant_status(rows.get<std::string_view>(0, 0));
-  CHECK(status.has_value());
   TenantLimits limits;
-  limits.status = *status;
+  limits.status = known(model::parse_tenant_status(rows.get<std::string_view>(0, 0)));
   limits.publish_rate_per_second = rows.get<std::optional<double>>(0, 1);
   limits.payload_bytes_max = rows.get<std::optional<int32_t>>(0, 2);
   if (generation == generation_) {

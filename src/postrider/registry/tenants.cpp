@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "postrider/registry/columns.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/tenants.sql.hpp"
 
@@ -13,15 +14,10 @@ using model::TenantId;
 using model::TenantStatus;
 using runtime::Task;
 
-std::optional<pg::Json> json(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  return pg::Json{*text};
-}
-
 pg::Params settings_parameters(const TenantId& id, const TenantSettings& settings) {
   return pg::Params(id, settings.name, settings.max_in_flight, settings.rate_per_second,
                     settings.publish_rate_per_second, settings.payload_bytes_max, settings.endpoints_max,
-                    json(settings.contacts), json(settings.metadata));
+                    json_column(settings.contacts), json_column(settings.metadata));
 }
 
 Tenant read_tenant(const pg::Rows& rows, size_t row) {
@@ -36,15 +32,19 @@ Tenant read_tenant(const pg::Rows& rows, size_t row) {
   tenant.settings.endpoints_max = rows.get<std::optional<int32_t>>(row, column++);
   tenant.settings.contacts = rows.get<std::optional<std::string>>(row, column++);
   tenant.settings.metadata = rows.get<std::optional<std::string>>(row, column++);
-  const auto status = model::parse_tenant_status(rows.get<std::string_view>(row, column++));
-  CHECK(status.has_value());
-  tenant.status = *status;
+  tenant.status = known(model::parse_tenant_status(rows.get<std::string_view>(row, column++)));
   tenant.status_reason = rows.get<std::optional<std::string>>(row, column++);
   tenant.status_since = rows.get<base::Timestamp>(row, column++);
   tenant.endpoint_count = rows.get<int32_t>(row, column++);
   tenant.created_at = rows.get<base::Timestamp>(row, column++);
   tenant.updated_at = rows.get<base::Timestamp>(row, column++);
   return tenant;
+}
+
+bool is_same(const TenantSettings& before, TenantSettings after) {
+  if (is_same_json(before.contacts, after.contacts)) after.contacts = before.contacts;
+  if (is_same_json(before.metadata, after.metadata)) after.metadata = before.metadata;
+  return before == after;
 }
 
 std::vector<TenantId> one(const TenantId& id) {
@@ -131,7 +131,7 @@ Task<TenantResult> change_tenant(pg::Link& link, TenantId id, TenantEdit edit) {
   Tenant tenant = read_tenant(found[1], 0);
   TenantSettings settings = tenant.settings;
   if (!edit(settings)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
-  if (settings == tenant.settings) co_return tenant;
+  if (is_same(tenant.settings, settings)) co_return tenant;
   pg::Batch batch(sql::update_tenant, settings_parameters(id, settings));
   co_return co_await finish(transaction, std::move(batch), id);
 }

@@ -1,0 +1,129 @@
+// Who may call, and what is refused before a handler looks at it.
+#include "postrider/api/pgtest_fixture.hpp"
+#include "postrider/base/encoding.hpp"
+#include "postrider/registry/keys.hpp"
+
+namespace postrider::api {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Access : ApiTest {
+  // A key with that role; `columns` and `values` add to its row.
+  std::string make_key(const std::string& role, const std::string& columns = "",
+                       const std::string& values = "") {
+    const std::string key = registry::generate_key();
+    database.sql("insert into postrider.api_key (id, hash, role" + columns +
+                 ") values (gen_random_uuid(), '\\x" + base::hex_encode(registry::hash_key(key).view()) +
+                 "', '" + role + "'" + values + ")");
+    return key;
+  }
+  int status(const std::string& method, const std::string& target, const std::string& key,
+             const std::string& body = "") {
+    return server->send({method, target, body, key}).status;
+  }
+};
+
+TEST_F(Access, HealthAndMetricsNeedNoKey) {
+  EXPECT_EQ(server->send({"GET", "/healthz"}).status, 200);
+  EXPECT_EQ(get("/v1/tenants").status, 200);  // so the database is there
+  EXPECT_EQ(server->send({"GET", "/readyz"}).status, 200);
+  const auto metrics = server->send({"GET", "/metrics"});
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_THAT(metrics.body, HasSubstr("webhook_events_created_total"));
+}
+
+TEST_F(Access, MissingUnknownRevokedAndExpiredKeysLookTheSame) {
+  const auto revoked = make_key("admin", ", revoked_at", ", now()");
+  const auto expired = make_key("admin", ", expires_at", ", now() - interval '1 second'");
+  for (const std::string& key : {std::string(), std::string(64, 'x'), revoked, expired}) {
+    const auto answer = server->send({"GET", "/v1/tenants", "", key});
+    EXPECT_EQ(answer.status, 401);
+    EXPECT_THAT(answer.header("www-authenticate").value_or(""), StartsWith("Bearer"));
+    EXPECT_EQ(answer.at("/type"), "urn:postrider:problem:unauthorized");
+    EXPECT_EQ(answer.at("/status"), "401");
+    EXPECT_THAT(answer.at("/request_id"), StartsWith("req_"));
+  }
+  ApiServer::Call basic{"GET", "/v1/tenants"};
+  basic.body = "{}";
+  basic.headers = "authorization: Basic " + admin_key + "\r\n";
+  EXPECT_EQ(server->send(basic).status, 401);
+}
+
+TEST_F(Access, ARevokedKeyStopsWithTheControlLog) {
+  const auto key = make_key("reader");
+  EXPECT_EQ(status("GET", "/v1/tenants", key), 200);
+  database.sql("update postrider.api_key set revoked_at = now() where role = 'reader'");
+  server->forget_cached();
+  EXPECT_EQ(status("GET", "/v1/tenants", key), 401);
+}
+
+TEST_F(Access, RolesAllowWhatTheyAreFor) {
+  const std::string tenant = R"({"id": "t"})";
+  EXPECT_EQ(status("POST", "/v1/tenants", make_key("operator"), tenant), 201);
+  EXPECT_EQ(status("GET", "/v1/tenants/t", make_key("reader")), 200);
+  EXPECT_EQ(status("DELETE", "/v1/tenants/t", make_key("reader")), 403);
+  EXPECT_EQ(status("GET", "/v1/tenants/t", make_key("publisher")), 403);
+}
+
+TEST_F(Access, AKeyBoundToATenantSeesNoOther) {
+  make_acme();
+  post("/v1/tenants", R"({"id": "other"})");
+  const auto key = make_key("operator", ", tenant_id", ", 'acme'");
+  EXPECT_EQ(status("GET", "/v1/tenants/acme", key), 200);
+  EXPECT_EQ(status("GET", "/v1/tenants/other", key), 404);
+  EXPECT_EQ(status("GET", "/v1/tenants/other/endpoints", key), 404);
+  EXPECT_EQ(status("GET", "/v1/tenants", key), 403);
+}
+
+TEST_F(Access, PathsMethodsTypesAndSizesAreJudgedFirst) {
+  EXPECT_EQ(get("/v1/nothing").status, 404);
+  const auto wrong_method = call("PUT", "/v1/tenants", "{}");
+  EXPECT_EQ(wrong_method.status, 405);
+  EXPECT_THAT(wrong_method.header("allow").value_or(""), HasSubstr("POST"));
+
+  ApiServer::Call form{"POST", "/v1/tenants", "id=acme", admin_key, "content-type: text/plain\r\n"};
+  EXPECT_EQ(server->send(form).status, 415);
+  form.headers = "content-type: application/JSON; charset=utf-8\r\n";
+  form.body = R"({"id": "acme"})";
+  EXPECT_EQ(server->send(form).status, 201);
+  EXPECT_EQ(post("/v1/tenants", std::string(2 << 20, ' ')).status, 413);
+}
+
+TEST_F(Access, WhatIsNoJsonIsMalformed) {
+  for (const std::string& body : {std::string("{"), std::string("{} x"), std::string("{\"id\": \"\xff\"}"),
+                                  std::string("{'id': 1}"), std::string(70, '[') + std::string(70, ']')}) {
+    const auto answer = post("/v1/tenants", body);
+    EXPECT_EQ(answer.status, 400) << body;
+    EXPECT_EQ(answer.header("content-type"), "application/problem+json");
+  }
+  EXPECT_EQ(post("/v1/tenants", "[]").status, 422);
+  EXPECT_EQ(post("/v1/tenants", "").status, 400);
+}
+
+TEST_F(Access, NodesAndFreeBucketsAreShown) {
+  database.sql(
+      "insert into postrider.node (id, slot, name, version, delivers) values "
+      "('00000000-0000-7000-8000-000000000001', 1, 'one', '0.1', true)");
+  database.sql(
+      "update postrider.bucket_lease set owner = '00000000-0000-7000-8000-000000000001' "
+      "where bucket < 3");
+  const auto nodes = get("/v1/nodes");
+  EXPECT_EQ(nodes.at("/data/0/name"), "one");
+  EXPECT_EQ(nodes.at("/data/0/buckets"), "[0,1,2]");
+  EXPECT_THAT(nodes.at("/free_buckets"), StartsWith("[3,4,"));
+}
+
+TEST(NoDatabase, IsSaidWithRetryAfter) {
+  ApiServer server({.database_url = "postgresql:///nowhere?host=/nonexistent", .guard = {}});
+  EXPECT_EQ(server.send({"GET", "/healthz"}).status, 200);
+  EXPECT_EQ(server.send({"GET", "/readyz"}).status, 503);
+  const auto answer = server.send({"GET", "/v1/tenants", "", std::string(32, 'k')});
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.header("retry-after"), "1");
+  EXPECT_EQ(server.send({"GET", "/v1/tenants"}).status, 401);
+}
+
+}  // namespace
+}  // namespace postrider::api

@@ -1,0 +1,182 @@
+// What pgtest_fixture.hpp declares.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <future>
+
+#include "postrider/api/pgtest_fixture.hpp"
+#include "postrider/base/time.hpp"
+#include "postrider/config/load.hpp"
+#include "postrider/registry/keys.hpp"
+#include "support/run.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+config::Config default_config() {
+  config::Sources nothing;
+  nothing.default_files.clear();
+  return config::load(nothing).config;
+}
+
+std::string exchange(uint16_t port, const std::string& request) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    throw std::runtime_error("cannot connect to the API");
+  size_t sent = 0;
+  while (sent < request.size()) {
+    const ssize_t got = send(fd, request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
+    if (got <= 0) break;  // refused early; the answer says why
+    sent += static_cast<size_t>(got);
+  }
+  std::string answer;
+  char buffer[16384];
+  for (ssize_t got; (got = recv(fd, buffer, sizeof buffer, 0)) > 0;)
+    answer.append(buffer, static_cast<size_t>(got));
+  close(fd);
+  return answer;
+}
+
+}  // namespace
+
+std::optional<std::string> Answer::header(std::string_view name) const {
+  size_t at = head.find("\r\n");
+  while (at != std::string::npos && at + 2 < head.size()) {
+    at += 2;
+    const size_t end = std::min(head.find("\r\n", at), head.size());
+    const std::string line = head.substr(at, end - at);
+    if (line.starts_with(std::string(name) + ": ")) return line.substr(name.size() + 2);
+    at = head.find("\r\n", at);
+  }
+  return std::nullopt;
+}
+
+boost::json::value Answer::json() const {
+  return boost::json::parse(body);
+}
+
+std::string Answer::at(std::string_view pointer) const {
+  const boost::json::value document = json();
+  boost::json::error_code error;
+  const boost::json::value* value = document.find_pointer(pointer, error);
+  if (!value) return "(nothing)";
+  return value->is_string() ? std::string(value->get_string()) : boost::json::serialize(*value);
+}
+
+std::string Answer::pointers() const {
+  std::string all;
+  const boost::json::value document = json();
+  const auto* errors = document.as_object().if_contains("errors");
+  if (!errors) return "(no errors)";
+  for (const auto& error : errors->as_array()) {
+    all += std::string_view(error.at("pointer").as_string());
+    all += ' ';
+  }
+  return all;
+}
+
+ApiServer::ApiServer(Options options)
+    : config_(default_config()),
+      guard_(options.guard),
+      keys_(*crypto::MasterKeys::parse(crypto::MasterKeys::generate())),
+      listener_({.address = "127.0.0.1:0"}) {
+  ids_.synchronise(9, base::wall_now(), base::BootClock::now());
+  pg::LinkOptions link;
+  link.connect.url = options.database_url;
+  link.connect.connect_timeout = 1'000ms;
+  pool_ = std::make_unique<pg::Pool>(loop_, link, 2);
+  if (options.has_resolver) resolver_ = std::make_unique<http::Resolver>(loop_, http::ResolverOptions{});
+  api_ = std::make_unique<Api>(Services{
+      .loop = loop_,
+      .pool = *pool_,
+      .registry = {keys_, ids_, support::buckets, config_.endpoints_max},
+      .config = config_,
+      .guard = guard_,
+      .metrics = metrics_,
+      .resolver = resolver_.get(),
+  });
+  server_ = std::make_unique<http::Server>(loop_, listener_, api_->router(), metrics_);
+  loop_.post([this] {
+    pool_->start();
+    server_->start();
+  });
+  thread_ = std::thread([this] { loop_.run(); });
+}
+
+runtime::Task<void> ApiServer::stop() {
+  server_->stop_accepting();
+  const base::SteadyTime deadline = base::BootClock::now() + 5s;
+  co_await server_->drain(deadline);
+  if (resolver_) resolver_->close();
+  co_await pool_->stop();
+  loop_.stop();
+}
+
+ApiServer::~ApiServer() {
+  loop_.post([this] { group_.spawn(stop()); });
+  thread_.join();
+}
+
+Answer ApiServer::send(const Call& call) const {
+  std::string request = call.method + " " + call.target + " HTTP/1.1\r\nhost: test\r\nconnection: close\r\n";
+  if (!call.key.empty()) request += "authorization: Bearer " + call.key + "\r\n";
+  if (!call.body.empty())
+    request += call.headers + "content-length: " + std::to_string(call.body.size()) + "\r\n";
+  request += "\r\n" + call.body;
+  const std::string text = exchange(listener_.port(), request);
+  Answer answer;
+  const size_t end = text.find("\r\n\r\n");
+  if (end == std::string::npos) throw std::runtime_error("no answer: " + text);
+  answer.head = text.substr(0, end);
+  answer.body = text.substr(end + 4);
+  answer.status = std::stoi(answer.head.substr(9, 3));
+  return answer;
+}
+
+void ApiServer::forget_cached() {
+  std::promise<void> done;
+  loop_.post([&] {
+    registry::Change change;
+    change.kind = registry::ChangeKind::other;
+    api_->apply({&change, 1});
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+ApiTest::ApiTest(http::GuardPolicy guard, bool has_resolver) {
+  runtime::Loop loop;
+  pg::LinkOptions options;
+  options.connect.url = database.url();
+  pg::Link link(loop, options);
+  link.start();
+  support::run(loop, link.wait_up(base::BootClock::now() + 30s));
+  support::run(loop, registry::ensure_admin_key(link, admin_key));
+  support::run(loop, link.stop());
+  server = std::make_unique<ApiServer>(ApiServer::Options{database.url(), std::move(guard), has_resolver});
+}
+
+std::string ApiTest::make_acme() {
+  EXPECT_EQ(post("/v1/tenants", R"({"id": "acme"})").status, 201);
+  return "/v1/tenants/acme/endpoints";
+}
+
+std::string ApiTest::make_endpoint(const std::string& more) {
+  const auto made =
+      post("/v1/tenants/acme/endpoints",
+           R"({"url": "https://hooks.example.com/in", "event_types": ["invoice.*"])" + more + "}");
+  EXPECT_EQ(made.status, 201) << made.body;
+  return "/v1/tenants/acme/endpoints/" + made.at("/id");
+}
+
+}  // namespace postrider::api

@@ -1,0 +1,102 @@
+// Shared by the tests of this folder: the API on a real socket and a real Postgres.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/value.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "postrider/api/api.hpp"
+#include "postrider/http/server.hpp"
+#include "support/database.hpp"
+
+namespace postrider::api {
+
+struct Answer {
+  int status = 0;
+  std::string head;
+  std::string body;
+
+  std::optional<std::string> header(std::string_view name) const;  // name in lower case
+  boost::json::value json() const;
+  // The text at a pointer of the body; other values as JSON.
+  std::string at(std::string_view pointer) const;
+  // Pointers of a problem's errors, each followed by a space.
+  std::string pointers() const;
+};
+
+// One node's API on a thread of its own.
+class ApiServer {
+ public:
+  struct Options {
+    std::string database_url;
+    http::GuardPolicy guard;
+    bool has_resolver = false;
+  };
+  explicit ApiServer(Options options);
+  ~ApiServer();
+
+  struct Call {
+    std::string method;
+    std::string target;
+    std::string body = {};
+    std::string key = {};  // empty: no Authorization
+    std::string headers = "content-type: application/json\r\n";
+  };
+  Answer send(const Call& call) const;
+  // Drops cached keys and tenants, as the control log does in a node.
+  void forget_cached();
+
+  const config::Config& config() const { return config_; }
+
+ private:
+  runtime::Task<void> serve();
+  runtime::Task<void> stop();
+
+  config::Config config_;
+  runtime::Loop loop_;
+  telemetry::Metrics metrics_;
+  http::AddressGuard guard_;
+  crypto::MasterKeys keys_;
+  model::IdSource ids_;
+  http::Listener listener_;
+  std::unique_ptr<http::Resolver> resolver_;
+  std::unique_ptr<pg::Pool> pool_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<http::Server> server_;
+  runtime::TaskGroup group_;
+  std::thread thread_;
+};
+
+struct ApiTest : testing::Test {
+  explicit ApiTest(http::GuardPolicy guard = {}, bool has_resolver = false);
+
+  Answer call(std::string method, std::string target, std::string body = "") {
+    return server->send({std::move(method), std::move(target), std::move(body), admin_key});
+  }
+  Answer get(std::string target) { return call("GET", std::move(target)); }
+  Answer post(std::string target, std::string body = "") {
+    return call("POST", std::move(target), std::move(body));
+  }
+  Answer put(std::string target, std::string body) { return call("PUT", std::move(target), std::move(body)); }
+  Answer patch(std::string target, std::string body) {
+    return call("PATCH", std::move(target), std::move(body));
+  }
+  Answer remove(std::string target) { return call("DELETE", std::move(target)); }
+
+  // Makes the tenant `acme` and returns the path of its endpoints.
+  std::string make_acme();
+  // The path of a new endpoint of acme.
+  std::string make_endpoint(const std::string& more = "");
+
+  support::Database database;
+  const std::string admin_key = std::string(32, 'k');
+  std::unique_ptr<ApiServer> server;
+};
+
+}  // namespace postrider::api

@@ -1,0 +1,27 @@
+// Private to registry/: small conversions between columns and what they mean.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "postrider/base/check.hpp"
+#include "postrider/pg/codec.hpp"
+
+namespace postrider::registry {
+
+// A word read from a column whose CHECK constraint keeps to those that are known.
+template <class T>
+T known(std::optional<T> parsed) {
+  CHECK(parsed.has_value());
+  return *parsed;
+}
+
+inline std::optional<pg::Json> json_column(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  return pg::Json{*text};
+}
+
+// Whether two documents say the same, however they are spelled: jsonb reorders keys and spaces.
+bool is_same_json(const std::optional<std::string>& a, const std::optional<std::string>& b);
+
+}  // namespace postrider::registry
