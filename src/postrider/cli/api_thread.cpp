@@ -31,6 +31,7 @@ publish::PublisherOptions publisher_options(const ApiTools& tools) {
   options.create_tenants = config.create_tenants;
   options.data_bytes_max = static_cast<int>(config.payload_bytes_max);
   options.wide_endpoints = config.wide_fanout_endpoints;
+  options.rates = &tools.rates;
   options.limits.items_max = static_cast<size_t>(config.publish_batch_items_max);
   options.limits.rows_max = static_cast<size_t>(config.publish_batch_rows_max);
   options.limits.bytes_max = static_cast<size_t>(config.publish_batch_bytes_max);

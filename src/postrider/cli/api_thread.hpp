@@ -23,6 +23,7 @@ struct ApiTools {
   model::IdSource& ids;
   delivery::Node& node;
   publish::WideFanout& fanout;
+  publish::PublishRates& rates;
   const http::Listener& listener;
 };
 

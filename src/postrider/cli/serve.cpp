@@ -104,8 +104,9 @@ class Serving {
         node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_}),
         background_({config, database.url(), metrics_, node_}) {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
-      api_.push_back(std::make_unique<ApiThread>(ApiTools{config, database.url(), keys, guard_, metrics_,
-                                                          ids_, node_, background_.fanout(), listener_}));
+      api_.push_back(
+          std::make_unique<ApiThread>(ApiTools{config, database.url(), keys, guard_, metrics_, ids_, node_,
+                                               background_.fanout(), rates_, listener_}));
     node_.on_change([this](const registry::Change& change) {
       for (const auto& each : api_) each->apply(change);
     });
@@ -137,6 +138,7 @@ class Serving {
   http::Listener listener_;
   delivery::Node node_;
   BackgroundThread background_;
+  publish::PublishRates rates_;
   std::vector<std::unique_ptr<ApiThread>> api_;
 };
 
