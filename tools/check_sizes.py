@@ -9,7 +9,7 @@ import tree
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 # clang-format puts a function's closing brace in the column where its first line starts.
-FUNCTION = re.compile(r"^( *)(?!namespace|struct|class|enum|union|if|for|while|switch|else|do\b)[^\s#/}][^;\n]*\)[^;\n]*\{$")
+FUNCTION = re.compile(r"^((?:  )?)(?!namespace|struct|class|enum|union|if|for|while|switch|else|do\b)[^\s#/}][^;\n]*\)[^;\n]*\{$")
 
 
 def long_functions(text):
