@@ -1,0 +1,221 @@
+// A shard with a real Postgres and a real receiver: everything arrives once, in order where order is
+// promised.
+#include <algorithm>
+#include <set>
+
+#include "postrider/delivery/delivery_testing.hpp"
+
+namespace postrider::delivery {
+namespace {
+
+using testing::ElementsAreArray;
+using testing::UnorderedElementsAreArray;
+
+struct ShardTest : DeliveryTest {
+  ShardTest() { make_tenant("acme"); }
+
+  static Edit strict() {
+    return [](registry::EndpointSettings& settings) { settings.ordering = model::Ordering::strict; };
+  }
+  static ShardOptions small_lanes(size_t rows) {
+    ShardOptions options;
+    options.lane_rows_max = rows;
+    return options;
+  }
+};
+
+TEST_F(ShardTest, DeliversWhatWasPendingAtTheStart) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  commit(endpoint, numbered(250));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  ASSERT_TRUE(receiver.wait_for_count("/in", 250));
+  wait_until_drained();
+  EXPECT_THAT(receiver.bodies("/in"), UnorderedElementsAreArray(numbered(250)));
+  EXPECT_EQ(db.sql("select outcome, attempt, count(*) from attempt group by 1, 2"), "delivered|1|250");
+}
+
+TEST_F(ShardTest, DeliversWhatIsHandedOverWithoutAnyFetch) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, {"warm-up"}));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 1));
+  wait_until_drained();
+  // The fetch sees no rows: bodies and rows come from memory only.
+  const auto rows = commit(endpoint, numbered(20));
+  db.sql("update event set body = 'read from the table'");
+  shard.offer(rows);
+  ASSERT_TRUE(receiver.wait_for_count("/in", 21));
+  wait_until_drained();
+  auto bodies = receiver.bodies("/in");
+  bodies.erase(bodies.begin());
+  EXPECT_THAT(bodies, UnorderedElementsAreArray(numbered(20)));
+}
+
+TEST_F(ShardTest, FindsWhatAnotherNodeCommitted) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.discover(commit(endpoint, numbered(30)));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 30));
+  wait_until_drained();
+  EXPECT_THAT(receiver.bodies("/in"), UnorderedElementsAreArray(numbered(30)));
+}
+
+TEST_F(ShardTest, ARowThatIsFoundAndHandedOverIsSentOnce) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  // A range of another node may contain rows of our own, in either order.
+  const auto first = commit(endpoint, numbered(10, "a"));
+  shard.discover(first);
+  ASSERT_TRUE(receiver.wait_for_count("/in", 10));
+  wait_until_drained();
+  shard.offer(first);
+  const auto second = commit(endpoint, numbered(10, "b"));
+  shard.offer(second);
+  shard.discover(second);
+  ASSERT_TRUE(receiver.wait_for_count("/in", 20));
+  wait_until_drained();
+  shard.offer(commit(endpoint, {"last"}));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 21));
+  wait_until_drained();
+  EXPECT_EQ(receiver.count("/in"), 21u);
+}
+
+TEST_F(ShardTest, WhatDoesNotFitIntoMemoryIsFetchedAndNothingIsDoubled) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  TestShard shard(db, ids, keys, small_lanes(8));
+  shard.take_all();
+  std::vector<std::string> expected;
+  for (int batch = 0; batch < 40; ++batch) {
+    const auto bodies = numbered(25, std::to_string(batch) + "-");
+    expected.insert(expected.end(), bodies.begin(), bodies.end());
+    shard.offer(commit(endpoint, bodies));
+  }
+  ASSERT_TRUE(receiver.wait_for_count("/in", expected.size()));
+  wait_until_drained();
+  EXPECT_THAT(receiver.bodies("/in"), UnorderedElementsAreArray(expected));
+}
+
+TEST_F(ShardTest, CommitsDuringFetchesAreNeitherLostNorDoubled) {
+  std::vector<TestEndpoint> endpoints;
+  for (int i = 0; i < 5; ++i)
+    endpoints.push_back(make_endpoint("acme", receiver.url("/" + std::to_string(i))));
+  TestShard shard(db, ids, keys, small_lanes(6));
+  shard.take_all();
+  size_t expected = 0;
+  for (int round = 0; round < 300; ++round) {
+    auto& endpoint = endpoints[static_cast<size_t>(round) % endpoints.size()];
+    const auto rows = commit(endpoint, numbered(8, std::to_string(round) + "-"));
+    expected += rows.size();
+    if (round % 3 == 0) shard.discover(rows);
+    if (round % 7 == 0) shard.call([](Shard& each) { each.rescan(); });
+    shard.offer(rows);
+  }
+  ASSERT_TRUE(receiver.wait_for([&] { return receiver.received().size() >= expected; }));
+  wait_until_drained();
+  std::set<std::string> seen;
+  for (const auto& one : receiver.received())
+    EXPECT_TRUE(seen.insert(one.id).second) << "sent twice: " << one.body;
+  EXPECT_EQ(seen.size(), expected);
+  EXPECT_EQ(shard.metrics.late_settles_dropped.value(), 0);
+}
+
+TEST_F(ShardTest, AStrictEndpointReceivesInOrderEvenThroughTheTable) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"), strict());
+  commit(endpoint, numbered(50, "a"));
+  TestShard shard(db, ids, keys, small_lanes(8));
+  shard.take_all();
+  std::vector<std::string> expected = numbered(50, "a");
+  for (int batch = 0; batch < 20; ++batch) {
+    const auto bodies = numbered(5, "b" + std::to_string(batch) + "-");
+    expected.insert(expected.end(), bodies.begin(), bodies.end());
+    shard.offer(commit(endpoint, bodies));
+  }
+  ASSERT_TRUE(receiver.wait_for_count("/in", expected.size()));
+  wait_until_drained();
+  EXPECT_THAT(receiver.bodies("/in"), ElementsAreArray(expected));
+  EXPECT_EQ(receiver.concurrent_max("/in"), 1);
+}
+
+TEST_F(ShardTest, HandOversThatOvertakeEachOtherKeepAStrictEndpointsOrder) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"), strict());
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  std::vector<std::string> expected;
+  for (int round = 0; round < 30; ++round) {
+    const std::string n = std::to_string(round);
+    const auto first = commit(endpoint, {"first" + n});
+    const auto second = commit(endpoint, {"second" + n});
+    shard.offer(second);
+    shard.offer(first);
+    expected.push_back("first" + n);
+    expected.push_back("second" + n);
+  }
+  ASSERT_TRUE(receiver.wait_for_count("/in", expected.size()));
+  wait_until_drained();
+  EXPECT_THAT(receiver.bodies("/in"), ElementsAreArray(expected));
+}
+
+TEST_F(ShardTest, ARetryingHeadHoldsAStrictLaneUntilItIsADeadLetter) {
+  receiver.answer("/in", {.status = 503});
+  auto endpoint = make_endpoint("acme", receiver.url("/in"), [](registry::EndpointSettings& settings) {
+    settings.ordering = model::Ordering::strict;
+    settings.max_attempts = 2;
+    settings.retry_schedule = R"([1])";
+  });
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, {"head", "next", "last"}));
+  db.wait_for("select count(*) from dead_letter", "1");
+  receiver.answer("/in", {});
+  wait_until_drained();
+  const auto bodies = receiver.bodies("/in");
+  ASSERT_GE(bodies.size(), 4u);
+  EXPECT_EQ(bodies[0], "head");
+  EXPECT_EQ(bodies[1], "head") << "nothing overtakes the retrying head";
+  EXPECT_TRUE(std::is_sorted(bodies.begin() + 2, bodies.end(), std::greater<>())) << "next before last";
+  EXPECT_EQ(db.sql("select cause, attempts from dead_letter"), "exhausted|2");
+}
+
+TEST_F(ShardTest, OrderHoldsAfterATakeover) {
+  receiver.answer("/in", {.status = 503});
+  auto endpoint = make_endpoint("acme", receiver.url("/in"), [](registry::EndpointSettings& settings) {
+    settings.ordering = model::Ordering::strict;
+    settings.retry_schedule = R"([2])";
+  });
+  {
+    TestShard shard(db, ids, keys);
+    shard.take_all();
+    shard.offer(commit(endpoint, {"1", "2", "3"}));
+    db.wait_for("select max(attempts) from queue", "1");
+  }
+  receiver.answer("/in", {});
+  ShardOptions options;
+  options.node_id = node_number(2);
+  TestShard successor(db, ids, keys, options);
+  successor.take_all();
+  wait_until_drained();
+  EXPECT_THAT(receiver.bodies("/in"), ElementsAreArray({"1", "1", "2", "3"}));
+}
+
+TEST_F(ShardTest, RetriesThatWaitDoNotHideFreshEvents) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  Fields later;
+  later.attempts = 1;
+  later.due_in = 3600s;
+  commit(endpoint, numbered(60, "later"), later);
+  TestShard shard(db, ids, keys, small_lanes(16));
+  shard.take_all();
+  commit(endpoint, numbered(40, "fresh"));
+  shard.call([](Shard& each) { each.rescan(); });
+  ASSERT_TRUE(receiver.wait_for_count("/in", 40));
+  db.wait_for("select count(*) from queue where bucket >= 0", "60");
+  shard.offer(commit(endpoint, {"handed over"}));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 41));
+}
+
+}  // namespace
+}  // namespace postrider::delivery
