@@ -22,6 +22,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr auto kGaugeInterval = 5s;
+
 model::NodeId new_node_id() {
   model::NodeId id;
   const std::string bytes = crypto::random_bytes(id.uuid.bytes.size());
@@ -98,12 +100,15 @@ struct Node::State {
   runtime::Task<void> begin(base::SteadyTime deadline);
   runtime::Task<void> drain_bucket(int bucket, base::SteadyTime deadline);
   runtime::Task<void> stop_control();
+  void read_gauges();
+  void show_gauges();
 
   NodeTools tools;
   model::NodeId id = new_node_id();
   LeaseClock lease;
   std::function<void(const registry::Change&)> on_change;
   std::vector<std::unique_ptr<ShardThread>> shards;
+  std::vector<Shard::Gauges> gauges;  // of each shard, as last read; used on the control loop
 
   runtime::Loop control;
   pg::Link lease_link, log_link;
@@ -112,6 +117,7 @@ struct Node::State {
   LogFollower follower;
   RegistryWatcher watcher;
   Notifier notifier;
+  runtime::Timer gauge_timer;
   runtime::TaskGroup control_tasks;
   std::thread control_thread;
   bool is_left = false;
@@ -132,11 +138,13 @@ Node::State::State(NodeTools node_tools)
              keeper_events()),
       follower(control, log_link, id, follower_events()),
       watcher(control, log_link, watcher_events()),
-      notifier(control, log_link) {
+      notifier(control, log_link),
+      gauge_timer(control) {
   const int count = tools.config.roles.delivery ? std::max(1, tools.config.shards) : 0;
   for (int i = 0; i < count; ++i)
     shards.push_back(std::make_unique<ShardThread>(tools, lease, shard_options(tools.config, id, count),
                                                    static_cast<size_t>(count)));
+  gauges.resize(shards.size());
   listener.on_notification([this](std::string_view, std::string_view) { follower.wake(); });
   listener.on_listening([this] { follower.wake(); });
 }
@@ -182,6 +190,31 @@ void Node::State::everywhere(std::function<void(Shard&)> job) {
   for (const auto& each : shards) each->loop.post([&shard = each->shard, job] { job(shard); });
 }
 
+// Each shard is asked on its own loop; the sums are shown when the last answers are in, at the latest next
+// time.
+void Node::State::read_gauges() {
+  for (size_t i = 0; i < shards.size(); ++i)
+    shards[i]->loop.post([this, i] {
+      control.post([this, i, read = shards[i]->shard.gauges()] {
+        gauges[i] = read;
+        show_gauges();
+      });
+    });
+  gauge_timer.call_after(kGaugeInterval, [this] { read_gauges(); });
+}
+
+void Node::State::show_gauges() {
+  Shard::Gauges sum;
+  for (const Shard::Gauges& each : gauges) {
+    sum.processing += each.processing;
+    sum.retrying += each.retrying;
+    sum.oldest_pending_seconds = std::max(sum.oldest_pending_seconds, each.oldest_pending_seconds);
+  }
+  tools.metrics.queue_depth.at("processing").set(sum.processing);
+  tools.metrics.queue_depth.at("retrying").set(static_cast<double>(sum.retrying));
+  tools.metrics.oldest_pending_seconds.set(sum.oldest_pending_seconds);
+}
+
 namespace {
 
 runtime::Task<void> drain_and_tell(Shard& shard, int bucket, base::SteadyTime deadline, runtime::Loop& home,
@@ -215,11 +248,13 @@ runtime::Task<void> Node::State::begin(base::SteadyTime deadline) {
   watcher.start();
   if (!shards.empty()) follower.start();
   keeper.start();
+  if (!shards.empty()) read_gauges();
 }
 
 runtime::Task<void> Node::State::stop_control() {
   if (!is_left) co_await keeper.stop();
   is_left = true;
+  gauge_timer.cancel();
   co_await follower.stop();
   co_await watcher.stop();
   co_await notifier.stop();

@@ -366,6 +366,21 @@ void Shard::keep_house() {
   pump_soon();
 }
 
+Shard::Gauges Shard::gauges() const {
+  Gauges gauges{.processing = chooser_.in_flight()};
+  const base::Timestamp at = tools_.clock.now();
+  for (const auto& [id, lane] : lanes_) {
+    gauges.retrying += lane->buffer(Turn::retry).size();
+    for (const Turn turn : {Turn::first, Turn::retry}) {
+      const Row* next = lane->buffer(turn).front();
+      if (next == nullptr || next->key.due_at > at) continue;
+      const double waiting = std::chrono::duration<double>(at - next->key.due_at).count();
+      gauges.oldest_pending_seconds = std::max(gauges.oldest_pending_seconds, waiting);
+    }
+  }
+  return gauges;
+}
+
 bool Shard::has_stalled_since(uint64_t stalls) const {
   return stalls != stalls_ || base::BootClock::now() - last_tick_ > kStall;
 }

@@ -87,6 +87,14 @@ class Shard {
   int in_flight() const { return chooser_.in_flight(); }
   size_t lanes() const { return lanes_.size(); }
 
+  // What the shard can say about its queue without asking the database: rows in memory only.
+  struct Gauges {
+    int processing = 0;
+    size_t retrying = 0;
+    double oldest_pending_seconds = 0;  // how long the oldest sendable row has been due
+  };
+  Gauges gauges() const;
+
  private:
   struct Bucket {
     int64_t epoch;
