@@ -176,9 +176,13 @@ int serve(const config::Loaded& loaded) {
       .field("listen", serving.address())
       .field("schema", schema.version)
       .field("private_postgres", database.is_private());
-  while (!signals.wait_for(500ms)) database.keep_alive();
+  std::optional<StopSignal> signal;
+  while (!(signal = signals.wait_for(500ms))) database.keep_alive();
 
-  telemetry::log_info("stopping").field("drain_seconds", config.drain_timeout.count());
+  telemetry::log_info("stopping")
+      .field("signal", signal->number == SIGINT ? "SIGINT" : "SIGTERM")
+      .field("sender_pid", signal->sender)
+      .field("drain_seconds", config.drain_timeout.count());
   stop_or_quit(serving, signals, database, log);
   database.stop();
   telemetry::log_info("stopped");

@@ -14,13 +14,14 @@ StopSignals::StopSignals() {
   CHECK(::pthread_sigmask(SIG_BLOCK, &stopping_, nullptr) == 0);
 }
 
-std::optional<int> StopSignals::wait_for(std::chrono::milliseconds timeout) {
+std::optional<StopSignal> StopSignals::wait_for(std::chrono::milliseconds timeout) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
   const timespec limit{.tv_sec = seconds.count(),
                        .tv_nsec = std::chrono::nanoseconds(timeout - seconds).count()};
-  const int signal = ::sigtimedwait(&stopping_, nullptr, &limit);
-  if (signal < 0) return std::nullopt;
-  return signal;
+  siginfo_t info{};
+  const int number = ::sigtimedwait(&stopping_, &info, &limit);
+  if (number < 0) return std::nullopt;
+  return StopSignal{.number = number, .sender = info.si_code == SI_USER ? info.si_pid : 0};
 }
 
 }  // namespace postrider::cli

@@ -8,12 +8,17 @@
 
 namespace postrider::cli {
 
+struct StopSignal {
+  int number = 0;    // SIGTERM or SIGINT
+  pid_t sender = 0;  // 0: the kernel, as for Ctrl-C
+};
+
 // Made before any other thread, so that all of them inherit the blocked signals. SIGPIPE is ignored for good.
 class StopSignals {
  public:
   StopSignals();
-  // SIGTERM or SIGINT, if one arrives in time.
-  std::optional<int> wait_for(std::chrono::milliseconds timeout);
+  // The next one, if it arrives in time.
+  std::optional<StopSignal> wait_for(std::chrono::milliseconds timeout);
 
  private:
   sigset_t stopping_;
