@@ -1,5 +1,6 @@
 """Stopping, restarting, losing and adding nodes."""
 
+import os
 import signal
 
 from harness.wait import wait_until
@@ -117,3 +118,30 @@ def test_a_node_that_leaves_hands_its_buckets_over_at_once(start_node, database_
     wait_until(lambda: owners(first) == [32, 32], "each owns half of the buckets")
     assert first.stop() == 0
     wait_until(lambda: owners(second) == [64], "the other one owns all buckets")
+
+
+def test_roles_split_a_node_that_takes_events_from_one_that_sends(start_node, database_url, hook):
+    taking = start_node(database_url=database_url, roles="api,upkeep")
+    taking.api.create_tenant("t")
+    taking.api.create_endpoint("t", hook.url)
+    event = taking.api.publish("t")["id"]
+    assert owners(taking) == []
+    sending = start_node(database_url=database_url, roles="delivery")
+    [request] = hook.wait_for(1)
+    assert request.headers["webhook-id"] == event
+    assert sending.api.post("/v1/tenants/t/events", {"type": "a.b", "data": {}}).status == 404
+    assert "webhook_deliveries_succeeded_total" in sending.api.get("/metrics").body.decode()
+    later = taking.api.publish("t")["id"]
+    assert hook.wait_for(2)[-1].headers["webhook-id"] == later
+
+
+def test_a_private_postgres_that_dies_is_started_again(start_node, data_dir, hook):
+    node = start_node(data_dir=data_dir)
+    node.api.create_tenant("t")
+    node.api.create_endpoint("t", hook.url)
+    os.kill(node.wait_for_log("private_postgres_ready")["pid"], signal.SIGKILL)
+    node.wait_for_log("private_postgres_ready", count=2)
+    event = {"type": "a.b", "data": {}, "id": "after-the-crash"}
+    wait_until(lambda: node.api.post("/v1/tenants/t/events", event).status in (200, 202), "publishing works again")
+    [request] = hook.wait_for(1)
+    assert request.headers["webhook-id"] == "after-the-crash"
