@@ -202,7 +202,9 @@ TEST_F(Endpoints, EveryChangeIsInTheControlLogInOrder) {
     EXPECT_EQ(changes[i].version, start + static_cast<int64_t>(i) + 1);
     EXPECT_EQ(changes[i].kind, kinds[i]);
     EXPECT_EQ(changes[i].tenant_id, "acme");
-    if (kinds[i] != ChangeKind::tenant) EXPECT_EQ(changes[i].endpoint_id, created.endpoint.id);
+    if (kinds[i] != ChangeKind::tenant) {
+      EXPECT_EQ(changes[i].endpoint_id, created.endpoint.id);
+    }
   }
   EXPECT_EQ(run(current_version(link)), changes.back().version);
 }
