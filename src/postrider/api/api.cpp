@@ -14,6 +14,7 @@ Api::Api(Services services) : services_(std::move(services)) {
   add_subscription_routes(routes);
   add_secret_routes(routes);
   add_event_routes(routes);
+  add_event_read_routes(routes);
   add_node_routes(routes);
 }
 

@@ -95,6 +95,10 @@ ApiServer::ApiServer(Options options)
   link.connect.url = options.database_url;
   link.connect.connect_timeout = 1'000ms;
   pool_ = std::make_unique<pg::Pool>(loop_, link, 2);
+  link.connect = pg::ConnectOptions::engine(options.database_url);
+  publish_link_ = std::make_unique<pg::Link>(loop_, link);
+  publisher_ = std::make_unique<publish::Publisher>(loop_, *publish_link_, ids_, no_delivery_, metrics_,
+                                                    publish::PublisherOptions{});
   if (options.has_resolver) resolver_ = std::make_unique<http::Resolver>(loop_, http::ResolverOptions{});
   api_ = std::make_unique<Api>(Services{
       .loop = loop_,
@@ -104,10 +108,12 @@ ApiServer::ApiServer(Options options)
       .guard = guard_,
       .metrics = metrics_,
       .resolver = resolver_.get(),
+      .publisher = publisher_.get(),
   });
   server_ = std::make_unique<http::Server>(loop_, listener_, api_->router(), metrics_);
   loop_.post([this] {
     pool_->start();
+    publish_link_->start();
     server_->start();
   });
   thread_ = std::thread([this] { loop_.run(); });
@@ -118,6 +124,8 @@ runtime::Task<void> ApiServer::stop() {
   const base::SteadyTime deadline = base::BootClock::now() + 5s;
   co_await server_->drain(deadline);
   if (resolver_) resolver_->close();
+  co_await publisher_->stop();
+  co_await publish_link_->stop();
   co_await pool_->stop();
   loop_.stop();
 }

@@ -13,6 +13,7 @@
 
 #include "postrider/api/api.hpp"
 #include "postrider/http/server.hpp"
+#include "postrider/publish/publisher.hpp"
 #include "support/database.hpp"
 
 namespace postrider::api {
@@ -28,6 +29,11 @@ struct Answer {
   std::string at(std::string_view pointer) const;
   // Pointers of a problem's errors, each followed by a space.
   std::string pointers() const;
+};
+
+// Nobody delivers in these tests.
+struct NoDelivery : model::HandOver {
+  void offer(std::vector<model::CommittedDelivery>) override {}
 };
 
 // One node's API on a thread of its own.
@@ -67,6 +73,9 @@ class ApiServer {
   http::Listener listener_;
   std::unique_ptr<http::Resolver> resolver_;
   std::unique_ptr<pg::Pool> pool_;
+  std::unique_ptr<pg::Link> publish_link_;
+  NoDelivery no_delivery_;
+  std::unique_ptr<publish::Publisher> publisher_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<http::Server> server_;
   runtime::TaskGroup group_;

@@ -69,6 +69,7 @@ void add_endpoint_routes(Routes& routes);
 void add_subscription_routes(Routes& routes);
 void add_secret_routes(Routes& routes);
 void add_event_routes(Routes& routes);
+void add_event_read_routes(Routes& routes);
 void add_node_routes(Routes& routes);
 void add_health_routes(Routes& routes);
 

@@ -14,6 +14,9 @@ pg::LinkOptions publish_link(const std::string& url) {
   pg::LinkOptions options;
   options.connect = pg::ConnectOptions::engine(url);
   options.connect.application_name = "postrider publish";
+  // A publisher is told within seconds when the database hangs; a batch that takes so long is run again.
+  options.connect.statement_timeout = pg::Milliseconds(5'000);
+  options.connect.response_timeout = pg::Milliseconds(8'000);
   return options;
 }
 

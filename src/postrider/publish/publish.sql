@@ -38,6 +38,13 @@ target as materialized (
     and e.status in ('active', 'paused')
   order by p.route, e.id
 ),
+wide as materialized (
+  select t.route, count(*) as deliveries
+  from target t
+  join route r on r.route = t.route
+  where r.is_wide
+  group by t.route
+),
 new_event as (
   insert into event (id, tenant_id, outside_id, type, version, subject, traceparent, body, created_at)
   select i.id, r.tenant_id, i.outside_id, r.type, r.version, i.subject, i.traceparent, i.body, i.created_at
@@ -127,7 +134,8 @@ select i.id,
          when i.is_wide then 'wide'
          else 'queued'
        end as fate,
-       case when i.is_wide then (select count(*) from target t where t.route = i.route) end as wide_deliveries,
+       w.deliveries as wide_deliveries,
        i.publish_rate_per_second, q.id, q.endpoint_id, q.bucket, q.position
 from item i
-left join queued q on q.event_id = i.id;
+left join queued q on q.event_id = i.id
+left join wide w on w.route = i.route;

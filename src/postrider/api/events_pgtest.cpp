@@ -1,0 +1,127 @@
+// Publishing and reading events over HTTP.
+#include <boost/json.hpp>
+
+#include "postrider/api/pgtest_fixture.hpp"
+
+namespace postrider::api {
+namespace {
+
+using testing::HasSubstr;
+
+struct EventsTest : ApiTest {
+  EventsTest() { make_acme(); }
+
+  const std::string events = "/v1/tenants/acme/events";
+
+  Answer publish(std::string body, std::string headers = "") {
+    return server->send({"POST", events, std::move(body), admin_key,
+                         "content-type: application/json\r\n" + std::move(headers)});
+  }
+};
+
+TEST_F(EventsTest, AnEventIsAcceptedAndCanBeRead) {
+  make_endpoint();
+  const auto accepted = publish(R"({"type":"invoice.paid","data":{ "n": 1 },"subject":"in_1"})");
+  ASSERT_EQ(accepted.status, 202) << accepted.body;
+  EXPECT_EQ(accepted.at("/tenant_id"), "acme");
+  EXPECT_EQ(accepted.at("/type"), "invoice.paid");
+  const auto shown = get(events + "/" + accepted.at("/id"));
+  ASSERT_EQ(shown.status, 200) << shown.body;
+  EXPECT_EQ(shown.at("/created_at"), accepted.at("/created_at"));
+  EXPECT_THAT(shown.body, HasSubstr(R"("data":{ "n": 1 })"));
+  EXPECT_EQ(shown.at("/subject"), "in_1");
+}
+
+TEST_F(EventsTest, AReaderSeesWhereItWentAndWhyNotElsewhere) {
+  make_endpoint();
+  const auto created = publish(R"({"type":"order.made","data":1,"id":"own-1"})");
+  ASSERT_EQ(created.status, 202) << created.body;
+  database.sql("update endpoint set status = 'active'");
+  const auto shown = get(events + "/own-1");
+  ASSERT_EQ(shown.status, 200) << shown.body;
+  const auto document = shown.json();
+  const auto& body = document.as_object();
+  const auto sent = body.at("deliveries").as_array().size();
+  const auto unsent = body.at("unmatched_endpoints").as_array().size();
+  EXPECT_EQ(sent + unsent, 1u) << shown.body;
+  EXPECT_EQ(std::to_string(sent), created.at("/deliveries"));
+}
+
+TEST_F(EventsTest, ARepeatIsAnsweredWith200AndOtherContentWith409) {
+  const std::string key = "idempotency-key: once\r\n";
+  const auto first = publish(R"({"type":"a","data":1})", key);
+  const auto second = publish(R"({"type":"a","data":1})", key);
+  EXPECT_EQ(first.status, 202);
+  EXPECT_EQ(second.status, 200);
+  EXPECT_EQ(first.body, second.body);
+  const auto other = publish(R"({"type":"a","data":2})", key);
+  EXPECT_EQ(other.status, 409);
+  EXPECT_THAT(other.head, HasSubstr("application/problem+json"));
+  EXPECT_EQ(publish(R"({"type":"a","data":2})", "idempotency-key: " + std::string(256, 'x') + "\r\n").status,
+            422);
+}
+
+TEST_F(EventsTest, SaysWhatIsWrong) {
+  EXPECT_EQ(publish("{").status, 400);
+  EXPECT_EQ(publish(R"({"type":"a","data":1} 2)").status, 400);
+  const auto bad = publish(R"({"type":"a b","extra":1})");
+  EXPECT_EQ(bad.status, 422);
+  EXPECT_EQ(bad.pointers(), "/extra /type /data ");
+  EXPECT_EQ(publish(R"({"type":"a","data":")" + std::string(300 << 10, 'x') + "\"}").status, 413);
+  EXPECT_EQ(post("/v1/tenants/nobody/events", R"({"type":"a","data":1})").status, 404);
+  EXPECT_EQ(post("/v1/tenants/postrider/events", R"({"type":"a","data":1})").status, 409);
+  EXPECT_EQ(get(events + "/evt_nothing").status, 404);
+  EXPECT_EQ(get("/v1/tenants/nobody/events").status, 404);
+  EXPECT_EQ(server->send({"POST", events, "a=b", admin_key, "content-type: text/plain\r\n"}).status, 415);
+}
+
+TEST_F(EventsTest, ABatchHasAStatusPerItem) {
+  const std::string batch = R"([{"tenant_id":"acme","type":"a","data":1,"id":"x"},{"type":"a","data":1},
+    {"tenant_id":"nobody","type":"a","data":1},{"tenant_id":"acme","type":"a","data":1,"id":"x"},
+    {"tenant_id":"acme","type":"a","data":2,"id":"x"}])";
+  const auto answer = post("/v1/events/batch", batch);
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  std::vector<int64_t> statuses;
+  const auto document = answer.json();
+  for (const auto& item : document.as_array()) statuses.push_back(item.at("status").as_int64());
+  EXPECT_THAT(statuses, testing::ElementsAre(202, 422, 404, 200, 409));
+  EXPECT_EQ(answer.at("/1/errors/0/pointer"), "/1/tenant_id");
+  EXPECT_EQ(post("/v1/events/batch", "[]").body, "[]");
+  EXPECT_EQ(post("/v1/events/batch", "{}").status, 422);
+  EXPECT_EQ(post("/v1/events/batch", "[1").status, 400);
+}
+
+TEST_F(EventsTest, ARepeatedBatchWithAKeyGetsTheSameEvents) {
+  const ApiServer::Call call{
+      "POST", "/v1/events/batch",
+      R"([{"tenant_id":"acme","type":"a","data":1},{"tenant_id":"acme","type":"a","data":1}])", admin_key,
+      "content-type: application/json\r\nidempotency-key: b1\r\n"};
+  const auto first = server->send(call);
+  const auto second = server->send(call);
+  EXPECT_EQ(first.at("/0/id"), second.at("/0/id"));
+  EXPECT_EQ(first.at("/1/id"), second.at("/1/id"));
+  EXPECT_NE(first.at("/0/id"), first.at("/1/id"));
+  EXPECT_EQ(second.at("/1/status"), "200");
+}
+
+TEST_F(EventsTest, TheListIsNewestFirstInPagesAndCanBeFiltered) {
+  for (int i = 0; i < 7; ++i)
+    ASSERT_EQ(
+        publish(R"({"type":"t)" + std::to_string(i % 2) + R"(","data":1,"id":"e)" + std::to_string(i) + "\"}")
+            .status,
+        202);
+  const auto first = get(events + "?limit=5");
+  ASSERT_EQ(first.status, 200) << first.body;
+  EXPECT_EQ(first.at("/data/0/id"), "e6");
+  EXPECT_EQ(first.at("/data/4/id"), "e2");
+  const auto second = get(events + "?limit=5&cursor=" + first.at("/next_cursor"));
+  EXPECT_EQ(second.json().at("data").as_array().size(), 2u);
+  EXPECT_FALSE(second.json().as_object().contains("next_cursor"));
+  const auto odd = get(events + "?type=t1");
+  EXPECT_EQ(odd.json().at("data").as_array().size(), 3u);
+  EXPECT_EQ(get(events + "?since=2000-01-01T00:00:00Z&until=2000-01-02T00:00:00Z").body, R"({"data":[]})");
+  EXPECT_EQ(get(events + "?since=soon&cursor=x&colour=red").pointers(), "since cursor colour ");
+}
+
+}  // namespace
+}  // namespace postrider::api

@@ -1,0 +1,200 @@
+// GET /v1/tenants/{tenant}/events and /{event}: what was published, and what became of it.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "postrider/api/events.sql.hpp"
+#include "postrider/api/json_writer.hpp"
+#include "postrider/api/page.hpp"
+#include "postrider/api/problems.hpp"
+#include "postrider/api/routes.hpp"
+#include "postrider/model/event_type.hpp"
+#include "postrider/registry/tenants.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+constexpr int32_t kScannedMax = 2'000;     // rows that a filter may look at for one page
+constexpr int32_t kDeliveriesShown = 250;  // per event
+
+// The smallest event id of that moment.
+base::Uuid id_floor(base::Timestamp time) {
+  const auto ms =
+      std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(time).time_since_epoch().count());
+  base::Uuid id;
+  for (size_t i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(ms >> (40 - 8 * i));
+  return id;
+}
+
+base::Timestamp time_of(const base::Uuid& id) {
+  int64_t ms = 0;
+  for (size_t i = 0; i < 6; ++i) ms = ms << 8 | id.bytes[i];
+  return base::Timestamp(std::chrono::milliseconds(ms));
+}
+
+// The first columns of find_event and list_events.
+enum EventColumn : size_t { id, outside_id, type, version, subject, created_at, body };
+
+JsonObject event_json(const pg::Rows& rows, size_t row, const model::TenantId& tenant) {
+  const model::EventId event{rows.get<base::Uuid>(row, id)};
+  JsonObject json;
+  json.add("id", rows.get<std::optional<std::string>>(row, outside_id).value_or(event.outside()))
+      .add("type", rows.get<std::string_view>(row, type))
+      .add("version", rows.get<std::optional<std::string>>(row, version))
+      .add("subject", rows.get<std::optional<std::string>>(row, subject))
+      .add("tenant_id", tenant)
+      .add("created_at", rows.get<base::Timestamp>(row, created_at));
+  return json;
+}
+
+// The data in the bytes that were sent; null once it was erased.
+std::string_view data_of(std::string_view sent) {
+  constexpr std::string_view kName = ",\"data\":";
+  const size_t at = sent.find(kName);  // strings before it have their quotes escaped
+  if (at == std::string_view::npos || !sent.ends_with('}')) return "null";
+  sent.remove_suffix(1);
+  return sent.substr(at + kName.size());
+}
+
+struct Filter {
+  std::optional<std::string> type, subject;
+  base::Uuid from;    // inclusive
+  base::Uuid before;  // exclusive
+  int limit = 0;
+
+  bool is_set() const { return type || subject; }
+  bool accepts(const pg::Rows& rows, size_t row) const {
+    if (type && rows.get<std::string_view>(row, EventColumn::type) != *type) return false;
+    if (!subject) return true;
+    return rows.get<std::optional<std::string_view>>(row, EventColumn::subject) == *subject;
+  }
+};
+
+std::optional<base::Timestamp> time_value(Query& query, std::string_view name) {
+  const auto text = query.value(name);
+  if (!text) return std::nullopt;
+  const auto time = base::parse_rfc3339(*text);
+  if (!time) query.refuse(name, "must be a time as in RFC 3339");
+  return time;
+}
+
+Filter read_filter(Query& query) {
+  Filter filter;
+  filter.type = query.value("type");
+  filter.subject = query.value("subject");
+  filter.before.bytes.fill(0xFF);
+  if (const auto since = time_value(query, "since")) filter.from = id_floor(*since);
+  if (const auto until = time_value(query, "until")) filter.before = id_floor(*until);
+  filter.limit = query.limit();
+  const std::string after = query.after();
+  if (after.empty()) return filter;
+  if (const auto last = base::Uuid::from_hex(after))
+    filter.before = std::min(filter.before, *last);
+  else
+    query.refuse("cursor", "is not a cursor that a list returned");
+  return filter;
+}
+
+// Takes rows until the page is full or the scan ends; then the next page begins behind the last row looked
+// at.
+Response event_page(const pg::Rows& rows, const Filter& filter, int32_t scanned_max,
+                    const model::TenantId& tenant) {
+  std::vector<std::string> items;
+  size_t row = 0;
+  for (; row < rows.size() && items.size() < static_cast<size_t>(filter.limit); ++row)
+    if (filter.accepts(rows, row)) items.push_back(event_json(rows, row, tenant).text());
+  JsonObject json;
+  json.raw("data", json_array(items));
+  if (row < rows.size() || rows.size() == static_cast<size_t>(scanned_max))
+    json.add("next_cursor", make_cursor(rows.get<base::Uuid>(row - 1, id).hex()));
+  return Response::json(200, json.text());
+}
+
+Task<Response> list(Call& call) {
+  Query query(call.request);
+  const Filter filter = read_filter(query);
+  FieldProblems problems = query.finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const model::TenantId tenant = call.tenant();
+  const pg::Pool::Lease lease = co_await call.database();
+  const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
+  if (!known) co_return call.refuse(unknown_tenant());
+  const int32_t scanned_max = filter.is_set() ? kScannedMax : filter.limit + 1;
+  pg::Params params(tenant, filter.before, filter.from, scanned_max);
+  const pg::Rows rows = co_await lease->run_one(sql::list_events, std::move(params));
+  co_return event_page(rows, filter, scanned_max, tenant);
+}
+
+struct Deliveries {
+  std::string json;
+  std::vector<std::string> endpoints;
+};
+
+Deliveries read_deliveries(const pg::Rows& rows) {
+  Deliveries found;
+  std::vector<std::string> items;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    found.endpoints.push_back(rows.get<std::string>(row, 1));
+    JsonObject json;
+    json.add("id", model::DeliveryId{rows.get<base::Uuid>(row, 0)}.outside())
+        .add("endpoint_id", found.endpoints.back())
+        .add("status", rows.get<std::string_view>(row, 2))
+        .add("attempts", rows.get<int32_t>(row, 3));
+    items.push_back(json.text());
+  }
+  found.json = json_array(items);
+  return found;
+}
+
+std::string unmatched_json(const pg::Rows& rows) {
+  std::vector<std::string> items;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    JsonObject json;
+    json.add("endpoint_id", rows.get<std::string_view>(row, 0))
+        .add("reason", rows.get<std::string_view>(row, 1));
+    items.push_back(json.text());
+  }
+  return json_array(items);
+}
+
+Task<Response> show(Call& call) {
+  const model::TenantId tenant = call.tenant();
+  const std::string wanted = call.parameter("event");
+  const auto own = model::EventId::from_outside(wanted);
+  std::optional<base::Uuid> uuid;
+  if (own) uuid = own->uuid;
+  pg::Params find(tenant, wanted, uuid);
+  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Rows rows = co_await lease->run_one(sql::find_event, std::move(find));
+  if (rows.empty()) {
+    http::Problem unknown;
+    unknown.status = 404;
+    unknown.type = "unknown-event";
+    unknown.detail = "There is no such event.";
+    co_return call.refuse(unknown);
+  }
+  const model::EventId event{rows.get<base::Uuid>(0, id)};
+  const auto range = model::delivery_range(event, event);
+  pg::Params deliveries_of(range.first.uuid, range.last.uuid, kDeliveriesShown);
+  const pg::Rows delivery_rows = co_await lease->run_one(sql::deliveries_of_event, std::move(deliveries_of));
+  const Deliveries deliveries = read_deliveries(delivery_rows);
+  pg::Params unmatched(tenant, model::patterns_matching(rows.get<std::string_view>(0, type)),
+                       rows.get<std::optional<std::string>>(0, version), deliveries.endpoints,
+                       time_of(event.uuid), kDeliveriesShown);
+  const pg::Rows unmatched_rows = co_await lease->run_one(sql::unmatched_endpoints, std::move(unmatched));
+
+  JsonObject json = event_json(rows, 0, tenant);
+  if (call.principal.sees_payloads) json.raw("data", data_of(rows.get<std::string_view>(0, body)));
+  json.raw("deliveries", deliveries.json).raw("unmatched_endpoints", unmatched_json(unmatched_rows));
+  co_return Response::json(200, json.text());
+}
+
+}  // namespace
+
+void add_event_read_routes(Routes& routes) {
+  routes.add(Method::get, "/v1/tenants/{tenant}/events", Access::read, list);
+  routes.add(Method::get, "/v1/tenants/{tenant}/events/{event}", Access::read, show);
+}
+
+}  // namespace postrider::api
