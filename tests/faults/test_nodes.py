@@ -1,0 +1,100 @@
+"""Nodes that are lost, stopped, added and removed under load."""
+
+import time
+
+from harness.wait import wait_until
+
+LEASE_SECONDS = 3
+
+
+def loaded(world, nodes, per_second=80, **fields):
+    """Nodes that share the buckets, two tenants with six endpoints each, producers."""
+    for _ in range(nodes):
+        world.start_node()
+    wait_even(world, nodes)
+    tenants = [world.tenant(name) for name in ("a", "b")]
+    for tenant in tenants:
+        for _ in range(6):
+            world.endpoint(tenant, behave=lambda got: (204, 0.03), max_in_flight=world.random.randint(2, 10), **fields)
+    producer = world.produce(tenants, per_second=per_second)
+    producer.wait_acknowledged(world.random.randint(30, 90))
+    return producer
+
+
+def wait_even(world, nodes):
+    def is_even():
+        shares = world.owners().values()
+        return len(shares) == nodes and max(shares) - min(shares) <= 1 and sum(shares) == 64
+    wait_until(is_even, f"{nodes} nodes share the buckets evenly")
+
+
+def wait_takeover(world, node, since):
+    """Seconds until nothing belongs to that node any more."""
+    lost = world.owner(node)
+    wait_until(lambda: lost not in world.owners() and sum(world.owners().values()) == 64, "others took its buckets over")
+    return round(time.monotonic() - since, 1)
+
+
+def lose_one(make_world, nodes):
+    world = make_world(lease_seconds=LEASE_SECONDS)
+    producer = loaded(world, nodes)
+    victim = world.random.choice(world.nodes)
+    start = time.monotonic()
+    world.kill(victim)
+    world.figures["takeover_s"] = takeover = wait_takeover(world, victim, start)
+    producer.wait_acknowledged(50)
+    world.finish()
+    assert takeover < 2 * LEASE_SECONDS + 5
+
+
+def test_two_nodes_one_is_killed(make_world):
+    lose_one(make_world, 2)
+
+
+def test_three_nodes_one_is_killed(make_world):
+    lose_one(make_world, 3)
+
+
+def test_nodes_join_and_leave_under_load(make_world):
+    """Hand-overs drain first: nothing is sent twice although nobody waits for anybody."""
+    world = make_world(lease_seconds=LEASE_SECONDS)
+    producer = loaded(world, 1)
+    second, third = world.start_node(), world.start_node()
+    wait_even(world, 3)
+    producer.wait_acknowledged(30)
+    for node in (second, world.nodes[0]):
+        world.leave(node)
+        assert node.stop() == 0
+        producer.wait_acknowledged(20)
+    world.start_node()
+    wait_even(world, 2)
+    producer.wait_acknowledged(30)
+    assert world.finish()["duplicates"] == 0
+
+
+def test_a_stopped_node_comes_back_too_late(make_world):
+    """SIGSTOP past the lease: another node takes over; what the woken node still has counts for nothing."""
+    world = make_world(lease_seconds=LEASE_SECONDS)
+    producer = loaded(world, 2, timeout_ms=2000, max_attempts=2)
+    victim = world.random.choice(world.nodes)
+    start = time.monotonic()
+    with world.stopped(victim):
+        world.figures["takeover_s"] = wait_takeover(world, victim, start)
+        producer.wait_acknowledged(60)
+    victim.wait_for_log("node_was_declared_dead")
+    wait_even(world, 2)
+    producer.wait_acknowledged(30)
+    assert world.finish()["dead"] == 0
+
+
+def test_a_node_stopped_alone_burns_no_attempts(make_world):
+    """Nobody takes over; when it wakes up, every timer has run out, and none of that is held against anybody."""
+    world = make_world(lease_seconds=2)
+    producer = loaded(world, 1, timeout_ms=1000, max_attempts=2)
+    [node] = world.nodes
+    with world.stopped(node):
+        start = time.monotonic()
+        wait_until(lambda: time.monotonic() - start > world.random.uniform(2.5, 5), "time passes")
+    producer.wait_acknowledged(60)
+    figures = world.finish()
+    assert figures["dead"] == 0
