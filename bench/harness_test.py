@@ -32,9 +32,17 @@ class Measuring(unittest.TestCase):
         self.assertEqual(measure.quantile(range(1, 101), 0.99), 100)
 
     def test_no_verdict_over_deliveries_that_never_arrived(self):
-        self.assertIsNone(measure.judged(lambda: True, sustained(0, 0, 0)))
-        self.assertIsNone(measure.judged(lambda: True, sustained(10, 10, 100)))
-        self.assertTrue(measure.judged(lambda: True, sustained(100, 100, 100)))
+        good = sustained(100, 100, 100)
+        self.assertIsNone(measure.judged_times(lambda: True, sustained(0, 0, 0)))
+        self.assertIsNone(measure.judged_times(lambda: True, good, sustained(10, 10, 100)))
+        self.assertTrue(measure.judged_times(lambda: True, good))
+        self.assertIsNone(measure.compare_rates(sustained(10, 10, 100), good, 0.9)[1])
+
+    def test_on_a_busy_machine_times_are_not_judged_and_rates_by_cpu_time(self):
+        quiet, busy = sustained(100, 100, 100), dataclasses.replace(sustained(100, 100, 100), others_share=0.5, per_s=0.1)
+        self.assertIsNone(measure.judged_times(lambda: True, quiet, busy))
+        self.assertTrue(measure.compare_rates(busy, quiet, 0.9)[1])
+        self.assertFalse(measure.compare_rates(dataclasses.replace(busy, others_share=0), quiet, 0.9)[1])
 
     def test_cpu_of_others_is_what_the_benchmark_did_not_use(self):
         cpu = measure.Cpu(node=1, postgres=2, receiver=3, generator=4, machine=10)
@@ -65,7 +73,7 @@ class Reporting(unittest.TestCase):
             page.write_text("old\n## Remarks\nkept\n", encoding="utf-8")
             report.write_page(env, "machine", page, "abc")
             text = page.read_text(encoding="utf-8")
-        self.assertIn("not measured", text)
+        self.assertIn("not judged", text)
         self.assertIn("Short mode", text)
         self.assertTrue(text.endswith("## Remarks\nkept\n"))
         self.assertNotIn("old", text)

@@ -31,7 +31,7 @@ SCENARIOS = {
     "memory": scenarios_wide.memory,
     "nodes": scenarios_wide.two_nodes,
 }
-NEED_THROUGHPUT = {"noisy", "drain", "slow"}
+NEED_THROUGHPUT = {"noisy", "drain"}
 
 
 def arguments():

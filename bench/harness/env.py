@@ -79,7 +79,7 @@ class Env:
 
     def add(self, figure, bar, measured, met, detail=""):
         self.rows.append(Row(figure, bar, measured, met, detail))
-        verdict = {True: "met", False: "MISSED", None: "not measured"}[met]
+        verdict = {True: "met", False: "MISSED", None: "not judged"}[met]
         self.say(f"{figure}: {measured} (bar {bar}): {verdict}" + (f"; {detail}" if detail else ""))
 
     def take_numbers(self, count=4_000_000):

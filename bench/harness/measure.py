@@ -8,6 +8,8 @@ import time
 
 from . import processes
 
+OTHERS_SHARE_MAX = 0.15  # a machine of which others use more is too busy to judge times by
+
 
 def machine_busy_us():
     """CPU time of everything on the machine, idle and waiting for disks left out."""
@@ -39,12 +41,38 @@ class Cpu:
 
 
 @dataclasses.dataclass
-class Sustained:
+class Measured:
+    """A rate of deliveries, the CPU time it took and who else used the machine meanwhile."""
+
     per_s: float
     seconds: float
     deliveries: int
     cpu: Cpu
     others_share: float
+
+    def cpu_each(self, part):
+        return getattr(self.cpu, part) / max(1, self.deliveries)
+
+    @property
+    def all_cores_per_s(self):
+        """The rate at which this much CPU time per delivery would use up the machine, had it been left alone."""
+        ours = sum(self.cpu_each(part) for part in ("engine", "receiver", "generator"))
+        return os.cpu_count() * 1e6 / max(ours, 1e-9)
+
+    @property
+    def is_quiet(self):
+        return self.others_share <= OTHERS_SHARE_MAX
+
+    @property
+    def is_complete(self):
+        """Whether enough arrived to judge by: a figure over deliveries that never happened is none."""
+        return self.deliveries > 0
+
+
+@dataclasses.dataclass
+class Sustained(Measured):
+    """The same of a load generator's whole run."""
+
     series: list  # (second, deliveries in that second)
     latency: dict
     cdf: list
@@ -56,17 +84,28 @@ class Sustained:
 
     @property
     def is_complete(self):
-        """Whether enough arrived to judge by: a figure over deliveries that never happened is none."""
         return self.deliveries > 0 and self.arrived >= 0.99 * self.acked
 
-    @property
-    def all_cores_per_s(self):
-        """The rate at which this much CPU time per delivery would use up the machine, had it been left alone."""
-        ours = sum(self.cpu_each(part) for part in ("engine", "receiver", "generator"))
-        return os.cpu_count() * 1e6 / max(ours, 1e-9)
 
-    def cpu_each(self, part):
-        return getattr(self.cpu, part) / max(1, self.deliveries)
+class Window:
+    """Measures from its making until close()."""
+
+    def __init__(self, env, node, generator_pid=None):
+        self.env, self.node_pid, self.generator_pid = env, node.pid, generator_pid
+        self.start, self.count, self.cpu = time.monotonic(), env.receiver.count(), self._cpu()
+
+    def _cpu(self):
+        return Cpu(node=processes.cpu_us(self.node_pid),
+                   postgres=processes.tree_cpu_us(self.env.cluster.postmaster_pid()),
+                   receiver=processes.cpu_us(self.env.receiver.pid),
+                   generator=processes.cpu_us(self.generator_pid) if self.generator_pid else 0,
+                   machine=machine_busy_us())
+
+    def close(self):
+        cpu, count = self._cpu().since(self.cpu), self.env.receiver.count() - self.count
+        seconds = time.monotonic() - self.start
+        return Measured(per_s=count / seconds, seconds=seconds, deliveries=count, cpu=cpu,
+                        others_share=cpu.others_share(seconds))
 
 
 class Load:
@@ -84,12 +123,6 @@ class Load:
             command += ["--record", record]
         env.receiver.reset()
         self.program = processes.Program(command)
-
-    def cpu(self):
-        return Cpu(node=processes.cpu_us(self.node.pid),
-                   postgres=processes.tree_cpu_us(self.env.cluster.postmaster_pid()),
-                   receiver=processes.cpu_us(self.env.receiver.pid), generator=processes.cpu_us(self.program.pid),
-                   machine=machine_busy_us())
 
     def finish(self, patience=120):
         """Waits for the generator's end and gives its figures."""
@@ -113,22 +146,18 @@ def sustained(env, node, *, seconds, warm_up=3.0, **load_options):
     first_seq = env.take_numbers()
     load = Load(env, node, seconds=warm_up + seconds, first_seq=first_seq, **load_options)
     time.sleep(warm_up)
-    start, count_before, cpu_before = time.monotonic(), env.receiver.count(), load.cpu()
+    window = Window(env, node, load.program.pid)
     time.sleep(max(0.5, seconds - 0.5))
-    cpu = load.cpu().since(cpu_before)
-    count = env.receiver.count() - count_before
-    elapsed = time.monotonic() - start
+    measured = window.close()
     published = load.finish()
     try:
         wait_for(lambda: env.receiver.count() >= published["acked"], "the last deliveries", patience=30)
     except RuntimeError as error:
         env.note(str(error))
     stats = env.receiver.stats()
-    return Sustained(per_s=count / elapsed, seconds=elapsed, deliveries=count, cpu=cpu,
-                     others_share=cpu.others_share(elapsed), series=per_second(stats), latency=stats["latency"],
-                     cdf=stats["cdf"], acked=published["acked"], rejected=published["rejected"],
-                     duplicates=stats["duplicates"], arrived=stats["unique"],
-                     body_bytes=stats["body_bytes"] / max(1, stats["received"]))
+    return Sustained(**vars(measured), series=per_second(stats), latency=stats["latency"], cdf=stats["cdf"],
+                     acked=published["acked"], rejected=published["rejected"], duplicates=stats["duplicates"],
+                     arrived=stats["unique"], body_bytes=stats["body_bytes"] / max(1, stats["received"]))
 
 
 def per_second(stats):
@@ -137,9 +166,24 @@ def per_second(stats):
     return [(i // each, sum(series[i:i + each])) for i in range(0, len(series) - each + 1, each)]
 
 
-def judged(condition, *results):
-    """A verdict, or none when one of the measurements is not complete."""
-    return condition() if all(result.is_complete for result in results) else None
+def judged_times(condition, *results):
+    """A verdict about times, or none: a measurement is incomplete, or others kept the machine busy."""
+    return condition() if all(result.is_complete and result.is_quiet for result in results) else None
+
+
+def compare_rates(after, before, bar):
+    """Words and verdict for "at least `bar` times the rate of before".
+
+    On a busy machine the rates say more about the others than about postrider. Then CPU time per delivery decides: the
+    rate at which it would use up the machine."""
+    by_rate = ratio(after.per_s, before.per_s)
+    by_cpu = ratio(after.all_cores_per_s, before.all_cores_per_s)
+    words = f"{after.per_s:,.0f}/s / {before.per_s:,.0f}/s = {by_rate:.2f} ×; by CPU time {by_cpu:.2f} ×"
+    if not (after.is_complete and before.is_complete):
+        return words, None
+    if after.is_quiet and before.is_quiet:
+        return words, by_rate >= bar
+    return words + " (decides: the machine was busy)", by_cpu >= bar
 
 
 def ratio(a, b):

@@ -8,7 +8,7 @@ from . import svg
 
 REMARKS = "## Remarks\n"  # from here on the page is written by hand, and kept
 
-VERDICT = {True: "met", False: "**missed**", None: "not measured"}
+VERDICT = {True: "met", False: "**missed**", None: "not judged"}
 
 
 def print_table(env):
@@ -23,8 +23,9 @@ def print_table(env):
 
 def write_json(env, machine, path):
     rows = [vars(row) for row in env.rows]
+    figures = {name: value for name, value in env.figures.items() if isinstance(value, dict)}
     path.write_text(json.dumps({"mode": env.sizes.name, "machine": machine, "rows": rows, "notes": env.notes,
-                                "figures": env.figures}, indent=1, ensure_ascii=False), encoding="utf-8")
+                                "figures": figures}, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
 def plots(env):

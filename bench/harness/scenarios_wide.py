@@ -5,21 +5,22 @@ import time
 
 from . import population, processes
 from .env import ENDPOINTS_EACH, TENANTS
-from .measure import Load, judged, ratio, sustained, wait_for
+from .measure import Load, ratio, sustained, wait_for
 from .scenarios import note_if_busy, read_arrivals, read_records
 
 
 def slow_endpoints(env):
     sizes = env.sizes
     tenants = sizes.slow_endpoints // ENDPOINTS_EACH
-    fast_us = env.figures["sustained"]["engine_us"]
+    with env.database() as database, env.node(database) as node:  # right before, so that both see the same machine
+        fast = sustained(env, node, seconds=sizes.sustained_s, rate=0.9 * 5 * sizes.slow_cap)
     with env.database("migrated") as database, env.node(database, max_in_flight=sizes.slow_cap) as node:
         population.Registrar(node).register("slow-", tenants, ENDPOINTS_EACH,
                                             lambda i: env.receiver.url(i, f"/delay/200/{i}"))
         result = sustained(env, node, seconds=sizes.sustained_s, tenants=tenants, prefix="slow-",
                            window=4 * sizes.slow_cap)
         peak = env.receiver.stats()["in_flight_peak"]
-    engine_us = result.cpu_each("engine")
+    engine_us, fast_us = result.cpu_each("engine"), fast.cpu_each("engine")
     env.figures["slow"] = {"peak": peak, "per_s": result.per_s, "engine_us": engine_us}
     note_if_busy(env, "slow endpoints", result)
     env.add(f"{sizes.slow_endpoints:,} endpoints that take 200 ms: in flight",
@@ -27,8 +28,9 @@ def slow_endpoints(env):
             f"{result.per_s:,.0f} deliveries/s of at most {sizes.slow_cap * 5:,}")
     env.add("the same: CPU per delivery (node + Postgres)", "≤ 1.3 × the fast case",
             f"{engine_us:.1f} µs / {fast_us:.1f} µs = {ratio(engine_us, fast_us):.2f} ×",
-            judged(lambda: engine_us <= 1.3 * fast_us, result),
-            f"node {result.cpu_each('node'):.1f}, Postgres {result.cpu_each('postgres'):.1f}")
+            engine_us <= 1.3 * fast_us if result.is_complete and fast.is_complete else None,
+            f"the fast case at about the same rate; node {fast.cpu_each('node'):.1f} → {result.cpu_each('node'):.1f}, "
+            f"Postgres {fast.cpu_each('postgres'):.1f} → {result.cpu_each('postgres'):.1f}")
 
 
 def memory(env):
