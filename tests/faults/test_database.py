@@ -8,6 +8,7 @@ import pytest
 
 from harness.postgres import Postgres
 from harness.wait import wait_until
+from pg_proxy import PgProxy
 
 
 @pytest.fixture
@@ -92,3 +93,56 @@ def test_every_session_is_terminated_under_load(world):
     producer.wait_acknowledged(40)
     figures = world.finish()
     assert figures["duplicates"] == 0 and figures["dead"] == 0
+
+
+def test_answers_are_lost_after_the_commit(make_world, postgres, database_url, seed):
+    """The cut between COMMIT and its answer, on every kind of connection: what was done is found out, not done again."""
+    proxy = PgProxy(postgres.home, seed)
+    try:
+        world = make_world(url=database_url.replace(str(postgres.home), proxy.folder), wide_fanout_endpoints=8,
+                           fanout_chunk_rows=3)
+        world.start_node()
+        world.start_node()
+        narrow, wide = world.tenant("narrow"), world.tenant("wide")
+        for _ in range(4):
+            world.endpoint(narrow, behave=lambda got: 503 if world.random.random() < 0.1 else (204, 0.01))
+        world.endpoint(narrow, ordering="strict", max_in_flight=1)
+        for _ in range(10):
+            world.endpoint(wide)
+        producer = world.produce([narrow] * 9 + [wide], per_second=60)
+        proxy.share = 0.05
+        producer.wait_acknowledged(200, 120)
+        proxy.share = 0.0
+        producer.wait_acknowledged(20)
+        world.figures["lost_answers"] = sum(proxy.lost.values())
+        figures = world.finish()
+        for application in ("postrider publish", "postrider delivery", "postrider fanout", "postrider leases"):
+            assert proxy.lost.get(application), proxy.lost
+        assert figures["duplicates"] == 0 and figures["dead"] == 0
+    finally:
+        proxy.close()
+
+
+def test_an_outage_longer_than_the_lease_makes_no_node_dead(make_world, own_postgres):
+    """Nobody could show a sign of life, so nobody may be judged by it: ownership stays, nothing is sent twice."""
+    own_postgres.create("away")
+    world = make_world(url=own_postgres.url("away"), lease_seconds=2)
+    world.start_node()
+    world.start_node()
+    wait_until(lambda: sorted(world.owners().values()) == [32, 32], "both own half of the buckets")
+    tenant = world.tenant("a")
+    for _ in range(8):
+        world.endpoint(tenant, behave=lambda got: (204, 0.2))
+    producer = world.produce([tenant], per_second=60)
+    producer.wait_acknowledged(60)
+    before = world.owners()
+    with world.fault("database", "outage"):
+        crash(own_postgres, signal.SIGQUIT)
+        start = time.monotonic()
+        wait_until(lambda: time.monotonic() - start > 5, "the outage lasts")
+        restart(own_postgres)
+    producer.wait_acknowledged(60)
+    assert world.owners() == before
+    figures = world.finish()
+    assert figures["duplicates"] == 0
+    assert not any(entry["event"] == "node_declared_dead" for node in world.nodes for entry in node.log)

@@ -150,6 +150,10 @@ void BucketKeeper::lose_everything() {
 
 runtime::Task<void> BucketKeeper::bury_the_dead(const std::map<model::NodeId, int64_t>& heartbeats) {
   const auto now = base::BootClock::now();
+  // Who could not look cannot judge: after an outage the others had no chance to show a sign of life either.
+  if (now - looked_at_ > options_.lease / 2)
+    for (auto& [id, peer] : peers_) peer.moved_at = now;
+  looked_at_ = now;
   std::erase_if(peers_, [&](const auto& peer) { return !heartbeats.contains(peer.first); });
   for (const auto& [id, heartbeat] : heartbeats) {
     if (id == options_.node_id) continue;

@@ -88,6 +88,7 @@ class BucketKeeper {
   std::set<int> releasing_;       // being handed over, until the release is answered
   std::map<model::NodeId, Peer> peers_;
   base::SteadyTime beat_at_{};
+  base::SteadyTime looked_at_{};  // at the others' heartbeats
   bool has_peers_ = false;
   bool is_stopping_ = false;
   runtime::Wakeup wakeup_;
