@@ -10,19 +10,21 @@ namespace {
 
 constexpr size_t kPoolLinks = 2;
 
-pg::LinkOptions publish_link(const std::string& url) {
+pg::LinkOptions publish_link(const ApiTools& tools) {
   pg::LinkOptions options;
-  options.connect = pg::ConnectOptions::engine(url);
+  options.connect = pg::ConnectOptions::engine(tools.database_url);
   options.connect.application_name = "postrider publish";
   // A publisher is told within seconds when the database hangs; a batch that takes so long is run again.
   options.connect.statement_timeout = pg::Milliseconds(5'000);
   options.connect.response_timeout = pg::Milliseconds(8'000);
+  options.connect.is_session_ours = tools.config.direct_database_url.empty();  // else it is a pooler's
   return options;
 }
 
-pg::LinkOptions query_links(const std::string& url) {
+pg::LinkOptions query_links(const ApiTools& tools) {
   pg::LinkOptions options;
-  options.connect.url = url;
+  options.connect.url = tools.database_url;
+  options.connect.is_session_ours = tools.config.direct_database_url.empty();
   options.connect.application_name = "postrider api";
   return options;
 }
@@ -61,8 +63,8 @@ http::ServerOptions server_options(const config::Config& config) {
 struct ApiThread::State {
   explicit State(ApiTools api_tools)
       : tools(std::move(api_tools)),
-        link(loop, publish_link(tools.database_url)),
-        pool(loop, query_links(tools.database_url), kPoolLinks),
+        link(loop, publish_link(tools)),
+        pool(loop, query_links(tools), kPoolLinks),
         resolver(loop, http::ResolverOptions{}),
         publisher(loop, link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
         api({.loop = loop,

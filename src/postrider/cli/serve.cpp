@@ -102,7 +102,7 @@ class Serving {
         listener_({.address = config.listen.text(),
                    .connections_max = static_cast<size_t>(config.connections_max)}),
         node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_}),
-        background_({config, database.url(), metrics_, node_}) {
+        background_({config, database.direct_url(), metrics_, node_}) {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
       api_.push_back(
           std::make_unique<ApiThread>(ApiTools{config, database.url(), keys, guard_, metrics_, ids_, node_,
@@ -163,7 +163,7 @@ int serve(const config::Loaded& loaded) {
   telemetry::Log log(log_options(config));
   Database database(config);
   const crypto::MasterKeys keys = load_master_keys(config, database.is_private());
-  const pg::MigrateReport schema = migrate_database(config, database.url());
+  const pg::MigrateReport schema = migrate_database(config, database.direct_url());
   const Prepared prepared = prepare_database(database.url(), config, keys);
   config.buckets = prepared.buckets;  // fixed when the schema was made, whatever the setting says now
   if (prepared.new_admin_key) print_admin_key(*prepared.new_admin_key);

@@ -22,6 +22,24 @@ Tenant& Chooser::tenant(const model::TenantId& id) {
   return *slot;
 }
 
+void Chooser::set_limits(Tenant& tenant, const TenantLimits& limits, base::SteadyTime now) {
+  tenant.limits = limits;
+  tenant.max_in_flight.reset();
+  if (limits.max_in_flight)
+    tenant.max_in_flight = std::max(1, static_cast<int>(*limits.max_in_flight * share_ + 0.5));
+  if (!limits.rate_per_second)
+    tenant.rate.reset();
+  else if (tenant.rate)
+    tenant.rate->set_rate(*limits.rate_per_second * share_, now);
+  else
+    tenant.rate.emplace(*limits.rate_per_second * share_, now);
+}
+
+void Chooser::set_share(double share, base::SteadyTime now) {
+  share_ = share;
+  for (const auto& [id, each] : tenants_) set_limits(*each, TenantLimits(each->limits), now);
+}
+
 void Chooser::forget_unused_tenants() {
   std::erase_if(tenants_, [](const auto& entry) {
     const Tenant& tenant = *entry.second;

@@ -15,14 +15,20 @@
 
 namespace postrider::delivery {
 
+struct TenantLimits {
+  std::optional<int> max_in_flight;
+  std::optional<double> rate_per_second;
+};
+
 // A tenant as one shard sees it.
 struct Tenant {
   model::TenantId id;
   size_t lanes = 0;  // that point to it
   int in_flight = 0;
   size_t bytes_in_flight = 0;
-  std::optional<int> max_in_flight;  // this shard's share
-  std::optional<TokenBucket> rate;   // this shard's share
+  TenantLimits limits;               // of the tenant everywhere
+  std::optional<int> max_in_flight;  // this shard's share of them
+  std::optional<TokenBucket> rate;
 
   std::deque<std::shared_ptr<Lane>> ready[kTurns];
   bool in_turn[kTurns] = {false, false};
@@ -63,6 +69,9 @@ class Chooser {
   std::optional<base::SteadyTime> next_tenant_at() const { return next_tenant_at_; }
 
   Tenant& tenant(const model::TenantId& id);
+  void set_limits(Tenant& tenant, const TenantLimits& limits, base::SteadyTime now);
+  // This shard's part of all buckets, in (0, 1]: so much of every tenant's limits is its own.
+  void set_share(double share, base::SteadyTime now);
   void forget_unused_tenants();  // those without lanes, attempts under way and a place in a list
 
   int in_flight() const { return in_flight_; }
@@ -80,6 +89,7 @@ class Chooser {
   std::deque<Tenant*> turns_[kTurns];
   std::vector<Tenant*> parked_[kTurns];  // have ready lanes but no right to a slot just now
   std::optional<base::SteadyTime> next_tenant_at_;
+  double share_ = 1;
   int in_flight_ = 0;
   int retries_in_flight_ = 0;
   size_t bytes_in_flight_ = 0;

@@ -45,6 +45,12 @@ pg::LinkOptions link_options(const std::string& url, const char* application_nam
   return options;
 }
 
+// DATABASE_URL is a pooler's when there is a direct one beside it: settings then belong to the role.
+pg::LinkOptions pooled(pg::LinkOptions options, const config::Config& config) {
+  options.connect.is_session_ours = config.direct_database_url.empty();
+  return options;
+}
+
 pg::LinkOptions relaxed(pg::LinkOptions options) {
   options.connect.synchronous_commit = "off";
   return options;
@@ -76,7 +82,7 @@ ShardOptions shard_options(const config::Config& config, model::NodeId node, int
 // One shard with its thread.
 struct ShardThread {
   ShardThread(const NodeTools& tools, const LeaseClock& lease, const ShardOptions& options, size_t shards)
-      : link(loop, link_options(tools.database_url, "postrider delivery")),
+      : link(loop, pooled(link_options(tools.database_url, "postrider delivery"), tools.config)),
         client(loop, tools.guard, tools.tls, client_options(tools.config, shards)),
         shard({loop, link, client, lease, tools.ids, tools.keys, tools.metrics}, options) {}
 

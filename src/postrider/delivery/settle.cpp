@@ -271,13 +271,25 @@ runtime::Task<void> Settler::write_changes() {
     const bool is_disable = change.what == Verdict::Endpoint::disable;
     out.with(is_disable ? sql::disable_endpoint : sql::pause_endpoint, change.endpoint.uuid, change.reason);
   }
+  bool has_failed = false;
   try {
     const auto deadline = base::BootClock::now() + kDatabaseWait;
     co_await link_.run(std::move(out), deadline);
   } catch (const pg::Error& error) {
-    // The next answer of that kind brings the change up again.
     telemetry::log_warn("endpoint_change_failed").field("error", error.what());
+    // The next answer of that kind brings a status up again, but health is noted only when it changes.
+    const bool is_passing = error.kind() != pg::Kind::item && error.kind() != pg::Kind::other;
+    for (const HealthChange& change : healths)
+      if (is_passing) note_health_unless_newer(change);
+    has_failed = true;
   }
+  if (has_failed && !is_stopping_) co_await pause_.wait_for(kRetryPause);
+}
+
+void Settler::note_health_unless_newer(const HealthChange& change) {
+  const auto is_same = [&](const HealthChange& other) { return other.endpoint == change.endpoint; };
+  if (std::none_of(health_changes_.begin(), health_changes_.end(), is_same))
+    health_changes_.push_back(change);
 }
 
 runtime::Task<void> Settler::drain(base::SteadyTime deadline) {

@@ -4,9 +4,6 @@
 #include <utility>
 
 #include "postrider/base/check.hpp"
-#include "postrider/delivery/fetch.sql.hpp"
-#include "postrider/delivery/settle.sql.hpp"
-#include "postrider/pg/error.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::delivery {
@@ -20,10 +17,6 @@ constexpr auto kStall = 2 * kHouseInterval;
 constexpr auto kIdleLaneKept = 60s;
 constexpr auto kRecentKept = 10s;
 constexpr size_t kRecentMax = 100'000;
-constexpr int kLanesPerScan = 1'000;
-constexpr int kSweepRows = 500;
-constexpr auto kRetryPause = 200ms;
-constexpr auto kDatabaseWait = 5s;
 
 }  // namespace
 
@@ -56,26 +49,25 @@ LoaderEvents Shard::loader_events() {
   };
   events.fetch_failed = [this](const LanePtr& lane) { touch(lane); };
   events.bodies_loaded = [this](const LanePtr& lane) { touch(lane); };
-  events.body_missing = [](const LanePtr& lane, const Row& row) {
-    // Retention drops a partition only when no queue row needs it, so this is a bug or somebody's hand.
-    telemetry::log_error("event_body_missing")
-        .field("delivery_id", row.id().outside())
-        .field("endpoint_id", lane->endpoint.outside());
-  };
+  events.body_missing = [this](const LanePtr& lane, Row row) { give_up_bodiless(lane, std::move(row)); };
   return events;
 }
-
-// ── buckets
-// ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 void Shard::take_bucket(int bucket, int64_t epoch) {
   drop_bucket(bucket);
   buckets_[bucket] = {.epoch = epoch, .is_scanning = true, .is_draining = false};
+  share_changed();
   tasks_.spawn(scan(bucket, epoch));
+}
+
+void Shard::share_changed() {
+  if (buckets_.empty()) return;
+  chooser_.set_share(static_cast<double>(buckets_.size()) / options_.buckets_total, now().steady);
 }
 
 void Shard::drop_bucket(int bucket) {
   if (buckets_.erase(bucket) == 0) return;
+  share_changed();
   std::vector<LanePtr> lost;
   for (const auto& [id, lane] : lanes_)
     if (lane->bucket == bucket) lost.push_back(lane);
@@ -97,50 +89,12 @@ runtime::Task<void> Shard::drain_bucket(int bucket, base::SteadyTime deadline) {
   while (base::BootClock::now() < deadline && is_busy()) co_await wakeup.wait_for(5ms);
 }
 
-// Walks over the lanes of a bucket that was taken or may have been missed; each is then read from its start.
-runtime::Task<void> Shard::scan(int bucket, int64_t epoch) {
-  const auto is_current = [this, bucket, epoch] {
-    const auto found = buckets_.find(bucket);
-    return found != buckets_.end() && found->second.epoch == epoch && !is_stopping_;
-  };
-  runtime::Wakeup pause(tools_.loop);
-  base::Uuid after;
-  while (is_current()) {
-    bool is_last = false, failed = false;
-    try {
-      pg::Batch page;
-      page.with(sql::lanes_of_bucket, bucket, after, kLanesPerScan);
-      const auto deadline = base::BootClock::now() + kDatabaseWait;
-      const auto answers = co_await tools_.link.run(std::move(page), deadline);
-      if (!is_current()) co_return;
-      const pg::Rows& found = answers.front();
-      for (size_t i = 0; i < found.size(); ++i) {
-        after = found.get<base::Uuid>(i, 0);
-        const LanePtr lane = lane_of({after}, bucket);
-        lane->buffer(Turn::first).expect_more();
-        lane->buffer(Turn::retry).expect_more();
-        touch(lane);
-      }
-      is_last = found.size() < static_cast<size_t>(kLanesPerScan);
-    } catch (const pg::Error& error) {
-      telemetry::log_warn("bucket_scan_failed").field("bucket", bucket).field("error", error.what());
-      failed = true;
-    }
-    if (failed) co_await pause.wait_for(kRetryPause);
-    if (is_last) break;
-  }
-  if (is_current()) buckets_[bucket].is_scanning = false;
-}
-
 void Shard::rescan() {
   for (auto& [bucket, state] : buckets_) {
     state.is_scanning = true;
     tasks_.spawn(scan(bucket, state.epoch));
   }
 }
-
-// ── lanes
-// ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 LanePtr Shard::lane_of(model::EndpointId endpoint, int bucket) {
   LanePtr& lane = lanes_[endpoint];
@@ -207,36 +161,6 @@ void Shard::discover(Found found) {
   if (!found.buckets.empty()) tasks_.spawn(fetch_found(std::move(found)));
 }
 
-runtime::Task<void> Shard::fetch_found(Found found) {
-  runtime::Wakeup pause(tools_.loop);
-  while (!is_stopping_) {
-    try {
-      pg::Batch fetch;
-      fetch.with(sql::rows_of_range, found.buckets, found.first.uuid, found.last.uuid);
-      const auto deadline = base::BootClock::now() + kDatabaseWait;
-      const auto answers = co_await tools_.link.run(std::move(fetch), deadline);
-      const pg::Rows& rows = answers.front();
-      for (size_t i = 0; i < rows.size(); ++i) {
-        const int bucket = rows.get<int32_t>(i, 0);
-        if (!buckets_.contains(bucket)) continue;
-        Row row;
-        row.key = {rows.get<int64_t>(i, 4), rows.get<base::Timestamp>(i, 5), {rows.get<base::Uuid>(i, 2)}};
-        row.event_id = {rows.get<base::Uuid>(i, 3)};
-        row.attempts = rows.get<int32_t>(i, 6);
-        row.created_at = rows.get<base::Timestamp>(i, 7);
-        row.replay_id = rows.get<std::optional<base::Uuid>>(i, 8);
-        const LanePtr lane = lane_of({rows.get<base::Uuid>(i, 1)}, bucket);
-        remember_fetched(row);  // ids of several nodes interleave: it may be one of our own
-        if (!lane->is_known(row.id())) offer_row(lane, std::move(row), rows.get<bool>(i, 9));
-      }
-      co_return;
-    } catch (const pg::Error& error) {
-      telemetry::log_warn("discovery_failed").field("error", error.what());
-    }
-    co_await pause.wait_for(kRetryPause);
-  }
-}
-
 void Shard::configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config) {
   if (!config) {
     telemetry::log_error("endpoint_missing").field("endpoint_id", lane->endpoint.outside());
@@ -246,19 +170,11 @@ void Shard::configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> co
   if (lane->tenant == nullptr) {
     lane->tenant = &chooser_.tenant(endpoint.tenant_id);
     ++lane->tenant->lanes;
-    lane->is_breaker_open = lane->is_failing = endpoint.is_breaker_open;
+    lane->is_breaker_open = endpoint.is_breaker_open;
+    lane->is_failing = endpoint.is_failing;
   }
-  // This shard's part of the tenant's limits: as large as its part of all buckets.
-  const double share = static_cast<double>(buckets_.size()) / options_.buckets_total;
-  lane->tenant->max_in_flight.reset();
-  if (endpoint.tenant_max_in_flight)
-    lane->tenant->max_in_flight = std::max(1, static_cast<int>(*endpoint.tenant_max_in_flight * share + 0.5));
-  if (!endpoint.tenant_rate_per_second)
-    lane->tenant->rate.reset();
-  else if (lane->tenant->rate)
-    lane->tenant->rate->set_rate(*endpoint.tenant_rate_per_second * share, now().steady);
-  else
-    lane->tenant->rate.emplace(*endpoint.tenant_rate_per_second * share, now().steady);
+  const TenantLimits limits{endpoint.tenant_max_in_flight, endpoint.tenant_rate_per_second};
+  chooser_.set_limits(*lane->tenant, limits, now().steady);
   lane->configure(std::move(config), now());
   touch(lane);
 }
@@ -288,61 +204,11 @@ void Shard::refresh_endpoint(model::EndpointId endpoint) {
 
 void Shard::refresh_tenant(const model::TenantId& tenant) {
   for (const auto& [id, lane] : lanes_)
-    if (lane->tenant != nullptr && lane->tenant->id == tenant) loader_.want_config(lane);
+    if (lane->tenant == nullptr || lane->tenant->id == tenant) loader_.want_config(lane);
 }
 
 void Shard::refresh_all() {
   for (const auto& [id, lane] : lanes_) loader_.want_config(lane);
-}
-
-// Rows of a disabled or deleted endpoint leave the queue, until none is found; rows that are committed later
-// are announced like all others and swept then.
-runtime::Task<void> Shard::sweep(LanePtr lane) {
-  runtime::Wakeup pause(tools_.loop);
-  const auto wants_sweep = [&lane, this] {
-    return !lane->is_gone && !is_stopping_ && lane->config->mode != LaneConfig::Mode::send &&
-           lane->config->mode != LaneConfig::Mode::hold;
-  };
-  while (wants_sweep()) {
-    // What is being sent right now ends first, so that its result is not lost; the rest need not be in
-    // memory.
-    lane->buffer(Turn::first).shrink(0);
-    lane->buffer(Turn::retry).shrink(0);
-    if (!lane->away.empty() || lane->buffer(Turn::first).is_fetching() ||
-        lane->buffer(Turn::retry).is_fetching()) {
-      co_await pause.wait_for(kRetryPause);
-      continue;
-    }
-    bool is_done = false, has_failed = false;
-    try {
-      const bool is_cancel = lane->config->mode == LaneConfig::Mode::cancel;
-      pg::Batch out;
-      out.with(is_cancel ? sql::sweep_canceled : sql::sweep_disabled, options_.node_id.uuid, lane->bucket,
-               lane->endpoint.uuid, lane->epoch, kSweepRows);
-      lane->buffer(Turn::first).begin_fetch();
-      lane->buffer(Turn::retry).begin_fetch();
-      const auto deadline = base::BootClock::now() + kDatabaseWait;
-      const auto answers = co_await tools_.link.run(std::move(out), deadline);
-      is_done = answers.front().size() < static_cast<size_t>(kSweepRows);
-      if (!is_cancel)
-        tools_.metrics.dead_lettered.at("endpoint_disabled").add(static_cast<double>(answers.front().size()));
-    } catch (const pg::Error& error) {
-      telemetry::log_warn("sweep_failed").field("error", error.what());
-      has_failed = true;
-    }
-    for (const Turn turn : {Turn::first, Turn::retry}) {
-      if (is_done)
-        lane->buffer(turn).fetched({}, true, [](model::DeliveryId) { return true; });
-      else
-        lane->buffer(turn).fetch_failed();
-    }
-    if (is_done && !lane->buffer(Turn::first).may_have_more() && !lane->buffer(Turn::retry).may_have_more())
-      break;
-    const auto rest = has_failed ? std::chrono::milliseconds(kRetryPause) : 1ms;
-    if (!is_done) co_await pause.wait_for(rest);
-  }
-  lane->is_sweeping = false;
-  if (!lane->is_gone) touch(lane);
 }
 
 void Shard::keep_house() {

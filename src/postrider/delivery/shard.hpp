@@ -32,7 +32,7 @@ struct ShardOptions {
   LoaderLimits loader;
   BreakerPolicy breaker;
   size_t settle_batch_items_max = 500;
-  size_t lane_rows_max = 100;        // of a lane's first attempts, and again of its retries
+  size_t lane_rows_max = 500;        // of a lane's first attempts, and again of its retries
   size_t rows_max = 50'000;          // in memory, all lanes together
   size_t body_bytes_max = 64 << 20;  // in memory, all lanes together
   size_t unsettled_max = 20'000;     // sent, not yet written down: beyond it nothing new is sent
@@ -105,7 +105,7 @@ class Shard {
   Now now() const { return {base::BootClock::now(), tools_.clock.now()}; }
   LoaderEvents loader_events();
 
-  // shard.cpp: buckets and lanes
+  // shard.cpp: buckets and lanes; shard_table.cpp: scan, fetch_found and sweep
   LanePtr lane_of(model::EndpointId endpoint, int bucket);
   void forget(const LanePtr& lane);
   runtime::Task<void> scan(int bucket, int64_t epoch);
@@ -134,6 +134,8 @@ class Shard {
   void update_endpoint(Lane& lane, const Verdict& verdict, const AttemptFacts& facts, bool is_probe);
   void note_health(Lane& lane, bool is_failing);
   void expire(Chooser::Choice& choice);
+  void give_up_bodiless(const LanePtr& lane, Row row);
+  void share_changed();
   void put_back(const Chooser::Choice& choice, Row row);
   void settled(Settlement& settlement, Written written);
   void count(const Settlement& settlement);

@@ -30,9 +30,6 @@ double jitter() {
 
 }  // namespace
 
-// ── readiness
-// ────────────────────────────────────────────────────────────────────────────────────────────────
-
 // Sees to whatever the lane needs next. Called after anything about it changed; cheap when nothing is to be
 // done.
 void Shard::touch(const LanePtr& lane) {
@@ -110,9 +107,6 @@ void Shard::lease_renewed() {
   pump_soon();
 }
 
-// ── choosing
-// ─────────────────────────────────────────────────────────────────────────────────────────────────
-
 void Shard::pump_soon() {
   if (std::exchange(is_pump_posted_, true)) return;
   tools_.loop.post([this] {
@@ -141,9 +135,6 @@ void Shard::pump() {
   if (const auto next = chooser_.next_tenant_at()) tenant_timer_.call_at(*next, [this] { pump_soon(); });
 }
 
-// ── one delivery
-// ─────────────────────────────────────────────────────────────────────────────────────────────
-
 runtime::Task<void> Shard::deliver(Chooser::Choice choice) {
   base::reach("deliver.chosen");
   tools_.metrics.in_flight.add(1);
@@ -160,6 +151,7 @@ runtime::Task<void> Shard::deliver(Chooser::Choice choice) {
   const bool answered = result.outcome && std::holds_alternative<Answered>(*result.outcome);
   // A time-out across a time in which the whole process stood still proves nothing.
   const bool has_proof = answered || !has_stalled_since(stalls);
+  if (choice.lane->is_gone) tools_.metrics.late_settles_dropped.add();
   if (!result.outcome || !has_proof || choice.lane->is_gone) {
     if (choice.is_probe) choice.lane->breaker.abandon_probe();
     put_back(choice, std::move(choice.row));
@@ -259,6 +251,25 @@ void Shard::expire(Chooser::Choice& choice) {
   settler_.add({choice.lane, std::move(choice.row), verdict, std::move(facts)});
 }
 
+// Retention drops a partition only when no queue row needs it, so this was somebody's hand. Nothing can be
+// sent.
+void Shard::give_up_bodiless(const LanePtr& lane, Row row) {
+  telemetry::log_error("event_body_missing")
+      .field("delivery_id", row.id().outside())
+      .field("endpoint_id", lane->endpoint.outside());
+  Verdict verdict;
+  verdict.kind = Verdict::Kind::dead_letter;
+  verdict.cause = Cause::expired;
+  verdict.signal = Verdict::Signal::neutral;
+  AttemptFacts facts;
+  facts.is_exchange = false;
+  facts.started_at = tools_.clock.now();
+  facts.error = "body_missing";
+  facts.error_detail = "the event is not in the database any more";
+  lane->away.push_back(row.id());
+  settler_.add({lane, std::move(row), verdict, std::move(facts)});
+}
+
 bool Shard::is_expired(const Lane& lane, const Row& row, base::Timestamp at) const {
   const Age age{
       .created_at = row.created_at, .paused_for = paused_for(lane, row, at), .attempts = row.attempts};
@@ -274,9 +285,6 @@ void Shard::put_back(const Chooser::Choice& choice, Row row) {
   choice.lane->settled(row.id());
   if (!choice.lane->is_gone) choice.lane->buffer(choice.turn).put_back(std::move(row));
 }
-
-// ── settled
-// ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 void Shard::settled(Settlement& settlement, Written written) {
   const LanePtr lane = settlement.lane;

@@ -19,7 +19,7 @@ struct Migration {
 struct MigrateOptions {
   std::span<const Migration> migrations;
   std::string postrider_version;
-  int buckets = 128;  // replaces {{buckets}}; fixed for good once the schema exists
+  int buckets = 64;  // replaces {{buckets}}; fixed for good once the schema exists
   Milliseconds lock_timeout{5'000};
 };
 

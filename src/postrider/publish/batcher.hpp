@@ -13,9 +13,9 @@
 namespace postrider::publish {
 
 struct BatchLimits {
-  size_t items_max = 512;  // per flush
-  size_t rows_max = 20'000;
-  size_t bytes_max = 4 << 20;
+  size_t items_max = 500;  // per flush
+  size_t rows_max = 5'000;
+  size_t bytes_max = 8 << 20;
   size_t waiting_items_max = 10'000;  // beyond these nothing more is taken
   size_t waiting_bytes_max = 64 << 20;
 };

@@ -19,7 +19,7 @@ namespace postrider::publish {
 
 struct WideFanoutOptions {
   model::NodeId node_id{};
-  int chunk_endpoints = 1'000;
+  int chunk_endpoints = 2'000;
   std::chrono::milliseconds poll{1'000};  // for tasks that other nodes left
 };
 

@@ -30,6 +30,7 @@ enum Column : size_t {
   retry_schedule,
   on_rejected,
   is_breaker_open,
+  is_failing,
   signature,
   headers_sealed,
   tenant_max_in_flight,
@@ -106,6 +107,7 @@ EndpointConfig read_config(const pg::Rows& rows, size_t row, const crypto::Maste
   config.retry_schedule = rows.get<std::string>(row, retry_schedule);
   config.on_rejected = known(model::parse_on_rejected(word(on_rejected)));
   config.is_breaker_open = rows.get<bool>(row, is_breaker_open);
+  config.is_failing = rows.get<bool>(row, is_failing);
   config.signature = known(crypto::parse_signature_scheme(word(signature)));
   config.tenant_max_in_flight = rows.get<std::optional<int32_t>>(row, tenant_max_in_flight);
   config.tenant_rate_per_second = rows.get<std::optional<double>>(row, tenant_rate_per_second);

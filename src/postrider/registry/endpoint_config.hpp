@@ -49,6 +49,7 @@ struct EndpointConfig {
   std::string retry_schedule = "null";  // JSON, as RetrySchedule::from_json reads it
   model::OnRejected on_rejected = model::OnRejected::dead_letter;
   bool is_breaker_open = false;  // as last recorded by an owner
+  bool is_failing = false;       // the same
 
   crypto::SignatureScheme signature = crypto::SignatureScheme::standard;
   // The current one first, then, during overlaps, older ones from the newest to the oldest. Those that had

@@ -20,6 +20,7 @@ select
   coalesce(endpoint.retry_schedule::text, 'null'),
   endpoint.on_rejected,
   endpoint.breaker = 'open',
+  endpoint.failing_since is not null,
   endpoint.signature,
   endpoint.headers_sealed,
   tenant.max_in_flight,

@@ -1,0 +1,140 @@
+// The half of a shard that reads and clears the queue table: a bucket's lanes, rows that others published,
+// and the rows of endpoints that get nothing any more.
+#include <algorithm>
+#include <utility>
+
+#include "postrider/delivery/fetch.sql.hpp"
+#include "postrider/delivery/settle.sql.hpp"
+#include "postrider/delivery/shard.hpp"
+#include "postrider/pg/error.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::delivery {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kLanesPerScan = 1'000;
+constexpr int kSweepRows = 500;
+constexpr auto kRetryPause = 200ms;
+constexpr auto kDatabaseWait = 5s;  // then it is tried again; a stop must not hang on it
+
+}  // namespace
+
+// Walks over the lanes of a bucket that was taken or may have been missed; each is then read from its start.
+runtime::Task<void> Shard::scan(int bucket, int64_t epoch) {
+  const auto is_current = [this, bucket, epoch] {
+    const auto found = buckets_.find(bucket);
+    return found != buckets_.end() && found->second.epoch == epoch && !is_stopping_;
+  };
+  runtime::Wakeup pause(tools_.loop);
+  base::Uuid after;
+  while (is_current()) {
+    bool is_last = false, failed = false;
+    try {
+      pg::Batch page;
+      page.with(sql::lanes_of_bucket, bucket, after, kLanesPerScan);
+      const auto deadline = base::BootClock::now() + kDatabaseWait;
+      const auto answers = co_await tools_.link.run(std::move(page), deadline);
+      if (!is_current()) co_return;
+      const pg::Rows& found = answers.front();
+      for (size_t i = 0; i < found.size(); ++i) {
+        after = found.get<base::Uuid>(i, 0);
+        const LanePtr lane = lane_of({after}, bucket);
+        lane->buffer(Turn::first).expect_more();
+        lane->buffer(Turn::retry).expect_more();
+        touch(lane);
+      }
+      is_last = found.size() < static_cast<size_t>(kLanesPerScan);
+    } catch (const pg::Error& error) {
+      telemetry::log_warn("bucket_scan_failed").field("bucket", bucket).field("error", error.what());
+      failed = true;
+    }
+    if (failed) co_await pause.wait_for(kRetryPause);
+    if (is_last) break;
+  }
+  if (is_current()) buckets_[bucket].is_scanning = false;
+}
+
+runtime::Task<void> Shard::fetch_found(Found found) {
+  runtime::Wakeup pause(tools_.loop);
+  while (!is_stopping_) {
+    try {
+      pg::Batch fetch;
+      fetch.with(sql::rows_of_range, found.buckets, found.first.uuid, found.last.uuid);
+      const auto deadline = base::BootClock::now() + kDatabaseWait;
+      const auto answers = co_await tools_.link.run(std::move(fetch), deadline);
+      const pg::Rows& rows = answers.front();
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const int bucket = rows.get<int32_t>(i, 0);
+        if (!buckets_.contains(bucket)) continue;
+        Row row;
+        row.key = {rows.get<int64_t>(i, 4), rows.get<base::Timestamp>(i, 5), {rows.get<base::Uuid>(i, 2)}};
+        row.event_id = {rows.get<base::Uuid>(i, 3)};
+        row.attempts = rows.get<int32_t>(i, 6);
+        row.created_at = rows.get<base::Timestamp>(i, 7);
+        row.replay_id = rows.get<std::optional<base::Uuid>>(i, 8);
+        const LanePtr lane = lane_of({rows.get<base::Uuid>(i, 1)}, bucket);
+        remember_fetched(row);  // ids of several nodes interleave: it may be one of our own
+        if (!lane->is_known(row.id())) offer_row(lane, std::move(row), rows.get<bool>(i, 9));
+      }
+      co_return;
+    } catch (const pg::Error& error) {
+      telemetry::log_warn("discovery_failed").field("error", error.what());
+    }
+    co_await pause.wait_for(kRetryPause);
+  }
+}
+
+// Rows of a disabled or deleted endpoint leave the queue, until none is found; rows that are committed later
+// are announced like all others and swept then.
+runtime::Task<void> Shard::sweep(LanePtr lane) {
+  runtime::Wakeup pause(tools_.loop);
+  const auto wants_sweep = [&lane, this] {
+    return !lane->is_gone && !is_stopping_ && lane->config->mode != LaneConfig::Mode::send &&
+           lane->config->mode != LaneConfig::Mode::hold;
+  };
+  while (wants_sweep()) {
+    // What is being sent right now ends first, so that its result is not lost; the rest need not be in
+    // memory.
+    lane->buffer(Turn::first).shrink(0);
+    lane->buffer(Turn::retry).shrink(0);
+    if (!lane->away.empty() || lane->buffer(Turn::first).is_fetching() ||
+        lane->buffer(Turn::retry).is_fetching()) {
+      co_await pause.wait_for(kRetryPause);
+      continue;
+    }
+    bool is_done = false, has_failed = false;
+    try {
+      const bool is_cancel = lane->config->mode == LaneConfig::Mode::cancel;
+      pg::Batch out;
+      out.with(is_cancel ? sql::sweep_canceled : sql::sweep_disabled, options_.node_id.uuid, lane->bucket,
+               lane->endpoint.uuid, lane->epoch, kSweepRows);
+      lane->buffer(Turn::first).begin_fetch();
+      lane->buffer(Turn::retry).begin_fetch();
+      const auto deadline = base::BootClock::now() + kDatabaseWait;
+      const auto answers = co_await tools_.link.run(std::move(out), deadline);
+      is_done = answers.front().size() < static_cast<size_t>(kSweepRows);
+      if (!is_cancel)
+        tools_.metrics.dead_lettered.at("endpoint_disabled").add(static_cast<double>(answers.front().size()));
+    } catch (const pg::Error& error) {
+      telemetry::log_warn("sweep_failed").field("error", error.what());
+      has_failed = true;
+    }
+    for (const Turn turn : {Turn::first, Turn::retry}) {
+      if (is_done)
+        lane->buffer(turn).fetched({}, true, [](model::DeliveryId) { return true; });
+      else
+        lane->buffer(turn).fetch_failed();
+    }
+    if (is_done && !lane->buffer(Turn::first).may_have_more() && !lane->buffer(Turn::retry).may_have_more())
+      break;
+    const auto rest = has_failed ? std::chrono::milliseconds(kRetryPause) : 1ms;
+    if (!is_done) co_await pause.wait_for(rest);
+  }
+  lane->is_sweeping = false;
+  if (!lane->is_gone) touch(lane);
+}
+
+}  // namespace postrider::delivery
