@@ -24,6 +24,16 @@ def pytest_addoption(parser):
     parser.addoption("--short", action="store_true", help="fault tests: the short set")
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    """A failure shows the end of the log of every node that had to do with it."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        for number, used in enumerate(Node.running, 1):
+            report.sections.append((f"node {number}", used.describe()))
+
+
 @pytest.fixture(scope="session")
 def postgres():
     server = Postgres()

@@ -37,6 +37,8 @@ def environment(**settings):
 
 
 class Node:
+    running = []  # all that were started and not closed, for reports
+
     def __init__(self, **settings):
         """Starts it; wait_ready() waits. `data_dir`: private Postgres; `database_url`: that one."""
         self.settings = settings
@@ -47,6 +49,7 @@ class Node:
         self._changed = threading.Condition()
         self.process = subprocess.Popen([binary(), "serve"], env=environment(**settings), cwd="/", text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        Node.running.append(self)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -117,6 +120,7 @@ class Node:
 
     def close(self):
         """For the end of a test: politely if it can, firmly if not."""
+        Node.running.remove(self)
         try:
             self.stop()
         except subprocess.TimeoutExpired:

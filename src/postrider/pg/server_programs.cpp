@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 
 std::string first_line_of(const std::vector<std::string>& command) {
   try {
-    const Finished finished =
-        run_child({.arguments = command, .environment = {"PATH=/usr/bin:/bin", "LC_ALL=C"}});
+    const Finished finished = run_child(
+        {.arguments = command, .environment = {"PATH=/usr/bin:/bin", "LC_ALL=C"}, .directory = "/"});
     if (finished.exit_code != 0) return "";
     return finished.output.substr(0, finished.output.find('\n'));
   } catch (const std::system_error&) {
