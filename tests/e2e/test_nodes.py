@@ -129,7 +129,7 @@ def test_roles_split_a_node_that_takes_events_from_one_that_sends(start_node, da
     sending = start_node(database_url=database_url, roles="delivery")
     [request] = hook.wait_for(1)
     assert request.headers["webhook-id"] == event
-    assert sending.api.post("/v1/tenants/t/events", {"type": "a.b", "data": {}}).status == 404
+    assert sending.api.post("/v1/tenants/t/events", {"type": "a.b", "data": {}}).status in (404, 405)
     assert "webhook_deliveries_succeeded_total" in sending.api.get("/metrics").body.decode()
     later = taking.api.publish("t")["id"]
     assert hook.wait_for(2)[-1].headers["webhook-id"] == later
