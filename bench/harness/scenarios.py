@@ -115,9 +115,7 @@ def noisy_tenant(env):
 def healthy_latency(env, rate, hanging):
     with env.database() as database:
         if hanging:
-            with env.node(database) as node:
-                population.Registrar(node).register("noisy-", 1, 1, lambda _: hanging.url(0, "/hang"),
-                                                    max_in_flight=100, timeout_ms=10_000)
+            env.register(database, "noisy-", 1, 1, lambda _: hanging.url(0, "/hang"), max_in_flight=100)
             population.fill_pending(env.cluster, database, env.sizes.pending, "noisy-%")
         with env.node(database) as node:
             if hanging:

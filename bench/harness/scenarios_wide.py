@@ -14,11 +14,11 @@ def slow_endpoints(env):
     tenants = sizes.slow_endpoints // ENDPOINTS_EACH
     with env.database() as database, env.node(database) as node:  # right before, so that both see the same machine
         fast = sustained(env, node, seconds=sizes.sustained_s, rate=0.9 * 5 * sizes.slow_cap)
-    with env.database("migrated") as database, env.node(database, max_in_flight=sizes.slow_cap) as node:
-        population.Registrar(node).register("slow-", tenants, ENDPOINTS_EACH,
-                                            lambda i: env.receiver.url(i, f"/delay/200/{i}"))
-        result = sustained(env, node, seconds=sizes.sustained_s, tenants=tenants, prefix="slow-",
-                           window=4 * sizes.slow_cap)
+    with env.database("migrated") as database:
+        env.register(database, "slow-", tenants, ENDPOINTS_EACH, lambda i: env.receiver.url(i, f"/delay/200/{i}"))
+        with env.node(database, max_in_flight=sizes.slow_cap) as node:
+            result = sustained(env, node, seconds=sizes.sustained_s, tenants=tenants, prefix="slow-",
+                               window=4 * sizes.slow_cap)
         peak = env.receiver.stats()["in_flight_peak"]
     engine_us, fast_us = result.cpu_each("engine"), fast.cpu_each("engine")
     env.figures["slow"] = {"peak": peak, "per_s": result.per_s, "engine_us": engine_us}
@@ -37,12 +37,7 @@ def memory(env):
     sizes = env.sizes
     tenants = sizes.memory_endpoints // 50
     with env.database("migrated") as database:
-        started = time.monotonic()
-        with env.node(database) as node:
-            population.Registrar(node).register("wide-", tenants, 50,
-                                                lambda i: env.receiver.url(i, f"/delay/200/{i}"))
-            registered_mib = processes.rss_mib(node.pid)
-        env.say(f"{tenants * 50:,} endpoints registered in {time.monotonic() - started:.0f} s")
+        env.register(database, "wide-", tenants, 50, lambda i: env.receiver.url(i, f"/delay/200/{i}"))
         population.fill_pending(env.cluster, database, sizes.pending, "wide-%")
         with env.node(database) as node:
             env.receiver.reset()
@@ -51,7 +46,7 @@ def memory(env):
             delivered = env.receiver.count()
     peak = max(value for _, value in rss.points)
     env.plots["memory"] = rss.points
-    env.figures["memory"] = {"peak_mib": peak, "after_registering_mib": registered_mib}
+    env.figures["memory"] = {"peak_mib": peak}
     env.add(f"resident memory: {tenants * 50:,} endpoints, {sizes.pending:,} pending", "≤ 256 MiB",
             f"{peak:.0f} MiB", peak <= 256 if delivered else None,
             f"the peak of {sizes.memory_s:.0f} s of sending ({delivered:,} deliveries meanwhile)")
@@ -62,9 +57,8 @@ def two_nodes(env):
     after_s = sizes.lease_s + 6
     first, record = env.take_numbers(), env.scratch / "two_nodes"
     with env.database("migrated") as database:
+        env.register(database, "pair-", TENANTS, ENDPOINTS_EACH, lambda i: env.receiver.url(i, f"/delay/50/{i}"))
         with env.node(database, lease_seconds=sizes.lease_s) as survivor:
-            population.Registrar(survivor).register("pair-", TENANTS, ENDPOINTS_EACH,
-                                                    lambda i: env.receiver.url(i, f"/delay/50/{i}"))
             with env.node(database, ready=False, lease_seconds=sizes.lease_s) as victim:
                 victim.wait_until_ready()
                 env.wait_for_leases(database, owners=2)
