@@ -1,10 +1,14 @@
 """Seeds and the summary of the fault tests."""
 
+import json
+import pathlib
+
 import pytest
 
-from world import World
+from world import World, skip_disk
 
 RESULTS = []
+LOGS = pathlib.Path(__file__).resolve().parents[2] / "build" / "test" / "faults"
 
 
 def pytest_addoption(parser):
@@ -23,6 +27,13 @@ def is_short(request):
     return request.config.getoption("short")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def hasten(request, postgres):
+    """The short set does not wait for the disk: what dies here are processes, never the machine."""
+    if request.config.getoption("short"):
+        skip_disk(postgres)
+
+
 @pytest.fixture
 def make_world(request, database_url, seed):
     """make_world(**settings of the nodes) on a fresh database; everything is killed in the end."""
@@ -35,7 +46,26 @@ def make_world(request, database_url, seed):
     yield make
     for world in made:
         world.close()
-        RESULTS.append((world.name, seed, request.node, world.figures))
+        RESULTS.append((world.name, seed, world.figures))
+        if getattr(request.node, "has_failed", True):
+            keep_logs(world)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    if call.when == "call":
+        item.has_failed = outcome.get_result().failed
+
+
+def keep_logs(world):
+    """All that the nodes of a failed experiment said, one file each."""
+    folder = LOGS / f"{world.name.replace('/', '-')}-seed{world.seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, node in enumerate(world.nodes, 1):
+        lines = [json.dumps(entry) for entry in node.log] + node.text
+        (folder / f"node{number}.log").write_text("\n".join(lines))
+    print(f"logs of the nodes: {folder}")
 
 
 @pytest.fixture
@@ -47,7 +77,7 @@ def pytest_terminal_summary(terminalreporter):
     if not RESULTS:
         return
     terminalreporter.section("fault experiments")
-    for name, seed, _, figures in RESULTS:
+    for name, seed, figures in RESULTS:
         shown = ", ".join(f"{key} {value}" for key, value in figures.items())
         terminalreporter.write_line(f"{name.removeprefix('test_'):58} seed {seed:<4} {shown}")
 

@@ -9,12 +9,15 @@ import pytest
 from harness.postgres import Postgres
 from harness.wait import wait_until
 from pg_proxy import PgProxy
+from world import skip_disk
 
 
 @pytest.fixture
-def own_postgres():
+def own_postgres(is_short):
     """A server that the test may break."""
     server = Postgres()
+    if is_short:
+        skip_disk(server)
     yield server
     server.close()
 

@@ -35,8 +35,14 @@ class Endpoint:
     hook: object
     secrets: list
     max_in_flight: int
-    is_deleted: bool = False
-    is_breaker_expected: bool = False    # probes repeat an attempt number
+    deleted_at: float = None
+    hooks: list = dataclasses.field(default_factory=list)    # all that its URL ever pointed to
+
+    def __post_init__(self):
+        self.hooks.append(self.hook)
+
+    def moved_to(self, hook):
+        self.hooks.append(hook)
 
 
 class World:
@@ -230,3 +236,9 @@ def open_files(node):
         with contextlib.suppress(OSError):
             found.append(os.readlink(f"{folder}/{name}").split(":")[0])
     return sorted(found)
+
+
+def skip_disk(server):
+    """For a Postgres whose machine does not die."""
+    server.sql("alter system set fsync = off", "postgres")
+    server.sql("select pg_reload_conf()", "postgres")
