@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 constexpr int kBeatsPerLease = 10;
 constexpr int kMarginPart =
     5;  // one in so many of the lease: for clocks that drift and threads that are late
+constexpr int kLooksPerLease = 4;  // at least so many
 constexpr int kRegisterTries = 20;
 constexpr auto kUniqueViolation = "23505";
 
@@ -149,20 +150,22 @@ void BucketKeeper::lose_everything() {
 }
 
 runtime::Task<void> BucketKeeper::bury_the_dead(const std::map<model::NodeId, int64_t>& heartbeats) {
-  const auto now = base::BootClock::now();
   // Who could not look cannot judge: after an outage the others had no chance to show a sign of life either.
-  if (now - looked_at_ > options_.lease / 2)
-    for (auto& [id, peer] : peers_) peer.moved_at = now;
+  // So the time between two looks counts only in part, and a dead node is one that several looks found still.
+  const auto now = base::BootClock::now();
+  const auto watched =
+      std::min<base::SteadyTime::duration>(now - looked_at_, options_.lease / kLooksPerLease);
   looked_at_ = now;
   std::erase_if(peers_, [&](const auto& peer) { return !heartbeats.contains(peer.first); });
   for (const auto& [id, heartbeat] : heartbeats) {
     if (id == options_.node_id) continue;
     Peer& peer = peers_[id];
     if (peer.heartbeat != heartbeat) {
-      peer = {heartbeat, now};
+      peer = {heartbeat, {}};
       continue;
     }
-    if (now - peer.moved_at < options_.lease) continue;
+    peer.still_for += watched;
+    if (peer.still_for < options_.lease) continue;
     telemetry::log_warn("node_declared_dead").field("node_id", id.outside());
     pg::Params params(id.uuid, heartbeat);
     co_await link_.run_one(sql::bury, std::move(params));

@@ -60,7 +60,7 @@ class BucketKeeper {
  private:
   struct Peer {
     int64_t heartbeat = -1;
-    base::SteadyTime moved_at{};
+    base::SteadyTime::duration still_for{};  // its heartbeat, while we watched
   };
   struct Lease {
     int bucket;
