@@ -75,13 +75,20 @@ where bucket = any ($1::int[])
 order by bucket, position, due_at, id
 
 -- name: bodies
--- What is sent. The bounds prune partitions; without them every one of them is probed.
+-- What is sent. The bounds prune partitions; without them every one of them is probed. Primary key, one descent
+-- per id: as `id = any ($1)` the planner reads a young partition from end to end, and goes on to do so while it
+-- grows. `offset 0` keeps it from making a hash join of it.
 -- $1 event ids, $2 and $3 the smallest and the largest of them
-select id,
-       outside_id,
-       body,
-       traceparent
-from event
-where id = any ($1::uuid[])
-  and id >= $2::uuid
-  and id <= $3::uuid
+select found.id,
+       found.outside_id,
+       found.body,
+       found.traceparent
+from unnest($1::uuid[]) as wanted (id)
+cross join lateral (
+  select id, outside_id, body, traceparent
+  from event
+  where event.id = wanted.id
+    and event.id >= $2::uuid
+    and event.id <= $3::uuid
+  offset 0
+) as found

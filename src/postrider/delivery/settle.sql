@@ -121,14 +121,15 @@ join gone on gone.id = result.id
 returning delivery_id
 
 -- name: sweep_disabled
--- Rows of a disabled endpoint become dead letters, some at a time. Index queue_lane.
+-- Rows of a disabled endpoint become dead letters, some at a time, in the order of queue_lane, so that each time
+-- only these are read.
 -- $1 node, $2 bucket, $3 endpoint, $4 epoch, $5 how many at most
 with swept as (
   select bucket, id
   from queue
   where bucket = $2::int
     and endpoint_id = $3::uuid
-  order by bucket, id
+  order by bucket, endpoint_id, retry, position, due_at, id
   limit $5::int
 ),
 gone as (
@@ -156,14 +157,14 @@ from gone
 returning delivery_id
 
 -- name: sweep_canceled
--- Rows of a deleted endpoint are canceled, some at a time. Index queue_lane.
+-- Rows of a deleted endpoint are canceled, some at a time, in the order of queue_lane.
 -- $1 node, $2 bucket, $3 endpoint, $4 epoch, $5 how many at most
 with swept as (
   select bucket, id
   from queue
   where bucket = $2::int
     and endpoint_id = $3::uuid
-  order by bucket, id
+  order by bucket, endpoint_id, retry, position, due_at, id
   limit $5::int
 ),
 gone as (

@@ -24,6 +24,9 @@ struct ConnectOptions {
   Milliseconds idle_in_transaction_timeout{30'000};
   Milliseconds lock_timeout{0};
   std::string plan_cache_mode = "auto";
+  // Off for statements whose tables are all large in the end: a plan made while a day's partition is new and
+  // tiny would otherwise read the whole of it until the next analyze.
+  bool enable_seqscan = true;
   std::optional<std::string> synchronous_commit;  // the server's setting when empty
   std::string search_path = "postrider";
   // False behind a transaction pooler, where settings belong to the role (ALTER ROLE … SET).

@@ -21,6 +21,7 @@ Batch session_setup(const ConnectOptions& options) {
                                       "idle_in_transaction_session_timeout",
                                       "lock_timeout",
                                       "plan_cache_mode",
+                                      "enable_seqscan",
                                       "jit",
                                       "search_path",
                                       "timezone"};
@@ -29,6 +30,7 @@ Batch session_setup(const ConnectOptions& options) {
                                   milliseconds(options.idle_in_transaction_timeout),
                                   milliseconds(options.lock_timeout),
                                   options.plan_cache_mode,
+                                  options.enable_seqscan ? "on" : "off",
                                   "off",
                                   options.search_path,
                                   "UTC"};
@@ -93,6 +95,7 @@ ConnectOptions ConnectOptions::engine(std::string url) {
   ConnectOptions options;
   options.url = std::move(url);
   options.plan_cache_mode = "force_generic_plan";
+  options.enable_seqscan = false;
   return options;
 }
 
