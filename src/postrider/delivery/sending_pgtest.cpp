@@ -1,0 +1,307 @@
+// How a shard treats endpoints: limits, breaker, Retry-After, statuses, and what hangs.
+#include <set>
+
+#include "postrider/delivery/delivery_testing.hpp"
+
+namespace postrider::delivery {
+namespace {
+
+using testing::UnorderedElementsAreArray;
+
+struct SendingTest : DeliveryTest {
+  SendingTest() { make_tenant("acme"); }
+
+  static ShardOptions quick_breaker() {
+    ShardOptions options;
+    options.breaker.failures_to_open = 3;
+    options.breaker.probe_interval_min = 20ms;
+    options.breaker.probe_interval_max = 40ms;
+    return options;
+  }
+};
+
+TEST_F(SendingTest, AnEndpointsLimitsHold) {
+  receiver.answer("/in", {.delay = 20ms});
+  auto endpoint =
+      make_endpoint("acme", receiver.url("/in"), [](auto& settings) { settings.max_in_flight = 3; });
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, numbered(40)));
+  wait_until_drained();
+  EXPECT_EQ(receiver.concurrent_max("/in"), 3);
+  EXPECT_EQ(receiver.count("/in"), 40u);
+}
+
+TEST_F(SendingTest, AnEndpointsRateHolds) {
+  auto endpoint =
+      make_endpoint("acme", receiver.url("/in"), [](auto& settings) { settings.rate_per_second = 10; });
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, numbered(25)));
+  wait_until_drained();
+  const auto all = receiver.received("/in");
+  // A burst of 10, then one every 100 ms: the 25th cannot come before 1.5 s have passed since the burst
+  // began.
+  EXPECT_GE(all.back().at - all.front().at, 1400ms);
+}
+
+TEST_F(SendingTest, ATenantsAndANodesLimitsHold) {
+  registry::TenantSettings settings;
+  settings.max_in_flight = 4;
+  make_tenant("small", settings);
+  std::vector<TestEndpoint> endpoints;
+  for (int i = 0; i < 4; ++i) {
+    receiver.answer("/small" + std::to_string(i), {.delay = 20ms});
+    receiver.answer("/acme" + std::to_string(i), {.delay = 20ms});
+    endpoints.push_back(make_endpoint("small", receiver.url("/small" + std::to_string(i))));
+    endpoints.push_back(make_endpoint("acme", receiver.url("/acme" + std::to_string(i))));
+  }
+  ShardOptions options;
+  options.chooser.in_flight_max = 24;
+  TestShard shard(db, ids, keys, options);
+  shard.take_all();
+  for (auto& endpoint : endpoints) shard.offer(commit(endpoint, numbered(20)));
+  wait_until_drained();
+  EXPECT_LE(receiver.concurrent_max(""), 24);
+  int small = 0;
+  for (int i = 0; i < 4; ++i) small += receiver.concurrent_max("/small" + std::to_string(i));
+  EXPECT_LE(small, 4 * 4);
+  EXPECT_EQ(receiver.received().size(), 160u);
+}
+
+TEST_F(SendingTest, TheBreakerOpensProbesAndClosesWithoutRaisingAttempts) {
+  receiver.answer("/in", {.status = 500});
+  auto endpoint = make_endpoint("acme", receiver.url("/in"), [](auto& settings) {
+    settings.max_in_flight = 1;
+    settings.retry_schedule = "[1]";
+  });
+  TestShard shard(db, ids, keys, quick_breaker());
+  shard.take_all();
+  shard.offer(commit(endpoint, numbered(10)));
+  db.wait_for("select breaker from endpoint", "open");
+  ASSERT_TRUE(receiver.wait_for_count("/in", 12)) << "probes go on";
+  EXPECT_EQ(db.sql("select sum(attempts), max(attempts) from queue where bucket >= 0"), "3|1")
+      << "failed probes raise nobody's attempts";
+  const auto tried = receiver.bodies("/in");
+  EXPECT_GE(std::set<std::string>(tried.begin() + 3, tried.end()).size(), 3u) << "probes go round";
+  receiver.answer("/in", {});
+  wait_until_drained();
+  db.wait_for("select breaker, failing_since is null from endpoint", "closed|t");
+  EXPECT_EQ(db.sql("select outcome, count(*) from attempt group by 1 order by 1"),
+            "delivered|10\nretrying|3");
+  EXPECT_EQ(db.sql("select count(*) from dead_letter"), "0");
+}
+
+TEST_F(SendingTest, RetryAfterHoldsTheWholeEndpoint) {
+  receiver.answer("/in", {.status = 429, .retry_after = "2"});
+  auto endpoint = make_endpoint("acme", receiver.url("/in"), [](auto& settings) {
+    settings.max_in_flight = 1;
+    settings.retry_schedule = "[0]";
+  });
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, numbered(5)));
+  db.wait_for("select count(*) from attempt", "1");
+  receiver.answer("/in", {});
+  wait_until_drained();
+  const auto all = receiver.received("/in");
+  ASSERT_EQ(all.size(), 6u);
+  EXPECT_GE(all[1].at - all[0].at, 1900ms);
+}
+
+TEST_F(SendingTest, GoneDisablesTheEndpointAndSweepsTheRest) {
+  receiver.answer("/in", {.status = 410});
+  auto endpoint =
+      make_endpoint("acme", receiver.url("/in"), [](auto& settings) { settings.max_in_flight = 1; });
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, numbered(1200)));
+  db.wait_for("select status from endpoint", "disabled");
+  shard.refresh(endpoint);
+  wait_until_drained();
+  EXPECT_EQ(receiver.count("/in"), 1u);
+  EXPECT_EQ(db.sql("select cause, count(*) from dead_letter group by 1 order by 1"),
+            "endpoint_disabled|1199\ngone|1");
+  // What is committed for it later is swept too.
+  shard.offer(commit(endpoint, {"late"}));
+  wait_until_drained();
+  EXPECT_EQ(receiver.count("/in"), 1u);
+}
+
+TEST_F(SendingTest, RowsOfADeletedEndpointAreCanceled) {
+  receiver.answer("/in", {.hangs = true});
+  auto endpoint =
+      make_endpoint("acme", receiver.url("/in"), [](auto& settings) { settings.max_in_flight = 1; });
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, numbered(20)));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 1));
+  registry::EndpointRef ref{"acme", endpoint.outside_id};
+  EXPECT_FALSE(run(registry::delete_endpoint(registry_link, ref)));
+  shard.refresh(endpoint);
+  // Configurations are loaded in order: once a new endpoint has its own, the deletion is known.
+  auto other = make_endpoint("acme", receiver.url("/other"));
+  shard.offer(commit(other, {"x"}));
+  ASSERT_TRUE(receiver.wait_for_count("/other", 1));
+  db.wait_for("select count(*) from attempt", "1");
+  receiver.answer("/in", {});
+  wait_until_drained();
+  EXPECT_EQ(db.sql("select outcome, count(*) from attempt group by 1 order by 1"),
+            "canceled|19\ndelivered|2");
+  EXPECT_EQ(db.sql("select count(*) from dead_letter"), "0");
+}
+
+TEST_F(SendingTest, APausedEndpointHoldsAndDrainsWhenResumed) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  auto other = make_endpoint("acme", receiver.url("/other"));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, {"before"}));
+  wait_until_drained();
+  set_status(endpoint, model::EndpointStatus::paused);
+  shard.refresh(endpoint);
+  // What a later delivery of another endpoint proves: the lane has heard of it.
+  shard.offer(commit(other, {"x"}));
+  ASSERT_TRUE(receiver.wait_for_count("/other", 1));
+  shard.offer(commit(endpoint, numbered(200)));
+  shard.offer(commit(other, {"y"}));
+  ASSERT_TRUE(receiver.wait_for_count("/other", 2));
+  db.wait_for("select count(*) from queue where bucket >= 0", "200");
+  EXPECT_EQ(receiver.count("/in"), 1u);
+  set_status(endpoint, model::EndpointStatus::active);
+  shard.refresh(endpoint);
+  wait_until_drained();
+  EXPECT_EQ(receiver.count("/in"), 201u);
+}
+
+TEST_F(SendingTest, AChangedUrlAppliesToWhatWaits) {
+  receiver.answer("/old", {.status = 500});
+  auto endpoint = make_endpoint("acme", receiver.url("/old"), [](auto& settings) {
+    settings.max_in_flight = 1;
+    settings.retry_schedule = "[0]";
+  });
+  TestShard shard(db, ids, keys, quick_breaker());
+  shard.take_all();
+  shard.offer(commit(endpoint, numbered(20)));
+  db.wait_for("select breaker from endpoint", "open");
+  registry::EndpointRef ref{"acme", endpoint.outside_id};
+  registry::EndpointEdit edit;
+  edit.apply = [this](registry::EndpointDraft& draft) {
+    draft.settings.url = receiver.url("/new");
+    return true;
+  };
+  EXPECT_TRUE(run(registry::change_endpoint(registry_link, context, ref, std::move(edit))).ok());
+  shard.refresh(endpoint);
+  wait_until_drained();
+  EXPECT_THAT(receiver.bodies("/new"), UnorderedElementsAreArray(numbered(20)));
+}
+
+TEST_F(SendingTest, ADeliveryThatIsTooOldEndsWithoutAnotherExchange) {
+  auto endpoint =
+      make_endpoint("acme", receiver.url("/in"), [](auto& settings) { settings.give_up_seconds = 60; });
+  Fields old;
+  old.attempts = 2;
+  old.age = 120s;
+  commit(endpoint, {"old"}, old);
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  wait_until_drained();
+  EXPECT_EQ(receiver.count("/in"), 0u);
+  EXPECT_EQ(db.sql("select cause, attempts from dead_letter"), "expired|2");
+  EXPECT_EQ(db.sql("select attempt, outcome from attempt"), "0|dead_letter");
+}
+
+TEST_F(SendingTest, HangingEndpointsDoNotKeepHealthyOnesWaiting) {
+  make_tenant("hanging");
+  std::vector<TestEndpoint> hanging, healthy;
+  for (int i = 0; i < 5; ++i) {
+    const std::string n = std::to_string(i);
+    receiver.answer("/hang" + n, {.hangs = true});
+    hanging.push_back(make_endpoint("hanging", receiver.url("/hang" + n)));
+    healthy.push_back(make_endpoint("acme", receiver.url("/ok" + n)));
+  }
+  ShardOptions options;
+  options.chooser.in_flight_max = 16;
+  TestShard shard(db, ids, keys, options);
+  shard.take_all();
+  for (auto& endpoint : hanging) shard.offer(commit(endpoint, numbered(100)));
+  ASSERT_TRUE(receiver.wait_for([&] { return receiver.concurrent("") >= 5; }));
+  for (auto& endpoint : healthy) shard.offer(commit(endpoint, numbered(50)));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(receiver.wait_for_count("/ok" + std::to_string(i), 50));
+  db.wait_for("select count(*) from queue where bucket >= 0 and tenant_id = 'acme'", "0");
+  for (int i = 0; i < 5; ++i) receiver.answer("/hang" + std::to_string(i), {});
+}
+
+TEST_F(SendingTest, ALostLeaseStopsSendingAndARenewedOneGoesOn) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, {"before"}));
+  wait_until_drained();
+  shard.lease.end();
+  shard.offer(commit(endpoint, numbered(10)));
+  for (int turn = 0; turn < 20; ++turn) shard.call([](Shard&) {});
+  EXPECT_EQ(receiver.count("/in"), 1u);
+  shard.lease.extend_to(base::BootClock::now() + 1h);
+  shard.call([](Shard& each) { each.lease_renewed(); });
+  wait_until_drained();
+  EXPECT_EQ(receiver.count("/in"), 11u);
+}
+
+TEST_F(SendingTest, ADroppedBucketsResultsAreDroppedAndTheNextOwnerSendsAgain) {
+  receiver.answer("/in", {.hangs = true});
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, numbered(5)));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 1)) << "the lane may be on its ramp";
+  shard.drop_all();
+  ShardOptions options;
+  options.node_id = node_number(2);
+  TestShard successor(db, ids, keys, options);
+  successor.take_all();
+  ASSERT_TRUE(receiver.wait_for([&] {
+    const auto all = receiver.received("/in");
+    return all.back().body == "0" && all.size() >= 2;
+  })) << "the new owner begins with the first";
+  receiver.answer("/in", {});
+  wait_until_drained();
+  EXPECT_EQ(db.sql("select outcome, attempt, node_id, count(*) from attempt group by 1, 2, 3"),
+            "delivered|1|" + node_number(2).uuid.text() + "|5");
+  for (int turn = 0; turn < 5; ++turn) shard.call([](Shard&) {});
+}
+
+TEST_F(SendingTest, StoppingWithAttemptsUnderWayLosesNothing) {
+  receiver.answer("/in", {.hangs = true});
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  {
+    TestShard shard(db, ids, keys);
+    shard.take_all();
+    shard.offer(commit(endpoint, numbered(30)));
+    ASSERT_TRUE(receiver.wait_for_count("/in", 1));
+  }
+  EXPECT_EQ(live_rows(), "30");
+  receiver.answer("/in", {});
+  TestShard next(db, ids, keys);
+  next.take_all();
+  wait_until_drained();
+  EXPECT_EQ(db.sql("select count(*) from attempt where outcome = 'delivered'"), "30");
+}
+
+TEST_F(SendingTest, ADatabaseThatGoesAndComesBackIsSurvived) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  for (int round = 0; round < 10; ++round) {
+    shard.offer(commit(endpoint, numbered(20, std::to_string(round) + "-")));
+    db.sql(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'postrider' and "
+        "datname = current_database() and pid <> pg_backend_pid()");
+  }
+  wait_until_drained();
+  EXPECT_EQ(db.sql("select count(*), count(distinct delivery_id) from attempt where outcome = 'delivered'"),
+            "200|200");
+}
+
+}  // namespace
+}  // namespace postrider::delivery
