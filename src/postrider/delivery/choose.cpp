@@ -1,6 +1,7 @@
 #include "postrider/delivery/choose.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "postrider/base/check.hpp"
@@ -26,7 +27,7 @@ void Chooser::set_limits(Tenant& tenant, const TenantLimits& limits, base::Stead
   tenant.limits = limits;
   tenant.max_in_flight.reset();
   if (limits.max_in_flight)
-    tenant.max_in_flight = std::max(1, static_cast<int>(*limits.max_in_flight * share_ + 0.5));
+    tenant.max_in_flight = std::max(1, static_cast<int>(std::lround(*limits.max_in_flight * share_)));
   if (!limits.rate_per_second)
     tenant.rate.reset();
   else if (tenant.rate)

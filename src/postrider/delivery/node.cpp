@@ -102,7 +102,7 @@ struct Node::State {
   KeeperEvents keeper_events();
   FollowerEvents follower_events();
   WatcherEvents watcher_events();
-  void everywhere(std::function<void(Shard&)> job);
+  void everywhere(const std::function<void(Shard&)>& job);
   runtime::Task<void> begin(base::SteadyTime deadline);
   runtime::Task<void> drain_bucket(int bucket, base::SteadyTime deadline);
   runtime::Task<void> stop_control();
@@ -192,7 +192,7 @@ WatcherEvents Node::State::watcher_events() {
   return events;
 }
 
-void Node::State::everywhere(std::function<void(Shard&)> job) {
+void Node::State::everywhere(const std::function<void(Shard&)>& job) {
   for (const auto& each : shards) each->loop.post([&shard = each->shard, job] { job(shard); });
 }
 
