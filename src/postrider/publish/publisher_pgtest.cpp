@@ -102,7 +102,9 @@ TEST_F(PublishTest, RefusesUnknownAndDeletedTenantsWithoutHarmToOthers) {
     EXPECT_TRUE(is_refused(answers[0], Reason::unknown_tenant));
     EXPECT_TRUE(is_new(answers[1])) << text_of(answers[1]);
     EXPECT_TRUE(is_refused(answers[2], Reason::unknown_tenant));
-    if (with_key) EXPECT_TRUE(is_refused(answers[3], Reason::unknown_tenant));
+    if (with_key) {
+      EXPECT_TRUE(is_refused(answers[3], Reason::unknown_tenant));
+    }
   }
   EXPECT_EQ(db.sql("select tenant_id, count(*) from event group by 1"), "t1|2");
   EXPECT_EQ(live_rows(), "0");
@@ -303,10 +305,11 @@ TEST_F(PublishTest, ABadEventHarmsOnlyItself) {
   events[299].version = "\xc3";
   const auto answers = publish_all(on, events);
   for (size_t i = 0; i < answers.size(); ++i) {
-    if (i == 0 || i == 137 || i == 299)
+    if (i == 0 || i == 137 || i == 299) {
       EXPECT_TRUE(is_refused(answers[i], Reason::unacceptable)) << i;
-    else
+    } else {
       EXPECT_TRUE(is_new(answers[i])) << i << text_of(answers[i]);
+    }
   }
   EXPECT_EQ(live_rows(), "297");
   EXPECT_EQ(on.hand_over.deliveries.size(), 297u);
