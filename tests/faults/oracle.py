@@ -69,7 +69,7 @@ def clock(seconds):
 def check(world):
     ledgers = Ledgers(world)
     rules = (accepted_once, nothing_missing, nothing_foreign, duplicates, signatures, attempts_dense, attempts_earned,
-             retries_in_time, caps)
+             retries_in_time, caps, strict_order)
     violations = [violation for rule in rules for violation in rule(ledgers)]
     figures = world.figures
     figures["sent"] = len(ledgers.sent)
@@ -246,6 +246,25 @@ def caps(ledgers):
                    for fault in ledgers.world.faults)
         if not lost or got.in_flight > 2 * endpoint.max_in_flight:
             yield f"6: {got.in_flight} in flight to {endpoint.id}, allowed are {endpoint.max_in_flight}, {clock(got.at)}"
+
+
+def strict_order(ledgers):
+    """A producer's thread sends an event only when the one before was answered, so a strict endpoint gets them in that
+    order; what is sent again comes after what was sent before."""
+    token_of = {key: token for token, keys in ledgers.by_token.items() for key in keys}
+    for endpoint in ledgers.endpoints.values():
+        if not endpoint.is_strict:
+            continue
+        last = {}
+        seen = set()
+        for got in (got for got in ledgers.requests if ledgers.by_hook[got.hook] is endpoint):
+            if got.event in seen:
+                continue
+            seen.add(got.event)
+            thread, _, count = token_of[(endpoint.tenant, got.event)].rpartition("-")
+            if int(count) < last.get(thread, 0):
+                yield f"6: {got.event} reached the strict endpoint {endpoint.id} after a later event"
+            last[thread] = int(count)
 
 
 def texts(rows):

@@ -8,7 +8,7 @@ LEASE_SECONDS = 3
 
 
 def loaded(world, nodes, per_second=80, **fields):
-    """Nodes that share the buckets, two tenants with six endpoints each, producers."""
+    """Nodes that share the buckets, two tenants with seven endpoints each, one of them strict, and producers."""
     for _ in range(nodes):
         world.start_node()
     wait_even(world, nodes)
@@ -16,6 +16,7 @@ def loaded(world, nodes, per_second=80, **fields):
     for tenant in tenants:
         for _ in range(6):
             world.endpoint(tenant, behave=lambda got: (204, 0.03), max_in_flight=world.random.randint(2, 10), **fields)
+        world.endpoint(tenant, ordering="strict", max_in_flight=1, **fields)
     producer = world.produce(tenants, per_second=per_second)
     producer.wait_acknowledged(world.random.randint(30, 90))
     return producer

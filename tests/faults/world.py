@@ -35,6 +35,7 @@ class Endpoint:
     hook: object
     secrets: list
     max_in_flight: int
+    is_strict: bool = False
     deleted_at: float = None
     hooks: list = dataclasses.field(default_factory=list)    # all that its URL ever pointed to
 
@@ -49,7 +50,7 @@ class World:
     def __init__(self, name, database_url, seed, **settings):
         self.name, self.database_url, self.seed = name, database_url, seed
         self.random = random.Random(f"{name}/{seed}")
-        self.settings = {"lease_seconds": 2, "log_level": "info", "shards": 1, "api_threads": 1, **settings}
+        self.settings = {"lease_seconds": 2, **self.some_settings(), **settings}
         self.nodes, self.endpoints, self.faults, self.producers = [], [], [], []
         self.receivers = Receivers()
         self.other_receivers = []
@@ -57,6 +58,13 @@ class World:
         self._alive = []
         self._baselines = {}
         self._lock = threading.Lock()
+
+    def some_settings(self):
+        """Sizes at which lanes overflow, batches are cut and threads share the work, or do not."""
+        choose = self.random.choice
+        return {"lane_rows_max": choose([2, 5, 50, 500]), "settle_batch_items_max": choose([1, 10, 500]),
+                "publish_batch_items_max": choose([2, 500]), "buffer_bytes_max": choose(["4KiB", "64MiB"]),
+                "shards": choose([1, 2]), "api_threads": choose([1, 2])}
 
     # ── nodes ──
 
@@ -139,7 +147,8 @@ class World:
             hook.behave = behave
         fields = {"retry_schedule": [1], "timeout_ms": 5000, "max_in_flight": 10, "max_attempts": 20, **fields}
         made = self.api.create_endpoint(tenant, hook.url, **fields)
-        endpoint = Endpoint(made["id"], tenant, hook, [made["secret"]], fields["max_in_flight"])
+        endpoint = Endpoint(made["id"], tenant, hook, [made["secret"]], fields["max_in_flight"],
+                            fields.get("ordering") == "strict")
         self.endpoints.append(endpoint)
         return endpoint
 
@@ -208,7 +217,8 @@ class World:
         shown = "\n".join(violations[:12])
         logs = "\n\n".join(node.describe() for node in self.nodes) if len(self.nodes) < 5 else ""
         faults = "\n".join(f"  {fault}" for fault in self.faults)
-        return (f"{self.name} with --seed {self.seed}: {len(violations)} violations\n{shown}\nfaults:\n{faults}\n"
+        return (f"{self.name} with --seed {self.seed}: {len(violations)} violations\n{shown}\n"
+                f"settings: {self.settings}\nfaults:\n{faults}\n"
                 f"last log lines:\n{logs}")
 
     def log_of(self, delivery):
