@@ -10,8 +10,9 @@ def flaky(random_numbers, share):
     return lambda got: 503 if random_numbers.random() < share else 204
 
 
-def test_nothing_is_sent_twice_without_a_fault(world):
-    """The control: some receivers fail now and then, nodes are healthy."""
+def test_nothing_is_sent_twice_without_a_fault(make_world):
+    """The control: some receivers fail now and then, nodes are healthy, breakers stay closed."""
+    world = make_world(breaker_failures=10000)
     world.start_node()
     world.start_node()
     tenants = [world.tenant(name) for name in ("a", "b")]
