@@ -171,7 +171,8 @@ class LoadGenerator {
   }
 
   void wait_for_events() {
-    std::uint64_t wait_ns = 1'000'000;  // the window is looked at anew every millisecond
+    std::uint64_t wait_ns =
+        poll_step_ns;  // answers and the receiver's count are events; nothing else opens a slot
     if (options_.rate > 0 && !free_.empty()) {
       const std::uint64_t due = due_ns(result_.sent + options_.batch - 1);
       const std::uint64_t now = now_ns();
