@@ -6,6 +6,7 @@ and prints a table. The results go to build/bench/report; `full` and --docs also
 """
 
 import argparse
+import dataclasses
 import pathlib
 import subprocess
 import sys
@@ -38,6 +39,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("mode", nargs="?", choices=["short", "full"], default="short")
     parser.add_argument("--only", nargs="+", choices=SCENARIOS, help="these scenarios, and what they compare with")
+    parser.add_argument("--set", nargs="+", default=[], metavar="SIZE=N", help="other sizes, for example pinned_s=90")
     parser.add_argument("--docs", action="store_true", help="write docs/benchmarks.md in short mode, too")
     parser.add_argument("--postrider", default=ROOT / "build/release/postrider", help="the binary to measure")
     parser.add_argument("--tools", help="folder of the built tools; otherwise they are built")
@@ -78,6 +80,16 @@ def run(env, names):
     return machine
 
 
+def chosen_sizes(mode, changes):
+    sizes = FULL if mode == "full" else SHORT
+    for change in changes:
+        name, _, value = change.partition("=")
+        if name == "name" or not hasattr(sizes, name):
+            raise SystemExit(f"bench: there is no size {name}")
+        sizes = dataclasses.replace(sizes, **{name: type(getattr(sizes, name))(value)})
+    return sizes
+
+
 def commit_of_tree():
     done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, check=False, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -90,7 +102,7 @@ def main():
     if not binary.exists():
         raise SystemExit(f"bench: {options.postrider} does not exist; ./dev build makes it")
     tools = pathlib.Path(options.tools).resolve() if options.tools else built_tools()
-    sizes = FULL if options.mode == "full" else SHORT
+    sizes = chosen_sizes(options.mode, options.set)
     with tempfile.TemporaryDirectory(prefix="prb") as scratch, Env(binary, tools, sizes, scratch) as env:
         machine = run(env, chosen(options.only))
         report.print_table(env)
