@@ -8,6 +8,7 @@ and prints a table. The results go to build/bench/report; `full` and --docs also
 import argparse
 import dataclasses
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,7 @@ def commit_of_tree():
 
 def main():
     options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: stopped"))  # so that what was started is stopped, too
     binary = pathlib.Path(options.postrider).resolve()
     if not binary.exists():
         raise SystemExit(f"bench: {options.postrider} does not exist; ./dev build makes it")
