@@ -105,15 +105,16 @@ def main():
         raise SystemExit(f"bench: {options.postrider} does not exist; ./dev build makes it")
     tools = pathlib.Path(options.tools).resolve() if options.tools else built_tools()
     sizes = chosen_sizes(options.mode, options.set)
+    commit = commit_of_tree()
     with tempfile.TemporaryDirectory(prefix="prb") as scratch, Env(binary, tools, sizes, scratch) as env:
         machine = run(env, chosen(options.only))
         report.print_table(env)
         out = ROOT / "build/bench/report"
         out.mkdir(parents=True, exist_ok=True)
         report.write_json(env, machine, out / "results.json")
-        report.write_page(env, machine, out / "benchmarks.md", commit_of_tree())
+        report.write_page(env, machine, out / "benchmarks.md", commit)
         if options.docs or (options.mode == "full" and not options.only):
-            report.write_page(env, machine, ROOT / "docs/benchmarks.md", commit_of_tree())
+            report.write_page(env, machine, ROOT / "docs/benchmarks.md", commit)
     return 0
 
 
