@@ -31,6 +31,7 @@ LogFollower::LogFollower(runtime::Loop& loop, pg::Link& link, model::NodeId self
 
 runtime::Task<void> LogFollower::begin() {
   read_at_ = base::BootClock::now();
+  connection_ = link_.connection_number();
   const pg::Rows row = co_await link_.run_one(sql::current_snapshot);
   cursor_ = SnapshotCursor::parse(row.get<std::string_view>(0, 0));
 }
@@ -49,14 +50,17 @@ runtime::Task<void> LogFollower::run() {
 runtime::Task<void> LogFollower::run_once() {
   const auto before = base::BootClock::now();
   try {
+    const uint64_t connection = link_.connection_number();
     const std::string xmax = std::to_string(cursor_.xmax);
     pg::Params params(xmax, cursor_.in_progress, self_.uuid);
     const pg::Rows rows = co_await link_.run_one(sql::read_log, std::move(params));
     auto now = SnapshotCursor::parse(rows.get<std::string_view>(0, 0));
-    // Transaction ids only run backwards on another server: a standby that had not received everything.
-    const bool is_other_server = now.xmax < cursor_.xmax;
-    if (is_other_server || before - read_at_ > kAwayMax) events_.missed();
+    // A server that crashed, or a standby that had not received everything, gives transaction ids again that
+    // the cursor has seen end: whatever committed under such an id would never be found.
+    const bool may_be_other_server = connection != connection_ || now.xmax < cursor_.xmax;
+    if (may_be_other_server || before - read_at_ > kAwayMax) events_.missed();
     read_at_ = before;
+    connection_ = connection;
     cursor_ = std::move(now);
     for (size_t i = 0; i < rows.size(); ++i) {
       if (rows.is_null(i, 1)) continue;

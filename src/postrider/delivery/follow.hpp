@@ -29,7 +29,8 @@ struct FollowerEvents {
     std::vector<int> buckets;
   };
   std::function<void(Found)> found;
-  std::function<void()> missed;  // the log may have been trimmed behind us: look at everything again
+  // The log may have been trimmed behind us, or the cursor is worth nothing: look at everything again.
+  std::function<void()> missed;
 };
 
 class LogFollower {
@@ -57,6 +58,7 @@ class LogFollower {
   FollowerEvents events_;
   SnapshotCursor cursor_;
   base::SteadyTime read_at_{};
+  uint64_t connection_ = 0;  // through which the cursor was read
   bool is_stopping_ = false;
   runtime::Wakeup wakeup_;
   runtime::TaskGroup tasks_;

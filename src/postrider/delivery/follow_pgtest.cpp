@@ -39,6 +39,10 @@ struct FollowTest : testing::Test {
   ~FollowTest() override { run(link.stop()); }
 
   void run(runtime::Task<void> task) { support::run(loop, std::move(task)); }
+  runtime::Task<void> link_turn() {
+    runtime::Wakeup turn(loop);
+    co_await turn.wait_for(std::chrono::milliseconds(5));
+  }
   std::vector<int> look() {
     found.clear();
     run(follower->run_once());
@@ -68,6 +72,19 @@ TEST_F(FollowTest, FindsWhatOthersCommittedOnce) {
   EXPECT_THAT(look(), ElementsAre(1)) << "its own rows were handed over";
   EXPECT_THAT(buckets, ElementsAre(ElementsAre(3, 5)));
   EXPECT_THAT(look(), IsEmpty());
+}
+
+TEST_F(FollowTest, ACursorOfAnotherConnectionIsWorthNothing) {
+  look();
+  ASSERT_EQ(missed, 0);
+  db.sql(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid = " +
+      std::to_string(link.connection().server().backend_pid));
+  while (link.connection_number() == 1 || !link.is_up()) run(link_turn());
+  look();
+  EXPECT_EQ(missed, 1) << "a crashed server gives ids again that the cursor has seen";
+  look();
+  EXPECT_EQ(missed, 1);
 }
 
 TEST_F(FollowTest, FindsATransactionThatCommitsLate) {

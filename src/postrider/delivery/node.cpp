@@ -51,6 +51,12 @@ pg::LinkOptions pooled(pg::LinkOptions options, const config::Config& config) {
   return options;
 }
 
+// Back before the others give up on this node.
+pg::LinkOptions eager(pg::LinkOptions options, std::chrono::seconds lease) {
+  options.pause_max = std::min(options.pause_max, pg::Milliseconds(lease) / 10);
+  return options;
+}
+
 pg::LinkOptions relaxed(pg::LinkOptions options) {
   options.connect.synchronous_commit = "off";
   return options;
@@ -131,7 +137,8 @@ struct Node::State {
 
 Node::State::State(NodeTools node_tools)
     : tools(std::move(node_tools)),
-      lease_link(control, link_options(tools.direct_database_url, "postrider leases")),
+      lease_link(control, eager(link_options(tools.direct_database_url, "postrider leases"),
+                                std::chrono::seconds(tools.config.lease_seconds))),
       log_link(control, relaxed(link_options(tools.direct_database_url, "postrider control"))),
       listener(control, {.link = link_options(tools.direct_database_url, "postrider listen"),
                          .channels = {"postrider_publish"}}),

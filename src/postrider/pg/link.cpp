@@ -143,6 +143,10 @@ bool Link::is_up() const {
   return state_->connection != nullptr && state_->connection->is_open();
 }
 
+uint64_t Link::connection_number() const {
+  return state_->connections;
+}
+
 const std::string& Link::last_error() const {
   return state_->last_error;
 }

@@ -45,6 +45,7 @@ class Link {
   runtime::Task<void> stop();
 
   bool is_up() const;
+  uint64_t connection_number() const;  // 1 for the first; the last one's while down
   // Why it is down: the last failure to connect or the reason of the loss.
   const std::string& last_error() const;
   // Returns when up; throws Error(unavailable) at the deadline. Any number may wait.
