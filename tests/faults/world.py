@@ -202,8 +202,7 @@ class World:
         return self.figures
 
     def leaked(self):
-        """Invariant 9: once receivers closed their side, nodes have as many descriptors as at the start, and Postgres
-        has as many sessions for each of them as for the others."""
+        """Invariant 9: once receivers closed their side, nodes have as many descriptors as at the start."""
         for each in (self.receivers, *self.other_receivers):
             each.drop_connections()
         try:
