@@ -7,6 +7,10 @@
 
 namespace postrider::delivery {
 
+namespace {
+constexpr size_t kIdleCapacity = 16;
+}  // namespace
+
 bool RowBuffer::offer(Row row, bool has_room) {
   const bool follows = order_ == Order::by_due || last_position_ == row.key.position - 1;
   if (may_have_more_ || is_fetching_ || !has_room || !follows) {
@@ -58,6 +62,8 @@ Row RowBuffer::take(size_t index) {
   remove_bytes(row.body_bytes());
   --totals_.rows;
   rows_.erase(rows_.begin() + static_cast<ptrdiff_t>(index));
+  // A lane that had a backlog does not keep room for the next one.
+  if (rows_.empty() && rows_.capacity() > kIdleCapacity) Rows().swap(rows_);
   return row;
 }
 

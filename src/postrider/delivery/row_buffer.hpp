@@ -7,7 +7,7 @@
 // back whenever a row in front of it is announced.
 #pragma once
 
-#include <deque>
+#include <boost/container/devector.hpp>
 #include <optional>
 #include <vector>
 
@@ -24,6 +24,10 @@ struct BufferTotals {
 
 class RowBuffer {
  public:
+  // Not std::deque, which takes 600 bytes even when it is empty: there may be 100,000 lanes with two buffers
+  // each.
+  using Rows = boost::container::devector<Row>;
+
   enum class Order { by_due, strict };
   explicit RowBuffer(BufferTotals& totals, Order order = Order::by_due) : totals_(totals), order_(order) {}
   ~RowBuffer() { clear(); }
@@ -36,7 +40,7 @@ class RowBuffer {
   bool is_fetching() const { return is_fetching_; }
   const Row* front() const { return rows_.empty() ? nullptr : &rows_.front(); }
   size_t body_bytes() const { return body_bytes_; }
-  const std::deque<Row>& rows() const { return rows_; }
+  const Rows& rows() const { return rows_; }
 
   // A committed row. True: taken into memory. False: it stays in the table and will be fetched. A strict lane
   // takes only the row that directly follows the last one it knows, because hand-overs may overtake each
@@ -81,7 +85,7 @@ class RowBuffer {
 
   BufferTotals& totals_;
   Order order_;
-  std::deque<Row> rows_;
+  Rows rows_;
   size_t body_bytes_ = 0;
   bool may_have_more_ = false;
   bool is_fetching_ = false;
