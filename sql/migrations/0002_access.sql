@@ -1,0 +1,1 @@
+-- Keys, audit, access.

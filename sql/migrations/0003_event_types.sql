@@ -1,0 +1,1 @@
+-- Event types, their versions and schemas; secret references.

@@ -1,0 +1,1 @@
+-- Inbound webhooks: sources and their inbox.

@@ -1,0 +1,1 @@
+-- History for people: views, functions, roles, rollups, brakes.

@@ -1,0 +1,1 @@
+-- Replays, endpoint health notices, retention.
