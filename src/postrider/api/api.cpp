@@ -11,6 +11,7 @@ Api::Api(Services services) : services_(std::move(services)) {
   add_health_routes(routes);
   add_tenant_routes(routes);
   add_endpoint_routes(routes);
+  add_try_endpoint_routes(routes);
   add_subscription_routes(routes);
   add_secret_routes(routes);
   add_event_routes(routes);

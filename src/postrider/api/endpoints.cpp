@@ -5,8 +5,10 @@
 
 #include "postrider/api/document.hpp"
 #include "postrider/api/endpoint_document.hpp"
+#include "postrider/api/json_writer.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
+#include "postrider/api/revision.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/api/tenant_document.hpp"
 #include "postrider/model/event_type.hpp"
@@ -28,7 +30,9 @@ EndpointRef ref(const Call& call) {
 
 Response answer(const Call& call, const EndpointResult& result) {
   if (!result) return call.refuse(problem_of(result.error()));
-  return Response::json(200, endpoint_json(*result, call.services.registry.keys));
+  Response response = Response::json(200, endpoint_json(*result, call.services.registry.keys));
+  response.header("etag", etag(result->revision));
+  return response;
 }
 
 Response answer(const Call& call, const CreateResult& result) {
@@ -38,6 +42,7 @@ Response answer(const Call& call, const CreateResult& result) {
       Response::json(201, endpoint_json(endpoint, call.services.registry.keys, &result->secret));
   response.header("location", "/v1/tenants/" + endpoint.tenant_id + "/endpoints/" + endpoint.outside_id);
   response.header("cache-control", "no-store");
+  response.header("etag", etag(endpoint.revision));
   return response;
 }
 
@@ -69,6 +74,19 @@ Task<base::Result<EndpointDocument, http::Problem>> read_request(const Call& cal
   co_return document;
 }
 
+// What became of the deliveries that were pending: canceled, and in the history as such.
+std::string canceled_json(const registry::Endpoint& endpoint, std::string_view status,
+                          std::optional<base::Timestamp> before = std::nullopt) {
+  JsonObject json;
+  json.add("id", endpoint.outside_id)
+      .add("tenant_id", endpoint.tenant_id)
+      .add("status", status)
+      .add("deliveries_canceled", endpoint.pending)
+      .add("deliveries_canceled_is_capped", endpoint.is_pending_capped);
+  if (before) json.add("created_before", *before);
+  return json.text();
+}
+
 Task<Response> create(Call& call) {
   auto document = co_await read_request(call, DocumentKind::whole);
   if (!document) co_return call.refuse(document.error());
@@ -85,6 +103,7 @@ Task<Response> create(Call& call) {
 Task<EndpointResult> replace(const Call& call, pg::Link& link, const EndpointDocument& document) {
   registry::EndpointEdit edit;
   edit.secret = document.secret;
+  edit.if_revision = if_match(call.request);
   edit.apply = [&document](registry::EndpointDraft& draft) {
     draft = document.draft;
     if (!draft.headers) draft.headers.emplace();
@@ -104,6 +123,8 @@ Task<Response> put(Call& call) {
   const EndpointResult replaced = co_await replace(call, *lease, *document);
   if (replaced || replaced.error().kind != registry::RefusalKind::unknown_endpoint)
     co_return answer(call, replaced);
+  if (call.request.header("if-match"))
+    co_return call.refuse(problem_of(registry::Refusal{registry::RefusalKind::changed_meanwhile}));
 
   registry::NewEndpoint wanted;
   wanted.tenant = call.tenant();
@@ -178,6 +199,7 @@ Task<Response> change(Call& call) {
   const EndpointRules rules{call.services.config, call.services.guard};
   FieldProblems problems;
   registry::EndpointEdit edit;
+  edit.if_revision = if_match(call.request);
   edit.apply = [&json, &rules, &problems](registry::EndpointDraft& draft) {
     EndpointDocument document;
     document.kind = DocumentKind::patch;
@@ -197,16 +219,31 @@ Task<Response> change(Call& call) {
 Task<Response> remove(Call& call) {
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
-  const std::optional<registry::Refusal> refusal = co_await registry::delete_endpoint(*lease, std::move(of));
-  if (refusal) co_return call.refuse(problem_of(*refusal));
-  co_return Response::empty(204);
+  const EndpointResult deleted =
+      co_await registry::delete_endpoint(*lease, std::move(of), if_match(call.request));
+  if (!deleted) co_return call.refuse(problem_of(deleted.error()));
+  co_return Response::json(200, canceled_json(*deleted, "deleted"));
+}
+
+Task<Response> cancel_pending(Call& call) {
+  const auto document = parse_body(call.request, Body::may_be_empty);
+  if (!document) co_return call.refuse(document.error());
+  FieldProblems problems;
+  Fields(*document, "", problems).finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  EndpointRef of = ref(call);
+  const pg::Pool::Lease lease = co_await call.database();
+  const auto canceled = co_await registry::cancel_pending(*lease, call.services.registry, std::move(of));
+  if (!canceled) co_return call.refuse(problem_of(canceled.error()));
+  const auto& endpoint = canceled->endpoint;
+  co_return Response::json(202, canceled_json(endpoint, model::label(endpoint.status), canceled->before));
 }
 
 Task<Response> set_status(Call& call, EndpointStatus status) {
   const auto document = parse_body(call.request, Body::may_be_empty);
   if (!document) co_return call.refuse(document.error());
   FieldProblems problems;
-  registry::StatusChange wanted{status, std::nullopt};
+  registry::StatusChange wanted{status, std::nullopt, if_match(call.request)};
   read_reason(*document, wanted.reason, problems);
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   EndpointRef of = ref(call);
@@ -241,6 +278,7 @@ void add_endpoint_routes(Routes& routes) {
   routes.add(Method::post, one + "/pause", Access::operate, pause);
   routes.add(Method::post, one + "/resume", Access::operate, resume);
   routes.add(Method::post, one + "/disable", Access::operate, disable);
+  routes.add(Method::post, one + "/cancel-pending", Access::operate, cancel_pending);
 }
 
 }  // namespace postrider::api

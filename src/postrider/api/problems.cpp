@@ -56,6 +56,8 @@ http::Problem problem_of(const Refusal& refusal) {
     case RefusalKind::too_many_secrets:
       return make(409, "too-many-secrets",
                   "Too many secrets are active; end an overlap first, or rotate with overlap_seconds 0.");
+    case RefusalKind::changed_meanwhile:
+      return make(412, "precondition-failed", "It was changed meanwhile: read it again, then change it.");
     case RefusalKind::endpoint_disabled:
       return make(409, "endpoint-disabled", "The endpoint is disabled; resume it first.");
     case RefusalKind::is_current_secret:

@@ -66,6 +66,7 @@ class Routes {
 // One per file of this folder.
 void add_tenant_routes(Routes& routes);
 void add_endpoint_routes(Routes& routes);
+void add_try_endpoint_routes(Routes& routes);
 void add_subscription_routes(Routes& routes);
 void add_secret_routes(Routes& routes);
 void add_event_routes(Routes& routes);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "postrider/config/config.hpp"
+#include "postrider/http/client.hpp"
 #include "postrider/http/guard.hpp"
 #include "postrider/http/resolver.hpp"
 #include "postrider/pg/pool.hpp"
@@ -30,12 +31,14 @@ struct Services {
   const http::AddressGuard& guard;
   const telemetry::Metrics& metrics;
   http::Resolver* resolver = nullptr;       // without one, names are not looked up when a URL is saved
+  http::Client* client = nullptr;           // without one, there is no route to try an endpoint
   publish::Publisher* publisher = nullptr;  // without one, there are no routes to publish
   // Why this node should get no requests now, beside what the API sees itself (database, ids). Optional.
   std::function<std::optional<std::string>()> why_not_ready = {};
 
   registry::KeyCache keys = {};
   registry::TenantCache tenants = {};
+  int tries_in_flight = 0;  // test sends that people wait for
 };
 
 }  // namespace postrider::api

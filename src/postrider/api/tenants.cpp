@@ -6,6 +6,7 @@
 #include "postrider/api/document.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
+#include "postrider/api/revision.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/api/tenant_document.hpp"
 
@@ -18,7 +19,9 @@ using registry::TenantSettings;
 
 Response answer(const Call& call, const TenantResult& result, int status = 200) {
   if (!result) return call.refuse(problem_of(result.error()));
-  return Response::json(status, tenant_json(*result));
+  Response response = Response::json(status, tenant_json(*result));
+  response.header("etag", etag(result->revision));
+  return response;
 }
 
 Task<Response> create(Call& call) {
@@ -55,7 +58,8 @@ Task<Response> show(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(*lease, std::move(id));
   if (!tenant) co_return call.refuse(unknown_tenant());
-  co_return Response::json(200, tenant_json(*tenant));
+  const TenantResult found = *tenant;
+  co_return answer(call, found);
 }
 
 Task<Response> change(Call& call) {
@@ -72,7 +76,8 @@ Task<Response> change(Call& call) {
   };
   std::string id = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
-  const TenantResult changed = co_await registry::change_tenant(*lease, std::move(id), std::move(edit));
+  const TenantResult changed =
+      co_await registry::change_tenant(*lease, std::move(id), std::move(edit), if_match(call.request));
   co_return answer(call, changed);
 }
 

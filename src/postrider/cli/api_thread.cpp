@@ -44,6 +44,14 @@ publish::PublisherOptions publisher_options(const ApiTools& tools) {
   return options;
 }
 
+// For names that are looked up when a URL is saved, and for test sends; both are rare.
+http::ClientOptions client_options(const config::Config& config) {
+  http::ClientOptions options;
+  options.idle_total_max = 16;
+  if (!config.bind_address.empty()) options.bind_address = http::IpAddress::parse(config.bind_address);
+  return options;
+}
+
 http::ServerOptions server_options(const config::Config& config) {
   http::ServerOptions options;
   options.body_bytes_max = static_cast<size_t>(config.api_body_bytes_max);
@@ -65,7 +73,7 @@ struct ApiThread::State {
       : tools(std::move(api_tools)),
         link(loop, publish_link(tools)),
         pool(loop, query_links(tools), kPoolLinks),
-        resolver(loop, http::ResolverOptions{}),
+        client(loop, tools.guard, tools.tls, client_options(tools.config)),
         publisher(loop, link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
         api({.loop = loop,
              .pool = pool,
@@ -73,7 +81,8 @@ struct ApiThread::State {
              .config = tools.config,
              .guard = tools.guard,
              .metrics = tools.metrics,
-             .resolver = &resolver,
+             .resolver = &client.resolver(),
+             .client = &client,
              .publisher = tools.config.roles.api ? &publisher : nullptr}),
         server(loop, tools.listener, api.router(), tools.metrics, server_options(tools.config)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
@@ -82,9 +91,9 @@ struct ApiThread::State {
 
   runtime::Task<void> drain(base::SteadyTime deadline) {
     server.stop_accepting();
+    client.close();  // a test send that somebody waits for ends now
     co_await server.drain(deadline);
     co_await publisher.stop();
-    resolver.close();
     co_await pool.stop();
     co_await link.stop();
   }
@@ -93,7 +102,7 @@ struct ApiThread::State {
   runtime::Loop loop;
   pg::Link link;
   pg::Pool pool;
-  http::Resolver resolver;
+  http::Client client;
   publish::Publisher publisher;
   api::Api api;
   http::Server server;

@@ -19,6 +19,7 @@ struct ApiTools {
   std::string database_url;
   const crypto::MasterKeys& keys;
   const http::AddressGuard& guard;
+  const http::TlsContext& tls;
   telemetry::Metrics& metrics;
   model::IdSource& ids;
   delivery::Node& node;

@@ -105,8 +105,8 @@ class Serving {
         background_({config, database.direct_url(), metrics_, node_}) {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
       api_.push_back(
-          std::make_unique<ApiThread>(ApiTools{config, database.url(), keys, guard_, metrics_, ids_, node_,
-                                               background_.fanout(), rates_, listener_}));
+          std::make_unique<ApiThread>(ApiTools{config, database.url(), keys, guard_, tls_, metrics_, ids_,
+                                               node_, background_.fanout(), rates_, listener_}));
     node_.on_change([this](const registry::Change& change) {
       for (const auto& each : api_) each->apply(change);
     });

@@ -14,7 +14,17 @@ namespace postrider::delivery {
 
 namespace {
 
-std::string headers_for(const LaneConfig& config, const Row& row, base::Timestamp now) {
+int as_int(std::chrono::microseconds time) {
+  return static_cast<int>(std::min<int64_t>(time.count(), std::numeric_limits<int>::max()));
+}
+
+std::optional<int> phase(std::chrono::microseconds time) {
+  return time.count() == 0 ? std::nullopt : std::optional(as_int(time));
+}
+
+}  // namespace
+
+std::string attempt_headers(const LaneConfig& config, const Row& row, base::Timestamp now) {
   std::string headers;
   headers.reserve(512 + config.endpoint.header_lines.size());
   headers += "content-type: application/json\r\nuser-agent: postrider/";
@@ -33,15 +43,7 @@ std::string headers_for(const LaneConfig& config, const Row& row, base::Timestam
   return headers;
 }
 
-int as_int(std::chrono::microseconds time) {
-  return static_cast<int>(std::min<int64_t>(time.count(), std::numeric_limits<int>::max()));
-}
-
-std::optional<int> phase(std::chrono::microseconds time) {
-  return time.count() == 0 ? std::nullopt : std::optional(as_int(time));
-}
-
-AttemptFacts facts_of(const http::Exchange& exchange, base::Timestamp started_at) {
+AttemptFacts attempt_facts(const http::Exchange& exchange, base::Timestamp started_at) {
   AttemptFacts facts;
   facts.started_at = started_at;
   facts.dns_us = phase(exchange.times.lookup);
@@ -65,8 +67,6 @@ AttemptFacts facts_of(const http::Exchange& exchange, base::Timestamp started_at
   return facts;
 }
 
-}  // namespace
-
 runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& config, const Row& row) {
   CHECK(row.event != nullptr);
   const auto started_at = tools.clock.now();
@@ -78,7 +78,7 @@ runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& confi
     result.facts.error_detail = "the URL is not one that postrider can send to";
     co_return result;
   }
-  const std::string headers = headers_for(config, row, started_at);
+  const std::string headers = attempt_headers(config, row, started_at);
   base::reach("attempt.signed");
   const http::OutboundRequest request{
       .url = *config.url,
@@ -89,7 +89,7 @@ runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& confi
   const http::Exchange exchange = co_await tools.client.send(request);
   base::reach("attempt.answered");
   result.outcome = outcome_of(exchange, tools.clock.now());
-  result.facts = facts_of(exchange, started_at);
+  result.facts = attempt_facts(exchange, started_at);
   if (const auto* failure = exchange.failure()) result.blocked_reason = failure->blocked_reason;
   co_return result;
 }

@@ -25,6 +25,11 @@ struct AttemptTools {
   size_t answer_bytes_max;
 };
 
+// What `attempt` is made of, for a send that is not a delivery: the header lines, signed at that time, with
+// the custom ones last; and what an exchange came to.
+std::string attempt_headers(const LaneConfig& config, const Row& row, base::Timestamp now);
+AttemptFacts attempt_facts(const http::Exchange& exchange, base::Timestamp started_at);
+
 // `config` and `row` (whose body is in memory) stay until it is done. Never throws for what an endpoint does.
 runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& config, const Row& row);
 

@@ -14,6 +14,7 @@ LaneConfig::Mode mode_of(const registry::EndpointConfig& endpoint, bool can_sign
   using model::TenantStatus;
   if (endpoint.status == EndpointStatus::deleted || endpoint.tenant_status == TenantStatus::deleted)
     return LaneConfig::Mode::cancel;
+  if (endpoint.cancel_before) return LaneConfig::Mode::clear;
   if (endpoint.status == EndpointStatus::disabled) return LaneConfig::Mode::disable;
   return endpoint.is_sending() && can_sign ? LaneConfig::Mode::send : LaneConfig::Mode::hold;
 }

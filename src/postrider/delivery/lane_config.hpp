@@ -20,6 +20,7 @@ struct LaneConfig {
     hold,     // paused, or nothing can be signed: rows stay
     disable,  // rows become dead letters `endpoint_disabled`
     cancel,   // deleted: rows are canceled
+    clear,    // rows up to endpoint.cancel_before are canceled, then it goes on
   };
 
   registry::EndpointConfig endpoint;  // `secrets` and `retry_schedule` are in the fields below

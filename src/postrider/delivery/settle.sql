@@ -184,6 +184,63 @@ select id, 0, bucket, endpoint_id, event_id, tenant_id, 'canceled', now(), 0, $1
 from gone
 returning delivery_id
 
+-- name: sweep_older
+-- Rows of an endpoint up to a time are canceled, some at a time, in the order of queue_lane. It reads the newer rows
+-- of the lane, too.
+-- $1 node, $2 bucket, $3 endpoint, $4 epoch, $5 how many at most, $6 the time
+with swept as (
+  select bucket, id
+  from queue
+  where bucket = $2::int
+    and endpoint_id = $3::uuid
+    and created_at <= $6::timestamptz
+  order by bucket, endpoint_id, retry, position, due_at, id
+  limit $5::int
+),
+gone as (
+  delete from queue
+  using swept, bucket_lease as lease
+  where queue.bucket = swept.bucket
+    and queue.id = swept.id
+    and lease.bucket = queue.bucket
+    and lease.owner = $1::uuid
+    and lease.epoch = $4::bigint
+  returning queue.*
+)
+insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, started_at, total_us,
+                     node_id, created_at, replay_id, error_detail)
+select id, 0, bucket, endpoint_id, event_id, tenant_id, 'canceled', now(), 0, $1::uuid, created_at, replay_id,
+       'canceled with all that was pending for the endpoint'
+from gone
+returning delivery_id
+
+-- name: end_clearing
+-- Nothing that old is left: the endpoint goes on. Guarded by the lease, because without it the sweep found nothing.
+-- $1 node, $2 bucket, $3 endpoint, $4 epoch, $5 the time
+with cleared as (
+  update endpoint
+  set cancel_before = null
+  where id = $3::uuid
+    and cancel_before = $5::timestamptz
+    and exists (
+      select
+      from bucket_lease
+      where bucket = $2::int
+        and owner = $1::uuid
+        and epoch = $4::bigint
+    )
+    and not exists (
+      select
+      from queue
+      where queue.bucket = $2::int
+        and queue.endpoint_id = $3::uuid
+        and queue.created_at <= $5::timestamptz
+    )
+  returning id, tenant_id
+)
+select note_change('endpoint', tenant_id, id)
+from cleared
+
 -- name: disable_endpoint
 -- An answer said that the endpoint is gone. Zero rows: somebody was first.
 -- $1 endpoint, $2 reason
@@ -192,6 +249,7 @@ with disabled as (
   set status = 'disabled',
       status_reason = $2::text,
       status_since = now(),
+      revision = revision + 1,
       updated_at = now()
   where id = $1::uuid
     and status in ('active', 'paused')
@@ -208,6 +266,7 @@ with paused as (
   set status = 'paused',
       status_reason = $2::text,
       status_since = now(),
+      revision = revision + 1,
       updated_at = now()
   where id = $1::uuid
     and status = 'active'

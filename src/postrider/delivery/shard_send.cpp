@@ -48,6 +48,7 @@ void Shard::touch(const LanePtr& lane) {
       break;
     case LaneConfig::Mode::disable:
     case LaneConfig::Mode::cancel:
+    case LaneConfig::Mode::clear:
       if (lane->has_work() && !std::exchange(lane->is_sweeping, true)) tasks_.spawn(sweep(lane));
       break;
   }

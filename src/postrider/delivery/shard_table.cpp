@@ -20,6 +20,19 @@ constexpr int kSweepRows = 500;
 constexpr auto kRetryPause = 200ms;
 constexpr auto kDatabaseWait = 5s;  // then it is tried again; a stop must not hang on it
 
+// The next rows of the lane that leave the queue; the first answer has one row for each.
+pg::Batch sweep_batch(const Lane& lane, model::NodeId node) {
+  pg::Batch out;
+  const auto& before = lane.config->endpoint.cancel_before;
+  if (lane.config->mode == LaneConfig::Mode::clear)
+    out.with(sql::sweep_older, node.uuid, lane.bucket, lane.endpoint.uuid, lane.epoch, kSweepRows, *before)
+        .with(sql::end_clearing, node.uuid, lane.bucket, lane.endpoint.uuid, lane.epoch, *before);
+  else
+    out.with(lane.config->mode == LaneConfig::Mode::cancel ? sql::sweep_canceled : sql::sweep_disabled,
+             node.uuid, lane.bucket, lane.endpoint.uuid, lane.epoch, kSweepRows);
+  return out;
+}
+
 }  // namespace
 
 // Walks over the lanes of a bucket that was taken or may have been missed; each is then read from its start.
@@ -88,13 +101,15 @@ runtime::Task<void> Shard::fetch_found(Found found) {
 }
 
 // Rows of a disabled or deleted endpoint leave the queue, until none is found; rows that are committed later
-// are announced like all others and swept then.
+// are announced like all others and swept then. Of an endpoint that is to be cleared only the older ones go.
 runtime::Task<void> Shard::sweep(LanePtr lane) {
   runtime::Wakeup pause(tools_.loop);
   const auto wants_sweep = [&lane, this] {
     return !lane->is_gone && !is_stopping_ && lane->config->mode != LaneConfig::Mode::send &&
            lane->config->mode != LaneConfig::Mode::hold;
   };
+  if (wants_sweep() && lane->config->mode == LaneConfig::Mode::clear)
+    telemetry::log_info("canceling_pending").field("endpoint_id", lane->config->endpoint.outside_id);
   while (wants_sweep()) {
     // What is being sent right now ends first, so that its result is not lost; the rest need not be in
     // memory.
@@ -105,18 +120,17 @@ runtime::Task<void> Shard::sweep(LanePtr lane) {
       co_await pause.wait_for(kRetryPause);
       continue;
     }
-    bool is_done = false, has_failed = false;
+    bool is_done = false, has_failed = false, is_clearing = false;
     try {
-      const bool is_cancel = lane->config->mode == LaneConfig::Mode::cancel;
-      pg::Batch out;
-      out.with(is_cancel ? sql::sweep_canceled : sql::sweep_disabled, options_.node_id.uuid, lane->bucket,
-               lane->endpoint.uuid, lane->epoch, kSweepRows);
+      const bool is_disabled = lane->config->mode == LaneConfig::Mode::disable;
+      is_clearing = lane->config->mode == LaneConfig::Mode::clear;
+      pg::Batch out = sweep_batch(*lane, options_.node_id);
       lane->buffer(Turn::first).begin_fetch();
       lane->buffer(Turn::retry).begin_fetch();
       const auto deadline = base::BootClock::now() + kDatabaseWait;
       const auto answers = co_await tools_.link.run(std::move(out), deadline);
       is_done = answers.front().size() < static_cast<size_t>(kSweepRows);
-      if (!is_cancel)
+      if (is_disabled)
         tools_.metrics.dead_lettered.at("endpoint_disabled").add(static_cast<double>(answers.front().size()));
     } catch (const pg::Error& error) {
       telemetry::log_warn("sweep_failed").field("error", error.what());
@@ -127,6 +141,13 @@ runtime::Task<void> Shard::sweep(LanePtr lane) {
         lane->buffer(turn).fetched({}, true, [](model::DeliveryId) { return true; });
       else
         lane->buffer(turn).fetch_failed();
+    }
+    if (is_done && is_clearing) {
+      lane->buffer(Turn::first).expect_more();
+      lane->buffer(Turn::retry).expect_more();
+      lane->is_sweeping = false;
+      if (!lane->is_gone) loader_.want_config(lane);  // which says how it goes on
+      co_return;
     }
     if (is_done && !lane->buffer(Turn::first).may_have_more() && !lane->buffer(Turn::retry).may_have_more())
       break;

@@ -39,6 +39,7 @@ enum Column : size_t {
   secrets_expire_at,
   pauses_since,
   pauses_until,
+  cancel_before,
 };
 
 pg::Params ids_parameter(std::span<const model::EndpointId> ids) {
@@ -113,6 +114,7 @@ EndpointConfig read_config(const pg::Rows& rows, size_t row, const crypto::Maste
   config.tenant_rate_per_second = rows.get<std::optional<double>>(row, tenant_rate_per_second);
   config.pause_spans = merged(rows.get<std::vector<base::Timestamp>>(row, pauses_since),
                               rows.get<std::vector<std::optional<base::Timestamp>>>(row, pauses_until));
+  config.cancel_before = rows.get<std::optional<base::Timestamp>>(row, cancel_before);
   open_sealed(config, rows, row, keys);
   return config;
 }

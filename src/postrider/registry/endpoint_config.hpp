@@ -64,6 +64,9 @@ struct EndpointConfig {
   // into the last give_up_seconds.
   std::vector<PauseSpan> pause_spans;
 
+  // Rows created up to then are to be canceled before anything else is sent.
+  std::optional<base::Timestamp> cancel_before;
+
   // A secret or the custom headers cannot be decrypted (a missing master key): hold the lane, send nothing
   // and dead-letter nothing. `secrets` and `header_lines` are then empty.
   bool unreadable = false;

@@ -28,7 +28,8 @@ select
   secrets.sealed,
   secrets.expires_at,
   pauses.since,
-  pauses.until
+  pauses.until,
+  endpoint.cancel_before
 from unnest($1::uuid[]) as wanted (id)
 join endpoint on endpoint.id = wanted.id
 join tenant on tenant.id = endpoint.tenant_id

@@ -10,6 +10,7 @@ namespace {
 
 // Five days of nothing but failure disable an endpoint; from half of it on it is unhealthy.
 constexpr std::chrono::hours kUnhealthyAfter{60};
+constexpr int32_t kUnhealthyAttemptsMin = 10;
 
 // Reads the columns of one row from left to right.
 class RowReader {
@@ -63,6 +64,8 @@ Endpoint read_endpoint(RowReader row, int32_t pending_max) {
   row.next(endpoint.last_success_at);
   row.next(endpoint.last_failure_at);
   row.next(endpoint.is_breaker_open);
+  row.next(endpoint.revision);
+  row.next(endpoint.failed_attempts);
   row.next(endpoint.created_at);
   row.next(endpoint.updated_at);
   row.next(endpoint.read_at);
@@ -101,7 +104,8 @@ std::vector<Endpoint> read_endpoints(const pg::Rows& rows, int32_t pending_max) 
 
 std::string_view Endpoint::health() const {
   if (!failing_since) return "healthy";
-  return read_at - *failing_since >= kUnhealthyAfter ? "unhealthy" : "failing";
+  const bool is_long = read_at - *failing_since >= kUnhealthyAfter;
+  return is_long && failed_attempts >= kUnhealthyAttemptsMin ? "unhealthy" : "failing";
 }
 
 }  // namespace postrider::registry

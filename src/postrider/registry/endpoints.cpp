@@ -60,6 +60,10 @@ Task<EndpointResult> lock(pg::Transaction& transaction, const EndpointRef& ref) 
   co_return std::move(read_endpoints(loaded[0], pending_counted_max).front());
 }
 
+bool is_changed(const Endpoint& endpoint, std::optional<int32_t> expected) {
+  return expected && *expected != endpoint.revision;
+}
+
 // The tenant is locked and has room for one more; the own id, if any, is free from here on.
 Task<std::optional<Refusal>> make_room(pg::Transaction& transaction, const Context& context,
                                        const NewEndpoint& wanted) {
@@ -213,6 +217,8 @@ Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, End
   EndpointResult found = co_await lock(transaction, ref);
   if (!found) co_return std::move(found);
   const Endpoint& endpoint = *found;
+  if (is_changed(endpoint, edit.if_revision))
+    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
   EndpointDraft draft;
   draft.settings = endpoint.settings;
   if (!edit.apply(draft)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
@@ -231,6 +237,8 @@ Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, End
 Task<EndpointResult> change_status(pg::Link& link, EndpointRef ref, StatusChange change) {
   pg::Transaction transaction = co_await link.begin();
   EndpointResult found = co_await lock(transaction, ref);
+  if (found && is_changed(*found, change.if_revision))
+    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
   if (!found || found->status == change.status) co_return std::move(found);
   const EndpointStatus before = found->status;
   if (before == EndpointStatus::disabled && change.status == EndpointStatus::paused)
@@ -246,10 +254,11 @@ Task<EndpointResult> change_status(pg::Link& link, EndpointRef ref, StatusChange
   co_return co_await finish(transaction, std::move(batch), key);
 }
 
-Task<std::optional<Refusal>> delete_endpoint(pg::Link& link, EndpointRef ref) {
+Task<EndpointResult> delete_endpoint(pg::Link& link, EndpointRef ref, std::optional<int32_t> if_revision) {
   pg::Transaction transaction = co_await link.begin();
-  const EndpointResult found = co_await lock(transaction, ref);
-  if (!found) co_return found.error();
+  EndpointResult found = co_await lock(transaction, ref);
+  if (!found) co_return std::move(found);
+  if (is_changed(*found, if_revision)) co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
   const EndpointKey key{found->id, ref.tenant};
   pg::Batch batch;
   batch.with(sql::delete_secrets_and_subscriptions, key.id.uuid)
@@ -259,7 +268,22 @@ Task<std::optional<Refusal>> delete_endpoint(pg::Link& link, EndpointRef ref) {
   add_note(batch, ChangeKind::endpoint, key.tenant, key.id);
   const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
   co_await transaction.commit();
-  co_return std::nullopt;
+  co_return std::move(found);
+}
+
+Task<base::Result<CanceledPending, Refusal>> cancel_pending(pg::Link& link, const Context& context,
+                                                            EndpointRef ref) {
+  pg::Transaction transaction = co_await link.begin();
+  EndpointResult found = co_await lock(transaction, ref);
+  if (!found) co_return base::Failure{found.error()};
+  const EndpointKey key{found->id, ref.tenant};
+  pg::Batch batch;
+  batch.with(sql::cancel_pending, key.id.uuid, context.ids.now());
+  add_note(batch, ChangeKind::endpoint, key.tenant, key.id);
+  const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
+  co_await transaction.commit();
+  CanceledPending canceled{std::move(*found), done[0].get<base::Timestamp>(0, 0)};
+  co_return canceled;
 }
 
 }  // namespace postrider::registry

@@ -65,14 +65,16 @@ struct Endpoint {
   std::optional<base::Timestamp> last_success_at;
   std::optional<base::Timestamp> last_failure_at;
   bool is_breaker_open = false;
-  int32_t pending = 0;  // counted up to the limit given
+  int32_t revision = 1;         // for If-Match
+  int32_t failed_attempts = 0;  // since failing_since, at most 100; counted only when that is long ago
+  int32_t pending = 0;          // counted up to the limit given
   bool is_pending_capped = false;
   std::optional<base::Timestamp> oldest_pending_at;
   base::Timestamp created_at{};
   base::Timestamp updated_at{};
   base::Timestamp read_at{};  // the database's now
 
-  // "healthy", "failing" or, after half of the five days that lead to disabling, "unhealthy".
+  // "healthy", "failing" or, after half of the five days that lead to disabling and 10 attempts, "unhealthy".
   std::string_view health() const;
 };
 
@@ -110,7 +112,8 @@ runtime::Task<base::Result<std::vector<Endpoint>, Refusal>> list_endpoints(pg::L
 // URL closes the breaker.
 struct EndpointEdit {
   base::UniqueFunction<bool(EndpointDraft&)> apply;
-  std::optional<std::string> secret;  // refused if it is not an active one
+  std::optional<std::string> secret;     // refused if it is not an active one
+  std::optional<int32_t> if_revision{};  // refused if it has another one by now
 };
 runtime::Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, EndpointRef ref,
                                               EndpointEdit edit);
@@ -119,9 +122,21 @@ runtime::Task<EndpointResult> change_endpoint(pg::Link& link, const Context& con
 struct StatusChange {
   model::EndpointStatus status;  // active: resume
   std::optional<std::string> reason;
+  std::optional<int32_t> if_revision{};
 };
 runtime::Task<EndpointResult> change_status(pg::Link& link, EndpointRef ref, StatusChange change);
 
-runtime::Task<std::optional<Refusal>> delete_endpoint(pg::Link& link, EndpointRef ref);
+// The endpoint as it was, with the count of deliveries that are canceled now; their owner does it soon.
+runtime::Task<EndpointResult> delete_endpoint(pg::Link& link, EndpointRef ref,
+                                              std::optional<int32_t> if_revision = std::nullopt);
+
+// Deliveries that are pending now are canceled by the node that owns the bucket; what is being sent at that
+// moment is let end first. Returns the endpoint as it is now.
+struct CanceledPending {
+  Endpoint endpoint;  // `pending` is how many there were
+  base::Timestamp before{};
+};
+runtime::Task<base::Result<CanceledPending, Refusal>> cancel_pending(pg::Link& link, const Context& context,
+                                                                     EndpointRef ref);
 
 }  // namespace postrider::registry

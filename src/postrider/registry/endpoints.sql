@@ -38,7 +38,8 @@ set
 where id = $1::text
 
 -- name: load_endpoints
--- $1 ids, $2 how many pending deliveries are counted at most. Primary key, subscription_by_endpoint, queue_lane.
+-- $1 ids, $2 how many pending deliveries are counted at most. Primary key, subscription_by_endpoint, queue_lane; for
+-- those that may be unhealthy attempt_by_endpoint, of which the newest 100 rows are looked at.
 select
   endpoint.id,
   endpoint.outside_id,
@@ -64,6 +65,8 @@ select
   endpoint.last_success_at,
   endpoint.last_failure_at,
   endpoint.breaker = 'open',
+  endpoint.revision,
+  failures.attempts,
   endpoint.created_at,
   endpoint.updated_at,
   now(),
@@ -102,6 +105,19 @@ cross join lateral (
     )
   ) as waiting_rows
 ) as waiting
+cross join lateral (
+  select count(*)::integer as attempts
+  from (
+    select a.started_at
+    from attempt a
+    where a.endpoint_id = endpoint.id
+      and a.attempt > 0
+      and endpoint.failing_since < now() - interval '60 hours'
+    order by a.delivery_id desc
+    limit 100
+  ) as newest
+  where newest.started_at >= endpoint.failing_since
+) as failures
 where endpoint.id = any($1::uuid[])
 order by endpoint.id
 
@@ -148,6 +164,7 @@ set
   on_rejected = $13::text,
   signature = $14::text,
   metadata = $15::jsonb,
+  revision = revision + 1,
   updated_at = now()
 where id = $1::uuid
 
@@ -161,8 +178,17 @@ set
   status_since = now(),
   breaker = case when $2 = 'active' then 'closed' else breaker end,
   failing_since = case when $4::boolean then null else failing_since end,
+  revision = revision + 1,
   updated_at = now()
 where id = $1::uuid
+
+-- name: cancel_pending
+-- $1 id, $2 the time by the node's clock, which dates what is published and may be ahead of the database's by a
+-- little. Primary key; the row is locked already. The owner of the bucket cancels what was created until then.
+update endpoint
+set cancel_before = greatest(clock_timestamp(), $2::timestamptz)
+where id = $1::uuid
+returning cancel_before
 
 -- name: open_endpoint_pause
 -- $1 tenant, $2 endpoint.

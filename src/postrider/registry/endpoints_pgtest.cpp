@@ -60,9 +60,9 @@ TEST_F(Endpoints, CountsFollowCreationOrderingAndDeletion) {
   ASSERT_TRUE(order(ref(second), Ordering::none).ok());
   EXPECT_EQ(counts("acme"), "2|1");
 
-  EXPECT_FALSE(run(delete_endpoint(link, ref(first))));
+  EXPECT_TRUE(run(delete_endpoint(link, ref(first))).ok());
   EXPECT_EQ(counts("acme"), "1|0");
-  EXPECT_EQ(run(delete_endpoint(link, ref(first)))->kind, RefusalKind::unknown_endpoint);
+  EXPECT_EQ(run(delete_endpoint(link, ref(first))).error().kind, RefusalKind::unknown_endpoint);
   EXPECT_EQ(counts("acme"), "1|0");
 }
 
@@ -82,7 +82,7 @@ TEST_F(Endpoints, AnOwnIdIsFreeAgainAfterDeletion) {
   wanted.own_id = "orders";
   const auto first = make_endpoint(wanted);
   EXPECT_EQ(run(create_endpoint(link, context, wanted)).error().kind, RefusalKind::endpoint_exists);
-  EXPECT_FALSE(run(delete_endpoint(link, {"acme", "orders"})));
+  EXPECT_TRUE(run(delete_endpoint(link, {"acme", "orders"})).ok());
   const auto second = make_endpoint(wanted);
   EXPECT_NE(first.endpoint.id, second.endpoint.id);
   EXPECT_EQ(sql("select outside_id from postrider.endpoint where status = 'deleted'"),
@@ -98,7 +98,7 @@ TEST_F(Endpoints, OfAnotherTenantAreUnknown) {
   EXPECT_EQ(run(find_endpoint(link, foreign)).error().kind, RefusalKind::unknown_endpoint);
   EXPECT_EQ(order(foreign, Ordering::strict).error().kind, RefusalKind::unknown_endpoint);
   EXPECT_EQ(set(foreign, EndpointStatus::paused).error().kind, RefusalKind::unknown_endpoint);
-  EXPECT_EQ(run(delete_endpoint(link, foreign))->kind, RefusalKind::unknown_endpoint);
+  EXPECT_EQ(run(delete_endpoint(link, foreign)).error().kind, RefusalKind::unknown_endpoint);
 }
 
 TEST_F(Endpoints, PauseDisableAndResumeKeepTheSpans) {
@@ -117,10 +117,31 @@ TEST_F(Endpoints, PauseDisableAndResumeKeepTheSpans) {
   EXPECT_EQ(open_spans(), "1|1");
 }
 
+TEST_F(Endpoints, AreUnhealthyAfterTenFailedAttemptsAndHalfOfFiveDays) {
+  const auto of = ref(make_endpoint("acme"));
+  const auto attempts = [this](int from, int to) {
+    sql("insert into postrider.attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, "
+        "outcome, "
+        "started_at, total_us, node_id, created_at) select overlay(postrider.id_floor(now())::text placing "
+        "lpad(n::text, 4, '0') from 33)::uuid, 1, bucket, id, id, tenant_id, 'retrying', now() - interval '1 "
+        "hour', 1, "
+        "id, now() from postrider.endpoint, generate_series(" +
+        std::to_string(from) + ", " + std::to_string(to) + ") as n");
+  };
+  sql("update postrider.endpoint set failing_since = now() - interval '59 hours'");
+  attempts(1, 10);
+  EXPECT_EQ(run(find_endpoint(link, of))->health(), "failing") << "not long enough";
+  sql("update postrider.endpoint set failing_since = now() - interval '61 hours'");
+  EXPECT_EQ(run(find_endpoint(link, of))->health(), "unhealthy");
+  sql("delete from postrider.attempt where delivery_id = (select min(delivery_id::text)::uuid from "
+      "postrider.attempt)");
+  EXPECT_EQ(run(find_endpoint(link, of))->health(), "failing") << "not tried often enough";
+}
+
 TEST_F(Endpoints, AnotherUrlClosesTheBreaker) {
   const auto of = ref(make_endpoint("acme"));
   sql("update postrider.endpoint set breaker = 'open', failing_since = now() - interval '3 days'");
-  EXPECT_EQ(run(find_endpoint(link, of))->health(), "unhealthy");
+  EXPECT_EQ(run(find_endpoint(link, of))->health(), "failing") << "it was hardly ever tried";
   const auto changed = edit(of, [](EndpointDraft& draft) {
     draft.settings.url = "https://other.example.com/";
     return true;
@@ -193,7 +214,7 @@ TEST_F(Endpoints, EveryChangeIsInTheControlLogInOrder) {
   ASSERT_TRUE(set(of, EndpointStatus::paused).ok());
   ASSERT_TRUE(run(replace_subscriptions(link, of, {{"a", true, {}}})).ok());
   ASSERT_TRUE(run(pause_tenant(link, "acme", {})).ok());
-  EXPECT_FALSE(run(delete_endpoint(link, of)));
+  EXPECT_TRUE(run(delete_endpoint(link, of)).ok());
   const auto changes = run(read_changes(link, start));
   ASSERT_EQ(changes.size(), 5u);
   const ChangeKind kinds[] = {ChangeKind::endpoint, ChangeKind::endpoint, ChangeKind::subscriptions,

@@ -17,6 +17,7 @@ enum class RefusalKind {
   reserved_id,      // an endpoint id of one's own that looks like one made by postrider
   too_many_endpoints,
   too_many_secrets,
+  changed_meanwhile,  // If-Match named another revision
   endpoint_disabled,  // and the call would silently enable it
   secret_in_use,      // the secret given is one of the active ones
   secret_unfit,       // the secret does not suit the endpoint's signature scheme

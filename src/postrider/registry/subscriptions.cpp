@@ -37,6 +37,7 @@ Subscriptions read_subscriptions(const pg::Rows& rows) {
 }
 
 Task<SubscriptionsResult> finish(pg::Transaction& transaction, pg::Batch batch, const EndpointKey& endpoint) {
+  batch.with(sql::bump_revision, endpoint.id.uuid);
   const size_t loaded = batch.size();
   batch.with(sql::load_subscriptions, endpoint.id.uuid);
   add_note(batch, ChangeKind::subscriptions, endpoint.tenant, endpoint.id);

@@ -48,6 +48,14 @@ where tenant_id = $1::text
   and status <> 'deleted'
 for no key update
 
+-- name: bump_revision
+-- $1 endpoint. Primary key.
+update endpoint
+set
+  revision = revision + 1,
+  updated_at = now()
+where id = $1::uuid
+
 -- name: load_subscriptions
 -- $1 endpoint. subscription_by_endpoint.
 select

@@ -36,6 +36,7 @@ Tenant read_tenant(const pg::Rows& rows, size_t row) {
   tenant.status_reason = rows.get<std::optional<std::string>>(row, column++);
   tenant.status_since = rows.get<base::Timestamp>(row, column++);
   tenant.endpoint_count = rows.get<int32_t>(row, column++);
+  tenant.revision = rows.get<int32_t>(row, column++);
   tenant.created_at = rows.get<base::Timestamp>(row, column++);
   tenant.updated_at = rows.get<base::Timestamp>(row, column++);
   return tenant;
@@ -120,7 +121,8 @@ Task<std::vector<Tenant>> list_tenants(pg::Link& link, std::string after, int li
   co_return tenants;
 }
 
-Task<TenantResult> change_tenant(pg::Link& link, TenantId id, TenantEdit edit) {
+Task<TenantResult> change_tenant(pg::Link& link, TenantId id, TenantEdit edit,
+                                 std::optional<int32_t> if_revision) {
   if (id == reserved_tenant_id) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
   pg::Batch lock;
@@ -129,6 +131,8 @@ Task<TenantResult> change_tenant(pg::Link& link, TenantId id, TenantEdit edit) {
   if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
 
   Tenant tenant = read_tenant(found[1], 0);
+  if (if_revision && *if_revision != tenant.revision)
+    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
   TenantSettings settings = tenant.settings;
   if (!edit(settings)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
   if (is_same(tenant.settings, settings)) co_return tenant;

@@ -43,6 +43,7 @@ struct Tenant {
   std::optional<std::string> status_reason;
   base::Timestamp status_since{};
   int32_t endpoint_count = 0;
+  int32_t revision = 1;  // for If-Match
   base::Timestamp created_at{};
   base::Timestamp updated_at{};
 };
@@ -58,7 +59,8 @@ runtime::Task<std::vector<Tenant>> list_tenants(pg::Link& link, std::string afte
 
 // `edit` changes the settings as they are at that moment, with the tenant locked; false abandons the change.
 using TenantEdit = base::UniqueFunction<bool(TenantSettings&)>;
-runtime::Task<TenantResult> change_tenant(pg::Link& link, model::TenantId id, TenantEdit edit);
+runtime::Task<TenantResult> change_tenant(pg::Link& link, model::TenantId id, TenantEdit edit,
+                                          std::optional<int32_t> if_revision = std::nullopt);
 
 // Nothing is sent to any endpoint of a paused tenant; events go on queueing. Both may be repeated.
 runtime::Task<TenantResult> pause_tenant(pg::Link& link, model::TenantId id,

@@ -45,6 +45,7 @@ select
   status_reason,
   status_since,
   endpoint_count,
+  revision,
   created_at,
   updated_at
 from tenant
@@ -73,6 +74,7 @@ set
   endpoints_max = $7::integer,
   contacts = $8::jsonb,
   metadata = $9::jsonb,
+  revision = revision + 1,
   updated_at = now()
 where id = $1::text
 
@@ -83,6 +85,7 @@ set
   status = $2::text,
   status_reason = $3::text,
   status_since = now(),
+  revision = revision + 1,
   updated_at = now()
 where id = $1::text
 

@@ -1,0 +1,112 @@
+"""Endpoints as people run them: trying one out, canceling what waits, changing what somebody else changed."""
+
+import json
+import socket
+
+from harness.receiver import Reply
+from harness.wait import wait_until
+
+
+def path(tenant, endpoint, *more):
+    return "/".join([f"/v1/tenants/{tenant}/endpoints/{endpoint}", *more])
+
+
+def history(node, endpoint):
+    return node.sql(f"select outcome, attempt from postrider.attempt a join postrider.endpoint e on e.id = a.endpoint_id "
+                    f"where e.outside_id = '{endpoint}'")
+
+
+def test_a_test_send_returns_the_exchange_and_counts_for_nothing(node, tenant, hook):
+    made = node.api.create_endpoint(tenant, hook.url, ["invoice.paid"], headers={"x-api-token": "very-secret"})
+    node.api.post(path(tenant, made["id"], "pause")).expect(200)
+    hook.reply(Reply(503, {"content-type": "text/plain"}, b"not today"))
+    tried = node.api.post(path(tenant, made["id"], "test"), {"data": {"n": 7}}).expect(200)
+    assert tried["delivered"] is False
+    assert tried["response"]["status"] == 503 and tried["response"]["preview"] == "not today"
+    assert tried["phases"]["total_us"] > 0
+    got, = hook.wait_for(1)
+    assert json.loads(got.body)["type"] == "invoice.paid" and json.loads(got.body)["data"] == {"n": 7}
+    assert got.body.decode() == tried["request"]["body"]
+    assert got.headers["webhook-signature"] == tried["request"]["headers"]["webhook-signature"]
+    assert got.headers["x-api-token"] == "very-secret"
+    assert "very-secret" not in json.dumps(tried)
+    after = node.api.endpoint(tenant, made["id"])
+    assert (after["health"], after["pending"], after["status"]) == ("healthy", 0, "paused")
+    assert history(node, made["id"]) == []
+
+
+def test_a_test_send_says_in_words_why_there_was_no_answer(node, tenant):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    made = node.api.create_endpoint(tenant, f"http://127.0.0.1:{port}/nobody-listens")
+    tried = node.api.post(path(tenant, made["id"], "test")).expect(200)
+    assert tried["response"] is None and tried["error"] == "connection_refused"
+    assert tried["error_detail"]
+
+
+def test_a_test_send_obeys_the_guard(start_node, database_url, hook):
+    first = start_node(database_url=database_url)
+    first.api.create_tenant("t")
+    made = first.api.create_endpoint("t", hook.url)
+    assert first.stop() == 0
+    second = start_node(database_url=database_url, allow_networks=None)
+    tried = second.api.post(path("t", made["id"], "test")).expect(200)
+    assert (tried["error"], tried["error_detail"], tried["address"]) == ("blocked", "destination not allowed", None)
+    assert hook.requests == []
+
+
+def test_pending_deliveries_are_canceled_and_later_ones_are_not(node, tenant, hook):
+    made = node.api.create_endpoint(tenant, hook.url)
+    node.api.post(path(tenant, made["id"], "pause")).expect(200)
+    for number in range(3):
+        node.api.publish(tenant, data={"n": number})
+    wait_until(lambda: node.api.endpoint(tenant, made["id"])["pending"] == 3, "three are pending")
+    answer = node.api.post(path(tenant, made["id"], "cancel-pending")).expect(202)
+    assert answer["deliveries_canceled"] == 3
+    wait_until(lambda: node.api.endpoint(tenant, made["id"])["pending"] == 0, "nothing is pending")
+    assert history(node, made["id"]) == [("canceled", 0)] * 3
+    node.api.publish(tenant, data={"n": "later"})
+    node.api.post(path(tenant, made["id"], "resume")).expect(200)
+    got, = hook.wait_for(1)
+    assert json.loads(got.body)["data"] == {"n": "later"}
+
+
+def test_canceling_spares_what_is_being_sent_and_the_lane_goes_on(node, tenant, hook):
+    made = node.api.create_endpoint(tenant, hook.url, max_in_flight=1)
+    hook.hold()
+    for number in range(4):
+        node.api.publish(tenant, data={"n": number})
+    hook.wait_for(1)
+    node.api.post(path(tenant, made["id"], "cancel-pending")).expect(202)
+    node.wait_for_log("canceling_pending", endpoint_id=made["id"])
+    hook.release()
+    wait_until(lambda: sorted(history(node, made["id"])) == [("canceled", 0)] * 3 + [("delivered", 1)], "the end of all")
+    node.api.publish(tenant, data={"n": "later"})
+    first, second = hook.wait_for(2)
+    assert json.loads(first.body)["data"] == {"n": 0} and json.loads(second.body)["data"] == {"n": "later"}
+
+
+def test_deleting_an_endpoint_says_what_becomes_of_its_deliveries(node, tenant, hook):
+    made = node.api.create_endpoint(tenant, hook.url)
+    node.api.post(path(tenant, made["id"], "pause")).expect(200)
+    node.api.publish(tenant)
+    wait_until(lambda: node.api.endpoint(tenant, made["id"])["pending"] == 1, "one is pending")
+    answer = node.api.call("DELETE", path(tenant, made["id"])).expect(200)
+    assert (answer["status"], answer["deliveries_canceled"]) == ("deleted", 1)
+    wait_until(lambda: history(node, made["id"]) == [("canceled", 0)], "canceled, and in the history")
+
+
+def test_if_match_refuses_a_change_of_what_was_changed_meanwhile(node, tenant, hook):
+    made = node.api.post(f"/v1/tenants/{tenant}/endpoints", {"url": hook.url, "event_types": ["*"]})
+    tag, where = made.headers["etag"], path(tenant, made.json["id"])
+    first = node.api.call("PATCH", where, {"description": "mine"}, headers={"if-match": tag})
+    assert first.status == 200 and first.headers["etag"] != tag
+    late = node.api.call("PATCH", where, {"description": "theirs"}, headers={"if-match": tag})
+    assert late.status == 412 and late.json["type"].endswith("precondition-failed")
+    assert node.api.call("DELETE", where, headers={"if-match": tag}).status == 412
+    node.api.call("PUT", where + "/subscriptions", {"data": [{"pattern": "a.*"}]}).expect(200)
+    assert node.api.call("PATCH", where, {}, headers={"if-match": first.headers["etag"]}).status == 412
+    assert node.api.get(where).json["description"] == "mine"
+    unknown = path(tenant, "not-there-yet")
+    put = {"url": hook.url, "event_types": ["*"]}
+    assert node.api.call("PUT", unknown, put, headers={"if-match": '"r1"'}).status == 412
