@@ -24,6 +24,27 @@ function(postrider_folder name)
     list(APPEND generated ${out})
   endforeach()
 
+  # openapi/*.json, one per area, becomes "postrider/api/openapi.json.hpp".
+  file(GLOB fragments CONFIGURE_DEPENDS ${dir}/openapi/*.json)
+  if(fragments)
+    set(out ${generated_dir}/postrider/${name}/openapi.json.hpp)
+    add_custom_command(
+      OUTPUT ${out}
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_openapi.py ${dir}/openapi ${PROJECT_VERSION} ${out}
+      DEPENDS ${fragments} ${CMAKE_SOURCE_DIR}/tools/embed_openapi.py)
+    list(APPEND generated ${out})
+  endif()
+  # docs/*.{html,css,js} become constants in "postrider/api/docs_files.hpp".
+  file(GLOB pages CONFIGURE_DEPENDS ${dir}/docs/*.html ${dir}/docs/*.css ${dir}/docs/*.js)
+  if(pages)
+    set(out ${generated_dir}/postrider/${name}/docs_files.hpp)
+    add_custom_command(
+      OUTPUT ${out}
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_files.py ${name} ${out} ${pages}
+      DEPENDS ${pages} ${CMAKE_SOURCE_DIR}/tools/embed_files.py)
+    list(APPEND generated ${out})
+  endif()
+
   if(NOT sources AND NOT generated)
     add_library(postrider_${name} INTERFACE)
     target_include_directories(postrider_${name} INTERFACE ${CMAKE_SOURCE_DIR}/src ${generated_dir})

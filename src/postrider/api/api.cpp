@@ -6,9 +6,9 @@
 
 namespace postrider::api {
 
-Api::Api(Services services) : services_(std::move(services)) {
-  Routes routes(router_, services_);
+void add_routes(Routes& routes) {
   add_health_routes(routes);
+  add_openapi_routes(routes);
   add_tenant_routes(routes);
   add_endpoint_routes(routes);
   add_try_endpoint_routes(routes);
@@ -17,6 +17,10 @@ Api::Api(Services services) : services_(std::move(services)) {
   add_event_routes(routes);
   add_event_read_routes(routes);
   add_node_routes(routes);
+}
+
+Api::Api(Services services) : services_(std::move(services)), routes_(router_, services_) {
+  add_routes(routes_);
 }
 
 Api::~Api() = default;

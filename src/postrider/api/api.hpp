@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "postrider/api/routes.hpp"
 #include "postrider/api/services.hpp"
 #include "postrider/http/router.hpp"
 #include "postrider/registry/control_log.hpp"
@@ -23,6 +24,7 @@ class Api {
   Api& operator=(const Api&) = delete;
 
   http::Router& router() { return router_; }
+  const std::vector<Routes::Entry>& routes() const { return routes_.entries(); }
 
   // On the loop's thread, for each piece of the control log that the node has read: drops what is cached.
   void apply(std::span<const registry::Change> changes);
@@ -30,6 +32,7 @@ class Api {
  private:
   Services services_;
   http::Router router_;
+  Routes routes_;
 };
 
 }  // namespace postrider::api

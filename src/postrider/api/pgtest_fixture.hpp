@@ -59,6 +59,7 @@ class ApiServer {
   void forget_cached();
 
   const config::Config& config() const { return config_; }
+  const Api& api() const { return *api_; }
 
  private:
   runtime::Task<void> serve();

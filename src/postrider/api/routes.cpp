@@ -116,6 +116,7 @@ Task<pg::Pool::Lease> Call::database() const {
 
 void Routes::add(Method method, std::string pattern, Access access, CallHandler handler,
                  size_t body_bytes_max) {
+  entries_.push_back({method, pattern, access});
   http::Route route;
   route.method = method;
   route.pattern = std::move(pattern);

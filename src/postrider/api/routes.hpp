@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "postrider/api/services.hpp"
 #include "postrider/http/problem.hpp"
@@ -58,9 +59,18 @@ class Routes {
   void add(Method method, std::string pattern, Access access, CallHandler handler, size_t body_bytes_max = 0);
   Services& services() { return services_; }
 
+  struct Entry {
+    Method method;
+    std::string pattern;
+    Access access;
+  };
+  // In the order they were added.
+  const std::vector<Entry>& entries() const { return entries_; }
+
  private:
   http::Router& router_;
   Services& services_;
+  std::vector<Entry> entries_;
 };
 
 // One per file of this folder.
@@ -73,5 +83,9 @@ void add_event_routes(Routes& routes);
 void add_event_read_routes(Routes& routes);
 void add_node_routes(Routes& routes);
 void add_health_routes(Routes& routes);
+void add_openapi_routes(Routes& routes);
+
+// All of them.
+void add_routes(Routes& routes);
 
 }  // namespace postrider::api

@@ -1,4 +1,4 @@
-// The only translation unit that knows CLI11.
+// The only translation unit that knows CLI11: makes a parser from the command table and runs what was chosen.
 #include "postrider/cli/cli.hpp"
 
 #include <CLI/App.hpp>
@@ -6,84 +6,104 @@
 #include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <string>
 
 #include "postrider/base/version.hpp"
-#include "postrider/cli/commands.hpp"
-#include "postrider/cli/exit_code.hpp"
-#include "postrider/config/load.hpp"
-#include "postrider/config/settings.hpp"
+#include "postrider/cli/groups.hpp"
+#include "postrider/cli/help.hpp"
+#include "postrider/cli/invocation.hpp"
+#include "postrider/cli/report.hpp"
 
 namespace postrider::cli {
 namespace {
 
-// What the command line said; the chosen command is run after parsing.
-struct CommandLine {
-  config::Sources sources;
-  bool as_json = false;
-  std::function<int()> command;
+struct Chosen {
+  const Command* command = nullptr;
+  Given given;
 };
 
-// Every setting is a flag, except secrets: a command line is there for everybody to see.
-void add_settings(CLI::App& command, CommandLine& line) {
-  command.add_option("--config", line.sources.file, "Settings file, instead of ./postrider.toml")
-      ->type_name("FILE");
-  for (const config::Setting& setting : config::settings()) {
-    if (setting.secrecy == config::Secrecy::masked) continue;
-    std::string help(setting.help);
-    const std::string_view shown = setting.default_text.empty() ? setting.default_note : setting.default_text;
-    if (!shown.empty()) help += " Default: " + std::string(shown) + ".";
-    command
-        .add_option_function<std::string>(
-            setting.flag_name(),
-            [&line, key = std::string(setting.key)](const std::string& value) {
-              line.sources.flags[key] = value;
-            },
-            help)
-        ->type_name("VALUE")
-        ->group("Settings");
+void add_option(CLI::App& app, const Parameter& parameter, Given& given) {
+  using Kind = Parameter::Kind;
+  CLI::Option* added = nullptr;
+  if (parameter.kind == Kind::flag) {
+    const auto note = [&given, name = parameter.name](int64_t) { given[name]; };
+    app.add_flag_function(parameter.name, note, parameter.help);
+    return;
+  }
+  const auto note = [&given, name = parameter.name](const std::vector<std::string>& values) {
+    given[name] = values;
+  };
+  added = app.add_option_function<std::vector<std::string>>(parameter.name, note, parameter.help);
+  added->type_name(parameter.name.starts_with("--") ? parameter.value_name : "");
+  const bool is_many = parameter.kind == Kind::rest || parameter.kind == Kind::list;
+  added->allow_extra_args(parameter.kind == Kind::rest);
+  if (is_many)
+    added->expected(parameter.kind == Kind::rest ? -1 : 1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  else
+    added->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  if (parameter.kind == Kind::argument) added->required();
+  if (!parameter.choices.empty()) added->check(CLI::IsMember(parameter.choices));
+}
+
+void add_command(CLI::App& parent, const Command& command, Chosen& chosen) {
+  CLI::App* app = parent.add_subcommand(command.name, command.help);
+  if (!command.commands.empty()) {
+    app->require_subcommand(1);
+    for (const Command& below : command.commands) add_command(*app, below, chosen);
+    return;
+  }
+  for (const Parameter& parameter : command.parameters) add_option(*app, parameter, chosen.given);
+  app->callback([&chosen, &command] { chosen.command = &command; });
+  for (const Parameter& parameter : common_parameters(command.needs)) {
+    add_option(*app, parameter, chosen.given);
+    app->get_option(parameter.name)->group(command.needs == Needs::server ? "Connection" : "Settings");
   }
 }
 
-CLI::App* add_command(CLI::App& app, CommandLine& line, const char* name, const char* help,
-                      int (*run)(const config::Loaded&)) {
-  CLI::App* command = app.add_subcommand(name, help);
-  add_settings(*command, line);
-  command->callback(
-      [&line, run] { line.command = [&line, run] { return run(config::load(line.sources)); }; });
-  return command;
+// For `postrider help tenant list` and `postrider tenant list --help`.
+int print_help(CLI::App& root, const std::vector<std::string>& words) {
+  CLI::App* app = &root;
+  for (const std::string& word : words) {
+    const std::vector<CLI::App*> found =
+        app->get_subcommands([&word](CLI::App* below) { return below->get_name() == word; });
+    if (found.empty()) break;
+    app = found.front();
+  }
+  const std::string text =
+      app == &root ? overview(command_table()) : app->help("", CLI::AppFormatMode::Normal);
+  std::fputs(text.c_str(), stdout);
+  return done;
 }
 
-void describe(CLI::App& app, CommandLine& line) {
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "postrider " + std::string(base::kVersion));
-  app.footer("Settings come from flags, then POSTRIDER_… variables, then postrider.toml.");
-
-  add_command(app, line, "serve", "Run a node: API, delivery and upkeep", serve);
-  add_command(app, line, "migrate", "Bring the database's schema up to date and exit", migrate);
-  add_command(app, line, "database-url", "Print the URL of the database in use, for psql", database_url);
-  CLI::App* config = app.add_subcommand("config", "Print the effective settings and where they come from");
-  add_settings(*config, line);
-  config->add_flag("--json", line.as_json, "For programs");
-  config->callback(
-      [&line] { line.command = [&line] { return show_config(config::load(line.sources), line.as_json); }; });
-  app.add_subcommand("version", "Print the version")->callback([&line] { line.command = version; });
+int parse_and_run(CLI::App& app, int argc, char** argv) {
+  Chosen chosen;
+  for (const Command& command : command_table()) add_command(app, command, chosen);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h")
+    return print_help(app, words.empty() ? words : std::vector<std::string>(words.begin() + 1, words.end()));
+  if (const auto wrong = wrong_command(command_table(), words)) throw Misuse(*wrong);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    throw Misuse(wrong_option(command_table(), words).value_or(error.what()) + " See `" +
+                 command_path(command_table(), words) + " --help`.");
+  }
+  Invocation invocation(std::move(chosen.given), config::process_environment());
+  return run_reported(*chosen.command, invocation);
 }
 
 }  // namespace
 
 int run(int argc, char** argv) {
-  CommandLine line;
-  line.sources.environment = config::process_environment();
-  CLI::App app("Delivers webhooks from Postgres: signed, retried, inspectable and replayable.", "postrider");
   try {
-    describe(app, line);
-    app.parse(argc, argv);
-    return line.command();
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? done : misused;
-  } catch (const config::ConfigError& error) {
+    CLI::App app("Delivers webhooks from Postgres: signed, retried, inspectable and replayable.",
+                 "postrider");
+    app.require_subcommand(1);
+    app.set_version_flag("--version", "postrider " + std::string(base::kVersion));
+    return parse_and_run(app, argc, argv);
+  } catch (const Misuse& error) {
     std::fprintf(stderr, "postrider: %s\n", error.what());
     return misused;
   } catch (const std::exception& error) {

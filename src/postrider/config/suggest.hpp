@@ -1,4 +1,4 @@
-// Private to config/: "did you mean …?".
+// "Did you mean …?", for settings and for commands.
 #pragma once
 
 #include <span>

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,7 +38,10 @@ struct ClientOptions {
   std::chrono::milliseconds body_wait_max{2'000};
 };
 
-// What is borrowed (url, headers, body) must stay until send() is done.
+// A receiver's answer is only shown to people: this much of it is enough.
+inline constexpr size_t answer_preview_bytes_max = 1024;
+
+// What is borrowed (url, headers, body, on_answer_body) must stay until send() is done.
 struct OutboundRequest {
   const Url& url;
   std::string_view method = "POST";
@@ -47,6 +51,9 @@ struct OutboundRequest {
   std::string_view body{};
   runtime::SteadyTime deadline{};  // over lookup, connect, TLS, sending, head and body together
   size_t answer_body_bytes_max = 64 * 1024;
+  size_t answer_kept_bytes_max = answer_preview_bytes_max;  // of the body, in Answer::body_start
+  // Gets the body as it comes, for streams and long answers; must not throw.
+  const std::function<void(std::string_view)>* on_answer_body = nullptr;
 };
 
 // Appends "name: value\r\n". Neither may contain CR, LF or NUL: checked, since a header must never become
@@ -57,12 +64,10 @@ struct Answer {
   int status = 0;
   std::string retry_after;   // raw, empty when absent
   std::string content_type;  // raw, empty when absent
-  std::string
-      body_start;  // at most answer_preview_bytes_max, raw: see preview.hpp before showing or storing it
+  std::string body_start;  // at most answer_kept_bytes_max, raw: see preview.hpp before showing or storing it
   bool is_complete = false;  // the whole body was read; false: stalled, cut, malformed or too long
   uint64_t body_bytes = 0;   // read so far
 };
-inline constexpr size_t answer_preview_bytes_max = 1024;
 
 struct NetFailure {
   NetError error;

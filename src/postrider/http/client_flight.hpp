@@ -27,7 +27,9 @@ class Flight final : public ConnectionUser, public Deadline {
   Flight(DeadlineWheel& wheel, Link& all_flights, size_t& in_flight, const OutboundRequest& outbound)
       : request(outbound),
         reader({.body_bytes_max = outbound.answer_body_bytes_max,
-                .answers_head_request = outbound.method == "HEAD"}),
+                .answers_head_request = outbound.method == "HEAD",
+                .kept_bytes_max = outbound.answer_kept_bytes_max,
+                .on_body = outbound.on_answer_body}),
         started(base::BootClock::now()),
         wheel_(wheel),
         in_flight_(in_flight) {

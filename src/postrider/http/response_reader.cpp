@@ -154,7 +154,7 @@ void ResponseReader::feed_body(std::string_view bytes) {
       keep(data);
       if (body_left_ == 0)
         finish(!is_too_long);
-      else if (is_too_long && answer_.body_start.size() == answer_preview_bytes_max)
+      else if (is_too_long && answer_.body_start.size() >= options_.kept_bytes_max)
         finish(false);
       break;
     }
@@ -181,7 +181,8 @@ void ResponseReader::feed_chunks(std::string_view bytes) {
 void ResponseReader::keep(std::string_view data) {
   if (phase_ != Phase::body) return;
   answer_.body_bytes += data.size();
-  const size_t room = answer_preview_bytes_max - answer_.body_start.size();
+  if (options_.on_body && !data.empty()) (*options_.on_body)(data);
+  const size_t room = options_.kept_bytes_max - answer_.body_start.size();
   answer_.body_start.append(data.substr(0, room));
   if (body_ != BodyKind::length && answer_.body_bytes > options_.body_bytes_max) finish(false);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ class ResponseReader {
   struct Options {
     size_t body_bytes_max = 0;
     bool answers_head_request = false;
+    size_t kept_bytes_max = answer_preview_bytes_max;
+    const std::function<void(std::string_view)>* on_body = nullptr;
   };
   explicit ResponseReader(Options options) : options_(options) {}
 

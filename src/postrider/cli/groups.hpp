@@ -1,0 +1,25 @@
+// One function per file: the commands of a group.
+#pragma once
+
+#include <vector>
+
+#include "postrider/cli/command.hpp"
+
+namespace postrider::cli {
+
+Command serve_command();
+Command migrate_command();
+Command config_command();
+Command database_url_command();
+Command version_command();
+Command completion_command();
+Command profile_commands();
+Command tenant_commands();
+Command endpoint_commands();
+Command event_commands();
+Command node_commands();
+
+// All of them, in the order of the overview.
+const std::vector<Command>& command_table();
+
+}  // namespace postrider::cli

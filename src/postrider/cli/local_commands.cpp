@@ -1,0 +1,40 @@
+// Commands that work with this machine's own settings: what `serve` itself would use.
+#include "postrider/cli/commands.hpp"
+#include "postrider/cli/groups.hpp"
+#include "postrider/cli/invocation.hpp"
+
+namespace postrider::cli {
+
+namespace {
+
+Command with_settings(std::string name, std::string help, int (*run)(const config::Loaded&)) {
+  return command(
+      std::move(name), std::move(help), {}, [run](Invocation& in) { return run(in.settings()); },
+      Needs::settings);
+}
+
+}  // namespace
+
+Command serve_command() {
+  return with_settings("serve", "Run a node: API, delivery and upkeep", serve);
+}
+
+Command migrate_command() {
+  return with_settings("migrate", "Bring the database's schema up to date and exit", migrate);
+}
+
+Command database_url_command() {
+  return with_settings("database-url", "Print the URL of the database in use, for psql", database_url);
+}
+
+Command config_command() {
+  return command(
+      "config", "Print the effective settings and where they come from", {flag("--json", "For programs")},
+      [](Invocation& in) { return show_config(in.settings(), in.as_json()); }, Needs::settings);
+}
+
+Command version_command() {
+  return command("version", "Print the version", {}, [](Invocation&) { return version(); }, Needs::nothing);
+}
+
+}  // namespace postrider::cli

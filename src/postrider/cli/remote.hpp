@@ -1,0 +1,84 @@
+// A running postrider, over HTTP. Every call blocks until it is answered.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace postrider::cli {
+
+struct ServerOptions {
+  std::string url = "http://127.0.0.1:8090";
+  std::string key = {};      // empty: none
+  std::string ca_file = {};  // empty: only the system's authorities
+};
+
+// A path and its query, put together piece by piece; everything is escaped.
+//   Target("v1", "tenants", tenant, "events").with("type", type)
+class Target {
+ public:
+  template <class... Segments>
+  explicit Target(const Segments&... segments) {
+    (add_segment(segments), ...);
+  }
+  Target& with(std::string_view name, const std::optional<std::string>& value);
+  std::string text() const { return path_ + query_; }
+
+ private:
+  void add_segment(std::string_view segment);
+  std::string path_, query_;
+};
+
+// The server's no. what() is the detail for people.
+struct ServerProblem : std::runtime_error {
+  ServerProblem(int status_code, std::string message, boost::json::value whole)
+      : std::runtime_error(message), status(status_code), document(std::move(whole)) {}
+  int status;
+  boost::json::value document;  // RFC 9457; null if it was something else
+};
+
+// No answer: nobody listens, a time-out, TLS.
+struct ServerUnreachable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct RemoteCall {
+  std::string method;
+  Target target;
+  std::optional<std::string> body = {};  // JSON
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::chrono::milliseconds timeout{60'000};
+};
+
+class Remote {
+ public:
+  explicit Remote(ServerOptions options);
+  ~Remote();
+
+  // The answer's JSON; null without a body. Throws ServerProblem for 4xx and 5xx, ServerUnreachable.
+  boost::json::value call(const RemoteCall& call);
+  boost::json::value get(const Target& target) { return call({"GET", target}); }
+  boost::json::value send(std::string method, const Target& target, const boost::json::value& body);
+
+  // As call(), for answers that are no JSON.
+  std::string text(const RemoteCall& call);
+
+  // A stream (server-sent events and the like): `on_data` gets the body as it comes, until the server ends it
+  // or the timeout passes. Returns normally when the stream ended; throws as call() when it never began.
+  void stream(const RemoteCall& call, const std::function<void(std::string_view)>& on_data);
+
+  const std::string& url() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::cli
