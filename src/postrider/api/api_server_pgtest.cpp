@@ -100,6 +100,7 @@ ApiServer::ApiServer(Options options)
   publisher_ = std::make_unique<publish::Publisher>(loop_, *publish_link_, ids_, no_delivery_, metrics_,
                                                     publish::PublisherOptions{});
   if (options.has_resolver) resolver_ = std::make_unique<http::Resolver>(loop_, http::ResolverOptions{});
+  client_ = std::make_unique<http::Client>(loop_, guard_, tls_, http::ClientOptions{});
   api_ = std::make_unique<Api>(Services{
       .loop = loop_,
       .pool = *pool_,
@@ -108,6 +109,7 @@ ApiServer::ApiServer(Options options)
       .guard = guard_,
       .metrics = metrics_,
       .resolver = resolver_.get(),
+      .client = client_.get(),
       .publisher = publisher_.get(),
   });
   server_ = std::make_unique<http::Server>(loop_, listener_, api_->router(), metrics_);
@@ -124,6 +126,7 @@ runtime::Task<void> ApiServer::stop() {
   const base::SteadyTime deadline = base::BootClock::now() + 5s;
   co_await server_->drain(deadline);
   if (resolver_) resolver_->close();
+  client_->close();
   co_await publisher_->stop();
   co_await publish_link_->stop();
   co_await pool_->stop();

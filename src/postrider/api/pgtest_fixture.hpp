@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "postrider/api/api.hpp"
+#include "postrider/http/client.hpp"
 #include "postrider/http/server.hpp"
 #include "postrider/publish/publisher.hpp"
 #include "support/database.hpp"
@@ -69,10 +70,12 @@ class ApiServer {
   runtime::Loop loop_;
   telemetry::Metrics metrics_;
   http::AddressGuard guard_;
+  http::TlsContext tls_{{.trust_system_store = false}};
   crypto::MasterKeys keys_;
   model::IdSource ids_;
   http::Listener listener_;
   std::unique_ptr<http::Resolver> resolver_;
+  std::unique_ptr<http::Client> client_;
   std::unique_ptr<pg::Pool> pool_;
   std::unique_ptr<pg::Link> publish_link_;
   NoDelivery no_delivery_;

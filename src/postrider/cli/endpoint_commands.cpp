@@ -100,7 +100,7 @@ int update(Invocation& in) {
 }
 
 int remove(Invocation& in) {
-  in.server().call({"DELETE", one(in)});
+  in.out().record(in.server().call({"DELETE", one(in)}));
   in.out().note("Deleted. Pending deliveries are canceled; history stays.");
   return done;
 }
@@ -112,6 +112,22 @@ std::function<int(Invocation&)> act(const char* verb) {
     in.out().record(in.server().send("POST", one(in, verb), body));
     return done;
   };
+}
+
+int cancel_pending(Invocation& in) {
+  in.out().record(in.server().send("POST", one(in, "cancel-pending"), json::object()));
+  return done;
+}
+
+// Exit code 1 when the receiver did not take it, so that scripts can ask.
+int test(Invocation& in) {
+  json::object body;
+  if (const auto type = in.value("--event-type")) body["event_type"] = *type;
+  if (const auto version = in.value("--version")) body["version"] = *version;
+  if (const auto data = in.value("--data")) body["data"] = read_json("--data", *data);
+  const json::value exchange = in.server().send("POST", one(in, "test"), body);
+  in.out().record(exchange);
+  return exchange.at("delivered").as_bool() ? done : failed;
 }
 
 int show_subscriptions(Invocation& in) {
@@ -219,6 +235,13 @@ Command endpoint_commands() {
        command("pause", "Send nothing; events queue", status, act("pause")),
        command("resume", "Send again, also after it was disabled", status, act("resume")),
        command("disable", "Queue nothing; what was queued becomes dead letters", status, act("disable")),
+       command(
+           "test", "Send a sample now and show the exchange; it counts for nothing",
+           {tenant, endpoint, option("--event-type", "TYPE", "Its type"),
+            option("--version", "VERSION", "Its version"), option("--data", "JSON", "Its data, or @FILE")},
+           test),
+       command("cancel-pending", "Cancel every delivery that is pending now", {tenant, endpoint},
+               cancel_pending),
        group("subscriptions", "Which events it gets", subscription_commands(tenant, endpoint)),
        group("secrets", "What signs its deliveries", secret_commands(tenant, endpoint, secret_file))});
 }
