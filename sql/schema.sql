@@ -50,6 +50,15 @@ CREATE FUNCTION postrider.note_change(kind text, tenant_id text, endpoint_id uui
     AS $$
   with next as (
     update postrider.registry_version set version = version + 1 returning version
+  ),
+  revised as (
+    insert into postrider.tenant_revision as r (tenant_id, revision)
+    select note_change.tenant_id, next.version
+    from next
+    where note_change.tenant_id is not null
+      and note_change.delivery_id is null
+    on conflict on constraint tenant_revision_pkey do update
+      set revision = excluded.revision
   )
   insert into postrider.control_log (version, kind, tenant_id, endpoint_id, delivery_id)
   select next.version, note_change.kind, note_change.tenant_id, note_change.endpoint_id, note_change.delivery_id
@@ -324,6 +333,12 @@ CREATE TABLE postrider.tenant (
     CONSTRAINT tenant_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'deleted'::text])))
 );
 
+CREATE TABLE postrider.tenant_revision (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    revision bigint NOT NULL
+)
+WITH (fillfactor='50');
+
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_hash_key UNIQUE (hash);
 
@@ -386,6 +401,9 @@ ALTER TABLE ONLY postrider.subscription
 
 ALTER TABLE ONLY postrider.tenant
     ADD CONSTRAINT tenant_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postrider.tenant_revision
+    ADD CONSTRAINT tenant_revision_pkey PRIMARY KEY (tenant_id);
 
 CREATE INDEX attempt_by_endpoint ON ONLY postrider.attempt USING btree (endpoint_id, delivery_id);
 

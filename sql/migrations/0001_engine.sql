@@ -128,11 +128,27 @@ create table control_log (
   at timestamptz not null default now()
 );
 
+-- The version of the last change that concerned the tenant or something of it. Whoever remembers where the tenant's
+-- events go (publish) compares it, in the statement that writes them.
+create table tenant_revision (
+  tenant_id text collate "C" primary key,
+  revision bigint not null
+) with (fillfactor = 50);
+
 -- Call it last in a transaction that changed the registry: it serialises such transactions from here to commit.
 create function note_change(kind text, tenant_id text, endpoint_id uuid default null, delivery_id uuid default null)
 returns bigint language sql as $$
   with next as (
     update postrider.registry_version set version = version + 1 returning version
+  ),
+  revised as (
+    insert into postrider.tenant_revision as r (tenant_id, revision)
+    select note_change.tenant_id, next.version
+    from next
+    where note_change.tenant_id is not null
+      and note_change.delivery_id is null
+    on conflict on constraint tenant_revision_pkey do update
+      set revision = excluded.revision
   )
   insert into postrider.control_log (version, kind, tenant_id, endpoint_id, delivery_id)
   select next.version, note_change.kind, note_change.tenant_id, note_change.endpoint_id, note_change.delivery_id

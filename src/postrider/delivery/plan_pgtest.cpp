@@ -39,7 +39,7 @@ struct PlanTest : testing::Test {
 
   void expect_indexes(const std::string& state) {
     SCOPED_TRACE(state);
-    const std::string by_key = "Index Cond: ((bucket = result_1.bucket) AND (id = result_1.id))";
+    const std::string by_key = "Index Cond: ((bucket = result.bucket) AND (id = result.id))";
     const std::string by_lane =
         "Index Cond: ((bucket = lane.bucket) AND (endpoint_id = lane.endpoint_id) AND (retry = lane.retry) "
         "AND "

@@ -44,10 +44,6 @@ pg::Params attempt_columns(const Items& items, model::NodeId node) {
   add_column(params, items, [](const Settlement& s) { return s.row.id().uuid; });
   add_column(params, items, [](const Settlement& s) { return s.lane->epoch; });
   add_column(params, items, [](const Settlement& s) { return s.row.attempts; });
-  add_column(params, items, [](const Settlement& s) { return s.row.event_id.uuid; });
-  add_column(params, items, [](const Settlement& s) { return s.lane->endpoint.uuid; });
-  add_column(params, items,
-             [](const Settlement& s) { return std::string_view(s.lane->config->endpoint.tenant_id); });
   add_column(params, items, [](const Settlement& s) { return s.facts.status_code; });
   add_column(params, items, [](const Settlement& s) { return s.facts.started_at; });
   add_column(params, items, [](const Settlement& s) { return s.facts.dns_us; });
@@ -57,8 +53,6 @@ pg::Params attempt_columns(const Items& items, model::NodeId node) {
   add_column(params, items, [](const Settlement& s) { return s.facts.total_us; });
   add_column(params, items, [](const Settlement& s) { return view(s.facts.preview); });
   add_column(params, items, [](const Settlement& s) { return view(s.facts.address); });
-  add_column(params, items, [](const Settlement& s) { return s.row.created_at; });
-  add_column(params, items, [](const Settlement& s) { return s.row.replay_id; });
   return params;
 }
 

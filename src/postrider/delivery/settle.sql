@@ -3,121 +3,105 @@
 -- leased to this node in the same epoch: whoever lost the bucket meanwhile changes nothing. Each returns the ids
 -- that it did settle.
 --
+-- The leases are read once into an array by bucket (0, 1, …), not joined per row; what the attempt row repeats of
+-- the queue row comes from there, not over the wire.
+--
 -- Index: the primary key of queue; plans are made with the sentinel rows in place, see the migration.
 
 -- name: delivered
--- $1 node, $2 buckets, $3 delivery ids, $4 epochs, $5 attempts before, $6 event ids, $7 endpoint ids, $8 tenants,
--- $9 status codes, $10 started, $11 to $15 phases in µs (lookup, connect, tls, first byte, total), $16 previews,
--- $17 addresses, $18 created, $19 replays
-with result as (
-  select *
-  from unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::uuid[], $7::uuid[], $8::text[], $9::int[],
-              $10::timestamptz[], $11::int[], $12::int[], $13::int[], $14::int[], $15::int[], $16::text[],
-              $17::text[], $18::timestamptz[], $19::uuid[])
-         as r (bucket, id, epoch, attempts, event_id, endpoint_id, tenant_id, status_code, started_at, dns_us,
-               connect_us, tls_us, first_byte_us, total_us, preview, address, created_at, replay_id)
+-- $1 node, $2 buckets, $3 delivery ids, $4 epochs, $5 attempts before, $6 status codes, $7 started, $8 to $12 phases
+-- in µs (lookup, connect, tls, first byte, total), $13 previews, $14 addresses
+with lease as materialized (
+  select array(select case when owner = $1::uuid then epoch else -1 end from bucket_lease order by bucket) as epochs
 ),
 gone as (
   delete from queue
-  using result, bucket_lease as lease
+  using unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::int[], $7::timestamptz[], $8::int[], $9::int[],
+               $10::int[], $11::int[], $12::int[], $13::text[], $14::text[])
+          as result (bucket, id, epoch, attempts, status_code, started_at, dns_us, connect_us, tls_us, first_byte_us,
+                     total_us, preview, address)
   where queue.bucket = result.bucket
     and queue.id = result.id
     and queue.attempts = result.attempts
-    and lease.bucket = result.bucket
-    and lease.owner = $1::uuid
-    and lease.epoch = result.epoch
-  returning queue.id
+    and result.epoch = (select epochs from lease)[result.bucket + 1]
+  returning queue.*, result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
+            result.first_byte_us, result.total_us, result.preview, result.address
 )
 insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, status_code, started_at,
                      dns_us, connect_us, tls_us, first_byte_us, total_us, preview, address, node_id, created_at,
                      replay_id)
-select result.id, result.attempts + 1, result.bucket, result.endpoint_id, result.event_id, result.tenant_id,
-       'delivered', result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
-       result.first_byte_us, result.total_us, result.preview, result.address, $1::uuid, result.created_at,
-       result.replay_id
-from result
-join gone on gone.id = result.id
+select id, attempts + 1, bucket, endpoint_id, event_id, tenant_id, 'delivered', status_code, started_at, dns_us,
+       connect_us, tls_us, first_byte_us, total_us, preview, address, $1::uuid, created_at, replay_id
+from gone
 returning delivery_id
 
 -- name: deferred
--- As `delivered`, and: $20 errors, $21 error details, $22 when it is due again, $23 whether it joins the retries
+-- As `delivered`, and: $15 errors, $16 error details, $17 when it is due again, $18 whether it joins the retries
 -- (a strict endpoint's rows do not: there the position rules)
-with result as (
-  select *
-  from unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::uuid[], $7::uuid[], $8::text[], $9::int[],
-              $10::timestamptz[], $11::int[], $12::int[], $13::int[], $14::int[], $15::int[], $16::text[],
-              $17::text[], $18::timestamptz[], $19::uuid[], $20::text[], $21::text[], $22::timestamptz[],
-              $23::boolean[])
-         as r (bucket, id, epoch, attempts, event_id, endpoint_id, tenant_id, status_code, started_at, dns_us,
-               connect_us, tls_us, first_byte_us, total_us, preview, address, created_at, replay_id, error,
-               error_detail, due_at, retry)
+with lease as materialized (
+  select array(select case when owner = $1::uuid then epoch else -1 end from bucket_lease order by bucket) as epochs
 ),
 later as (
   update queue
   set attempts = queue.attempts + 1,
       due_at = result.due_at,
       retry = result.retry
-  from result, bucket_lease as lease
+  from unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::int[], $7::timestamptz[], $8::int[], $9::int[],
+              $10::int[], $11::int[], $12::int[], $13::text[], $14::text[], $15::text[], $16::text[],
+              $17::timestamptz[], $18::boolean[])
+         as result (bucket, id, epoch, attempts, status_code, started_at, dns_us, connect_us, tls_us, first_byte_us,
+                    total_us, preview, address, error, error_detail, due_at, retry)
   where queue.bucket = result.bucket
     and queue.id = result.id
     and queue.attempts = result.attempts
-    and lease.bucket = result.bucket
-    and lease.owner = $1::uuid
-    and lease.epoch = result.epoch
-  returning queue.id
+    and result.epoch = (select epochs from lease)[result.bucket + 1]
+  returning queue.*, result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
+            result.first_byte_us, result.total_us, result.preview, result.address, result.error, result.error_detail
 )
 insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, status_code, started_at,
                      dns_us, connect_us, tls_us, first_byte_us, total_us, preview, address, node_id, created_at,
                      replay_id, error, error_detail, next_attempt_at)
-select result.id, result.attempts + 1, result.bucket, result.endpoint_id, result.event_id, result.tenant_id,
-       'retrying', result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
-       result.first_byte_us, result.total_us, result.preview, result.address, $1::uuid, result.created_at,
-       result.replay_id, result.error, result.error_detail, result.due_at
-from result
-join later on later.id = result.id
+select id, attempts, bucket, endpoint_id, event_id, tenant_id, 'retrying', status_code, started_at, dns_us,
+       connect_us, tls_us, first_byte_us, total_us, preview, address, $1::uuid, created_at, replay_id, error,
+       error_detail, due_at
+from later
 returning delivery_id
 
 -- name: dead
--- As `delivered`, and: $20 errors, $21 error details, $22 causes, $23 whether there was an exchange (an expired
+-- As `delivered`, and: $15 errors, $16 error details, $17 causes, $18 whether there was an exchange (an expired
 -- delivery may end without one; its note has attempt 0)
-with result as (
-  select *
-  from unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::uuid[], $7::uuid[], $8::text[], $9::int[],
-              $10::timestamptz[], $11::int[], $12::int[], $13::int[], $14::int[], $15::int[], $16::text[],
-              $17::text[], $18::timestamptz[], $19::uuid[], $20::text[], $21::text[], $22::text[], $23::boolean[])
-         as r (bucket, id, epoch, attempts, event_id, endpoint_id, tenant_id, status_code, started_at, dns_us,
-               connect_us, tls_us, first_byte_us, total_us, preview, address, created_at, replay_id, error,
-               error_detail, cause, exchanged)
+with lease as materialized (
+  select array(select case when owner = $1::uuid then epoch else -1 end from bucket_lease order by bucket) as epochs
 ),
 gone as (
   delete from queue
-  using result, bucket_lease as lease
+  using unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::int[], $7::timestamptz[], $8::int[], $9::int[],
+               $10::int[], $11::int[], $12::int[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[],
+               $18::boolean[])
+          as result (bucket, id, epoch, attempts, status_code, started_at, dns_us, connect_us, tls_us, first_byte_us,
+                     total_us, preview, address, error, error_detail, cause, exchanged)
   where queue.bucket = result.bucket
     and queue.id = result.id
     and queue.attempts = result.attempts
-    and lease.bucket = result.bucket
-    and lease.owner = $1::uuid
-    and lease.epoch = result.epoch
-  returning queue.id
+    and result.epoch = (select epochs from lease)[result.bucket + 1]
+  returning queue.*, result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
+            result.first_byte_us, result.total_us, result.preview, result.address, result.error, result.error_detail,
+            result.cause, result.exchanged
 ),
 letter as (
   insert into dead_letter (delivery_id, bucket, endpoint_id, event_id, tenant_id, cause, attempts, status_code, error,
                            error_detail, created_at)
-  select result.id, result.bucket, result.endpoint_id, result.event_id, result.tenant_id, result.cause,
-         result.attempts + result.exchanged::int, result.status_code, result.error, result.error_detail,
-         result.created_at
-  from result
-  join gone on gone.id = result.id
+  select id, bucket, endpoint_id, event_id, tenant_id, cause, attempts + exchanged::int, status_code, error,
+         error_detail, created_at
+  from gone
 )
 insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, status_code, started_at,
                      dns_us, connect_us, tls_us, first_byte_us, total_us, preview, address, node_id, created_at,
                      replay_id, error, error_detail)
-select result.id, case when result.exchanged then result.attempts + 1 else 0 end, result.bucket, result.endpoint_id,
-       result.event_id, result.tenant_id, 'dead_letter', result.status_code, result.started_at, result.dns_us,
-       result.connect_us, result.tls_us, result.first_byte_us, result.total_us, result.preview, result.address,
-       $1::uuid, result.created_at, result.replay_id, result.error, result.error_detail
-from result
-join gone on gone.id = result.id
+select id, case when exchanged then attempts + 1 else 0 end, bucket, endpoint_id, event_id, tenant_id, 'dead_letter',
+       status_code, started_at, dns_us, connect_us, tls_us, first_byte_us, total_us, preview, address, $1::uuid,
+       created_at, replay_id, error, error_detail
+from gone
 returning delivery_id
 
 -- name: sweep_disabled

@@ -43,6 +43,11 @@ std::string delivery_head_of(EventId event) {
   return event.uuid.hex().substr(0, 2 * kHeadBytes);
 }
 
+DeliveryId delivery_id_like(DeliveryId sample, EventId event) {
+  std::copy_n(event.uuid.bytes.begin(), kHeadBytes, sample.uuid.bytes.begin());
+  return sample;
+}
+
 DeliveryRange delivery_range(EventId first, EventId last) {
   std::fill(first.uuid.bytes.begin() + kHeadBytes, first.uuid.bytes.end(), uint8_t{0});
   std::fill(last.uuid.bytes.begin() + kHeadBytes, last.uuid.bytes.end(), uint8_t{0xFF});

@@ -67,6 +67,9 @@ std::string delivery_tail_of(EndpointId endpoint);
 // The first 20 hex digits of every delivery id of this event (deliveries of replays have fresh ids).
 std::string delivery_head_of(EventId event);
 
+// The id of the event's delivery to the endpoint that `sample` goes to.
+DeliveryId delivery_id_like(DeliveryId sample, EventId event);
+
 // All delivery ids of events in [first, last] lie in this range.
 struct DeliveryRange {
   DeliveryId first, last;

@@ -19,21 +19,35 @@ using runtime::Task;
 
 constexpr model::NodeId kNobody{};
 
-Task<Commit> commit_plain(pg::Link& link, Drafts drafts, CommitSettings settings) {
-  pg::Batch batch(sql::publish, publish_params(drafts, settings));
+// One round trip: what is known to the routes, then what is not.
+Task<Commit> commit_plain(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
+  Commit commit;
+  RoutedDrafts known;
+  Drafts unknown;
+  for (Draft* draft : drafts) {
+    const Route* route = routes.find(draft->event);
+    if (route != nullptr && static_cast<int32_t>(draft->event.data.size()) <= route->data_bytes_max)
+      known.push_back({draft, route});
+    else
+      unknown.push_back(draft);
+  }
+  std::vector<model::CommittedDelivery> deliveries = routed_deliveries(known, settings.now);
+  pg::Batch batch;
+  if (!known.empty()) batch.add(sql::publish_known, publish_known_params(known, deliveries, settings));
+  if (!unknown.empty()) batch.add(sql::publish, publish_params(unknown, settings));
   base::reach("publish.before_begin");
   const auto results = co_await link.run(std::move(batch), settings.deadline);
   base::reach("publish.after_commit");
-  Commit commit;
-  read_published(results[0], drafts, settings, commit);
+  if (!known.empty()) read_known(results.front(), known, std::move(deliveries), routes, commit);
+  if (!unknown.empty()) read_published(results.back(), unknown, settings, routes, commit);
   co_return commit;
 }
 
 // The steps of a transaction with keys: who may go on, who came too late, who has nowhere to go.
 class KeyedCommit {
  public:
-  KeyedCommit(const Drafts& drafts, const CommitSettings& settings)
-      : drafts_(drafts), settings_(settings), keys_(key_rows(drafts)) {}
+  KeyedCommit(KnownRoutes& routes, const Drafts& drafts, const CommitSettings& settings)
+      : routes_(routes), drafts_(drafts), settings_(settings), keys_(key_rows(drafts)) {}
 
   pg::Batch take() const {
     std::set<std::string_view> tenants;
@@ -79,7 +93,7 @@ class KeyedCommit {
 
   void read(const std::vector<pg::Rows>& results) {
     if (!lost_.empty()) answer_late(results.front());
-    if (!winners_.empty()) read_published(results.back(), winners_, settings_, commit_);
+    if (!winners_.empty()) read_published(results.back(), winners_, settings_, routes_, commit_);
   }
 
   // What the winners were told, for those who will repeat it; keys of the refused are free again.
@@ -130,6 +144,7 @@ class KeyedCommit {
     for (auto& [draft, late] : answers) commit_.answers.push_back({draft, std::move(late)});
   }
 
+  KnownRoutes& routes_;
   const Drafts& drafts_;
   const CommitSettings& settings_;
   KeyRows keys_;
@@ -139,8 +154,8 @@ class KeyedCommit {
   Commit commit_;
 };
 
-Task<Commit> commit_keyed(pg::Link& link, Drafts drafts, CommitSettings settings) {
-  KeyedCommit keyed(drafts, settings);
+Task<Commit> commit_keyed(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
+  KeyedCommit keyed(routes, drafts, settings);
   base::reach("publish.before_begin");
   auto transaction = co_await link.begin(settings.deadline);
   auto take = keyed.take();
@@ -165,16 +180,16 @@ model::DeliveryRange delivery_range_of(const Drafts& drafts) {
   return model::delivery_range(drafts.front()->id(), drafts.back()->id());
 }
 
-Task<Commit> commit_drafts(pg::Link& link, Drafts drafts, CommitSettings settings) {
+Task<Commit> commit_drafts(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
   const bool has_keys =
       std::any_of(drafts.begin(), drafts.end(), [](const Draft* draft) { return draft->event.has_key(); });
-  auto task = has_keys ? commit_keyed(link, std::move(drafts), settings)
-                       : commit_plain(link, std::move(drafts), settings);
+  auto task = has_keys ? commit_keyed(link, routes, std::move(drafts), settings)
+                       : commit_plain(link, routes, std::move(drafts), settings);
   auto commit = co_await task;
   co_return commit;
 }
 
-Task<Commit> commit_again(pg::Link& link, Drafts drafts, CommitSettings settings) {
+Task<Commit> commit_again(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
   const auto range = delivery_range_of(drafts);
   pg::Batch look(sql::recall, recall_params(drafts));
   look.with(sql::log_unsure, range.first.uuid, range.last.uuid);
@@ -195,9 +210,10 @@ Task<Commit> commit_again(pg::Link& link, Drafts drafts, CommitSettings settings
   if (missing.empty()) co_return commit;
 
   settings.node_id = kNobody;
-  auto task = commit_drafts(link, std::move(missing), settings);
+  auto task = commit_drafts(link, routes, std::move(missing), settings);
   auto rest = co_await task;
   for (auto& answer : rest.answers) commit.answers.push_back(std::move(answer));
+  commit.stale = std::move(rest.stale);
   commit.has_wide = rest.has_wide;
   co_return commit;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "postrider/publish/draft.hpp"
+#include "postrider/publish/known_routes.hpp"
 
 namespace postrider::publish {
 
@@ -20,19 +21,22 @@ struct Commit {
     Draft* draft;
     PublishAnswer answer;
   };
-  std::vector<Answer> answers;  // one per draft, in any order
+  std::vector<Answer> answers;  // in any order
+  Drafts stale;                 // not written and not answered: their routes have changed meanwhile
   std::vector<model::CommittedDelivery> deliveries;
   bool has_wide = false;
 };
 
 // Drafts without keys: one round trip. With keys: a transaction that takes the keys first and answers those
-// who come too late with what the first one got. All drafts are committed or, when it throws pg::Error, none
-// (or, Kind::unknown, nobody knows).
-runtime::Task<Commit> commit_drafts(pg::Link& link, Drafts drafts, CommitSettings settings);
+// who come too late with what the first one got. All drafts but the stale ones are committed or, when it
+// throws pg::Error, none (or, Kind::unknown, nobody knows).
+runtime::Task<Commit> commit_drafts(pg::Link& link, KnownRoutes& routes, Drafts drafts,
+                                    CommitSettings settings);
 
 // The same after an attempt whose outcome is unknown: events that are there already were committed by it.
 // Their deliveries may be under way, so they are left alone, and every owner is made to look at the table.
-runtime::Task<Commit> commit_again(pg::Link& link, Drafts drafts, CommitSettings settings);
+runtime::Task<Commit> commit_again(pg::Link& link, KnownRoutes& routes, Drafts drafts,
+                                   CommitSettings settings);
 
 // All delivery ids of the drafts lie in it. Drafts are in the order of their ids.
 model::DeliveryRange delivery_range_of(const Drafts& drafts);

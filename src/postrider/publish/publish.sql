@@ -13,8 +13,9 @@
 --   $21 bytes of data when the tenant sets no limit, $22 a tenant with more endpoints is fanned out in chunks
 --
 -- Returns at least one row per event: its id, what became of it (queued, wide, unknown_tenant, too_large),
--- how many deliveries a wide one will have, the tenant's publish rate, and the queue row, if any.
--- Indexes: tenant_pkey, subscription_pkey, endpoint_pkey. Locks: the position rows of strict endpoints, in
+-- how many deliveries a wide one will have, the tenant's publish rate, the queue row, if any, and, when the route
+-- may be remembered for publish_known, the tenant's revision and its limit of bytes.
+-- Indexes: tenant_pkey, tenant_revision_pkey, subscription_pkey, endpoint_pkey. Locks: the position rows of strict endpoints, in
 -- order, until commit; so positions are in commit order.
 with route as materialized (
   select r.route, r.tenant_id, r.type, r.version,
@@ -22,9 +23,11 @@ with route as materialized (
          coalesce(t.payload_bytes_max, $21::integer) as data_bytes_max,
          t.endpoint_count > $22::integer
            -- While an older event of an ordered tenant is still being fanned out, the next one queues behind it.
-           or (t.strict_count > 0 and exists (select from fanout_task f where f.tenant_id = t.id)) as is_wide
+           or (t.strict_count > 0 and exists (select from fanout_task f where f.tenant_id = t.id)) as is_wide,
+         case when t.strict_count = 0 then v.revision end as revision
   from unnest($4::integer[], $5::text[], $6::text[], $7::text[]) as r (route, tenant_id, type, version)
   join tenant t on t.id = r.tenant_id
+  left join tenant_revision v on v.tenant_id = r.tenant_id
   where t.status <> 'deleted'
 ),
 target as materialized (
@@ -58,7 +61,7 @@ item as materialized (
   select i.id, i.route, i.place,
          r.route is null as is_unknown,
          r.route is not null and i.data_bytes > r.data_bytes_max as is_too_large,
-         r.is_wide, r.publish_rate_per_second
+         r.is_wide, r.publish_rate_per_second, r.revision, r.data_bytes_max
   -- The series is there for the planner: it expects 1,000 rows of it but 10 of unnest, and with 10 it would
   -- join the CTEs below by nested loops.
   from rows from (unnest($12::uuid[]), unnest($13::integer[]), unnest($14::integer[]),
@@ -135,7 +138,47 @@ select i.id,
          else 'queued'
        end as fate,
        w.deliveries as wide_deliveries,
-       i.publish_rate_per_second, q.id, q.endpoint_id, q.bucket, q.position
+       i.publish_rate_per_second, q.id, q.endpoint_id, q.bucket, q.position, i.revision, i.data_bytes_max
 from item i
 left join queued q on q.event_id = i.id
 left join wide w on w.route = i.route;
+
+-- name: publish_known
+-- As publish, for events whose endpoints the node remembers from an earlier one: nothing is looked up but whether
+-- the tenants are still the same, in the snapshot that writes. If one is not, nothing is written.
+--   $1 node that hands the deliveries over in memory; nil: nobody does, every owner must fetch them
+--   $2, $3 ids of the deliveries lie in this range
+--   $4 tenants, each once, $5 the revision that is remembered of each
+--   $6 event ids in order, $7 tenant, $8 type, $9 version, $10 publisher's id, $11 subject, $12 traceparent,
+--   $13 body, $14 created_at as shown
+--   $15 buckets, $16 delivery ids, $17 event ids, $18 endpoint ids, $19 tenants: the queue rows, sorted
+--   $20 the time now, $21 the buckets, each once
+-- Returns whether it was written. No strict endpoints, no wide tenants.
+-- Index: tenant_revision_pkey.
+with known as materialized (
+  select count(*) = cardinality($4::text[]) as is_current
+  from unnest($4::text[], $5::bigint[]) as k (tenant_id, revision)
+  join tenant_revision v on v.tenant_id = k.tenant_id and v.revision = k.revision
+),
+new_event as (
+  insert into event (id, tenant_id, type, version, outside_id, subject, traceparent, body, created_at)
+  select *
+  from unnest($6::uuid[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
+              $14::timestamptz[])
+  where (select is_current from known)
+),
+queued as (
+  insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at)
+  select q.bucket, q.id, q.event_id, q.endpoint_id, q.tenant_id, $20::timestamptz, $20::timestamptz
+  from unnest($15::integer[], $16::uuid[], $17::uuid[], $18::uuid[], $19::text[])
+         as q (bucket, id, event_id, endpoint_id, tenant_id)
+  where (select is_current from known)
+),
+logged as (
+  insert into publish_log (node_id, first_id, last_id, buckets)
+  select $1::uuid, $2::uuid, $3::uuid, $21::integer[]
+  where (select is_current from known)
+    and cardinality($21::integer[]) > 0
+)
+select is_current
+from known;

@@ -41,7 +41,7 @@ bool is_missing_partition(const pg::Error& error) {
 }
 
 bool is_unknown_tenant(const Draft& draft) {
-  const auto* refused = std::get_if<Refused>(&*draft.answer);
+  const auto* refused = draft.answer ? std::get_if<Refused>(&*draft.answer) : nullptr;
   return refused != nullptr && refused->reason == Refused::Reason::unknown_tenant;
 }
 
@@ -76,7 +76,8 @@ struct Publisher::State {
   base::UniqueFunction<void(const std::vector<int>&)> on_committed;
   base::UniqueFunction<void()> on_wide;
   Batcher<WaitingDraft> batcher;
-  runtime::Wakeup pause;                             // between tries of the one flush that runs
+  runtime::Wakeup pause;  // between tries of the one flush that runs
+  KnownRoutes routes;
   std::unordered_map<std::string, size_t> fan_outs;  // deliveries of the last event of a tenant
   std::vector<model::DeliveryRange> unsure;          // given up on; may have been committed
   runtime::Wakeup unsure_pause;
@@ -87,6 +88,8 @@ struct Publisher::State {
   struct Flush {
     base::SteadyTime deadline;
     std::vector<model::CommittedDelivery> deliveries;
+    Drafts stale;                  // their routes were not what was remembered: to be committed once more
+    bool is_stale_unsure = false;  // an earlier attempt may have committed them after all
     size_t events = 0;
     bool has_wide = false;
     bool has_made_tenants = false;
@@ -148,9 +151,12 @@ Task<void> Publisher::State::flush(std::vector<WaitingDraft> batch) {
   }
   while (!pending.empty()) {
     auto split = split_followers(pending);
-    auto task = commit(flush, split.leaders, false);
+    auto task = commit(flush, split.leaders, flush.is_stale_unsure);
     co_await task;
     pending = answer_followers(split.followers);
+    pending.insert(pending.end(), flush.stale.begin(), flush.stale.end());
+    flush.stale.clear();
+    std::sort(pending.begin(), pending.end(), [](Draft* a, Draft* b) { return a->id() < b->id(); });
   }
   // Answering takes a while for a large batch; meanwhile the next one is already on its way.
   loop.post([this, done = std::move(flush), answered = std::move(batch)]() mutable {
@@ -191,16 +197,18 @@ Task<void> Publisher::State::commit(Flush& flush, Drafts drafts, bool is_repeat)
 // Answers the drafts and adds to the flush, or says why not.
 Task<std::optional<pg::Error>> Publisher::State::try_commit(Flush& flush, Drafts drafts, bool is_repeat) {
   try {
-    auto task = is_repeat ? commit_again(link, drafts, settings(flush))
-                          : commit_drafts(link, drafts, settings(flush));
+    auto task = is_repeat ? commit_again(link, routes, drafts, settings(flush))
+                          : commit_drafts(link, routes, drafts, settings(flush));
     auto committed = co_await task;
-    CHECK(committed.answers.size() == drafts.size());
+    CHECK(committed.answers.size() + committed.stale.size() == drafts.size());
     for (auto& [draft, answer] : committed.answers) {
       const auto* published = std::get_if<Published>(&answer);
       if (published != nullptr && !published->is_repeat) ++flush.events;
       draft->answer = std::move(answer);
     }
     flush.has_wide |= committed.has_wide;
+    flush.is_stale_unsure |= is_repeat && !committed.stale.empty();
+    flush.stale.insert(flush.stale.end(), committed.stale.begin(), committed.stale.end());
     flush.deliveries.insert(flush.deliveries.end(), std::make_move_iterator(committed.deliveries.begin()),
                             std::make_move_iterator(committed.deliveries.end()));
   } catch (const pg::Error& error) {

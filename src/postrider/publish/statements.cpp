@@ -113,16 +113,29 @@ pg::Params publish_params(const Drafts& drafts, const CommitSettings& settings) 
 }
 
 void read_published(const pg::Rows& rows, const Drafts& drafts, const CommitSettings& settings,
-                    Commit& commit) {
-  enum Column : size_t { event_id, fate, wide_deliveries, publish_rate, id, endpoint_id, bucket, position };
+                    KnownRoutes& routes, Commit& commit) {
+  enum Column : size_t {
+    event_id,
+    fate,
+    wide_deliveries,
+    publish_rate,
+    id,
+    endpoint_id,
+    bucket,
+    position,
+    revision,
+    data_bytes_max
+  };
   struct Result {
     Draft* draft;
     std::string_view fate;
     int64_t deliveries = 0;
+    std::optional<int64_t> revision;
+    Route route;
   };
   std::unordered_map<base::Uuid, Result> results;
   results.reserve(drafts.size());
-  for (Draft* draft : drafts) results.emplace(draft->id().uuid, Result{draft, {}, 0});
+  for (Draft* draft : drafts) results.emplace(draft->id().uuid, Result{draft, {}, 0, {}, {}});
   commit.deliveries.reserve(commit.deliveries.size() + rows.size());
   for (size_t row = 0; row < rows.size(); ++row) {
     Result& result = results.at(rows.get<base::Uuid>(row, event_id));
@@ -130,6 +143,8 @@ void read_published(const pg::Rows& rows, const Drafts& drafts, const CommitSett
     if (const auto wide = rows.get<std::optional<int64_t>>(row, wide_deliveries)) result.deliveries = *wide;
     result.draft->is_tenant_known = result.fate != "unknown_tenant";
     result.draft->publish_rate_per_second = rows.get<std::optional<double>>(row, publish_rate);
+    result.revision = rows.get<std::optional<int64_t>>(row, revision);
+    if (result.revision) result.route.data_bytes_max = rows.get<int32_t>(row, data_bytes_max);
     if (rows.is_null(row, id)) continue;
     ++result.deliveries;
     ++result.draft->rows;
@@ -141,11 +156,17 @@ void read_published(const pg::Rows& rows, const Drafts& drafts, const CommitSett
     delivery.position = rows.get<int64_t>(row, position);
     delivery.due_at = delivery.created_at = settings.now;
     delivery.event = result.draft->content;
+    if (result.revision) result.route.targets.push_back({delivery.endpoint_id, delivery.bucket, delivery.id});
     commit.deliveries.push_back(std::move(delivery));
   }
   for (Draft* draft : drafts) {
-    const Result& result = results.at(draft->id().uuid);
+    Result& result = results.at(draft->id().uuid);
     CHECK(!result.fate.empty());
+    if (result.fate == "queued" && result.revision) {
+      result.route.revision = *result.revision;
+      result.route.publish_rate_per_second = draft->publish_rate_per_second;
+      routes.remember(draft->event, std::move(result.route));
+    }
     commit.has_wide |= result.fate == "wide";
     if (result.fate == "queued" || result.fate == "wide")
       commit.answers.push_back({draft, draft->published(result.deliveries)});

@@ -12,9 +12,25 @@
 namespace postrider::publish {
 
 pg::Params publish_params(const Drafts& drafts, const CommitSettings& settings);
-// Appends an answer for each draft, and its deliveries.
+// Appends an answer for each draft, and its deliveries; remembers the routes.
 void read_published(const pg::Rows& rows, const Drafts& drafts, const CommitSettings& settings,
-                    Commit& commit);
+                    KnownRoutes& routes, Commit& commit);
+
+// A draft and where it goes.
+struct RoutedDraft {
+  Draft* draft;
+  const Route* route;
+};
+using RoutedDrafts = std::vector<RoutedDraft>;
+
+// The queue rows, in the order in which they are written.
+std::vector<model::CommittedDelivery> routed_deliveries(const RoutedDrafts& known, base::Timestamp now);
+pg::Params publish_known_params(const RoutedDrafts& known,
+                                const std::vector<model::CommittedDelivery>& deliveries,
+                                const CommitSettings& settings);
+// Appends an answer for each draft, and its deliveries; or, when they were not written, puts all aside.
+void read_known(const pg::Rows& rows, const RoutedDrafts& known,
+                std::vector<model::CommittedDelivery> deliveries, KnownRoutes& routes, Commit& commit);
 
 pg::Params recall_params(const Drafts& drafts);
 
