@@ -1,0 +1,176 @@
+// Events that go where an earlier one went are written without looking their endpoints up, and still never go
+// where the registry does not send them any more.
+#include "postrider/publish/known_routes.hpp"
+
+#include "postrider/publish/publish_testing.hpp"
+
+namespace postrider::publish {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::SizeIs;
+using Reason = Refused::Reason;
+
+struct KnownRoutesTest : PublishTest {
+  KnownRoutesTest() {
+    make_tenant("t1");
+    note_change("t1");
+  }
+
+  void note_change(const std::string& tenant) { db.sql("select note_change('tenant', '" + tenant + "')"); }
+
+  // Whether publishing reads the registry's rows shows only if they change behind its back.
+  void unsubscribe_silently() { db.sql("update subscription set enabled = false"); }
+
+  std::string endpoints_of_last_event() {
+    return db.sql(
+        "select string_agg(endpoint_id::text, ',' order by endpoint_id) from queue where bucket >= 0 and "
+        "event_id = (select id from event order by id desc limit 1)");
+  }
+};
+
+TEST_F(KnownRoutesTest, ASecondEventIsWrittenWithoutLookingEndpointsUp) {
+  const auto endpoint = make_endpoint("t1");
+  auto& on = publisher();
+  ASSERT_THAT(text_of(publish(on, event("t1"))), EndsWith(R"("deliveries":1})"));
+  unsubscribe_silently();
+  EXPECT_THAT(text_of(publish(on, event("t1"))), EndsWith(R"("deliveries":1})"));
+  EXPECT_EQ(endpoints_of_last_event(), endpoint.uuid.text());
+}
+
+TEST_F(KnownRoutesTest, WritesAndHandsOverTheSameAsTheFirstTime) {
+  make_endpoint("t1");
+  make_endpoint("t1");
+  auto& on = publisher();
+  auto full = event("t1");
+  full.version = "v2";
+  full.subject = "invoice 7";
+  full.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  full.occurred_at = now() - std::chrono::hours(1);
+  ASSERT_TRUE(is_new(publish(on, full)));
+  ASSERT_TRUE(is_new(publish(on, full)));
+  const std::string of_event = "row(tenant_id, type, version, outside_id, subject, traceparent, created_at)";
+  EXPECT_EQ(db.sql("select count(*), count(distinct " + of_event + ") from event"), "2|1");
+  const std::string of_queue =
+      "row(bucket, endpoint_id, tenant_id, retry, position, attempts, right(id::text, 12), due_at = "
+      "created_at)";
+  EXPECT_EQ(db.sql("select count(*), count(distinct " + of_queue + ") from queue where bucket >= 0"), "4|2");
+  EXPECT_EQ(
+      db.sql("select count(*) from queue q join event e on e.id = q.event_id and left(e.id::text, 23) = "
+             "left(q.id::text, 23)"),
+      "4");
+  ASSERT_THAT(on.hand_over.deliveries, SizeIs(4));
+  for (const auto& delivery : on.hand_over.deliveries)
+    EXPECT_EQ(db.sql("select e.body from queue q join event e on e.id = q.event_id where q.id = '" +
+                     delivery.id.uuid.text() + "' and q.bucket = " + std::to_string(delivery.bucket)),
+              delivery.event->body);
+  EXPECT_EQ(db.sql("select count(*), count(distinct buckets) from publish_log"), "2|1");
+}
+
+TEST_F(KnownRoutesTest, AChangeOfTheTenantIsSeenByTheNextEvent) {
+  make_endpoint("t1");
+  auto& on = publisher();
+  ASSERT_TRUE(is_new(publish(on, event("t1"))));
+  unsubscribe_silently();
+  const auto later = make_endpoint("t1");
+  note_change("t1");
+  EXPECT_THAT(text_of(publish(on, event("t1"))), EndsWith(R"("deliveries":1})"));
+  EXPECT_EQ(endpoints_of_last_event(), later.uuid.text());
+  EXPECT_EQ(db.sql("select count(*) from event"), "2");
+}
+
+TEST_F(KnownRoutesTest, OneChangedTenantSpoilsNothingOfTheOthersInItsBatch) {
+  make_tenant("t2");
+  note_change("t2");
+  make_endpoint("t1");
+  make_endpoint("t2");
+  auto& on = publisher();
+  for (const auto& answer : publish_all(on, {event("t1"), event("t2")})) ASSERT_TRUE(is_new(answer));
+  make_endpoint("t2");
+  note_change("t2");
+  const auto answers = publish_all(on, {event("t1"), event("t2"), event("t1", "order.made"), event("t2")});
+  EXPECT_THAT(text_of(answers[0]), EndsWith(R"("deliveries":1})"));
+  EXPECT_THAT(text_of(answers[1]), EndsWith(R"("deliveries":2})"));
+  EXPECT_THAT(text_of(answers[2]), EndsWith(R"("deliveries":1})"));
+  EXPECT_THAT(text_of(answers[3]), EndsWith(R"("deliveries":2})"));
+  EXPECT_EQ(db.sql("select count(*) from event"), "6");
+  EXPECT_EQ(live_rows(), "8");
+  EXPECT_EQ(on.hand_over.deliveries.size(), 8u);
+}
+
+TEST_F(KnownRoutesTest, ADeletedTenantTakesNoMore) {
+  make_endpoint("t1");
+  auto& on = publisher();
+  ASSERT_TRUE(is_new(publish(on, event("t1"))));
+  db.sql("update tenant set status = 'deleted'");
+  note_change("t1");
+  EXPECT_TRUE(is_refused(publish(on, event("t1")), Reason::unknown_tenant));
+  EXPECT_EQ(db.sql("select count(*) from event"), "1");
+}
+
+TEST_F(KnownRoutesTest, TheTenantsLimitOfBytesHolds) {
+  db.sql("update tenant set payload_bytes_max = 20");
+  make_endpoint("t1");
+  auto& on = publisher();
+  ASSERT_TRUE(is_new(publish(on, event("t1"))));
+  auto large = event("t1");
+  large.data = R"({"amount":1234567890123})";
+  EXPECT_TRUE(is_refused(publish(on, large), Reason::too_large));
+}
+
+TEST_F(KnownRoutesTest, OrderedTenantsAreLookedUpEachTime) {
+  make_endpoint("t1", {.ordering = "strict"});
+  auto& on = publisher();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(is_new(publish(on, event("t1"))));
+  EXPECT_EQ(live_rows("string_agg(position::text, ',' order by id)"), "1,2,3");
+}
+
+TEST_F(KnownRoutesTest, AnEventThatNobodyWantsStaysUnwanted) {
+  auto& on = publisher();
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(text_of(publish(on, event("t1"))), EndsWith(R"("deliveries":0})"));
+  EXPECT_EQ(db.sql("select count(*) from event"), "2");
+  EXPECT_EQ(db.sql("select count(*) from publish_log"), "0");
+}
+
+TEST_F(KnownRoutesTest, AnotherVersionIsAnotherRoute) {
+  make_endpoint("t1", {.versions = "'{v2}'"});
+  auto& on = publisher();
+  auto versioned = event("t1");
+  versioned.version = "v2";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(text_of(publish(on, event("t1"))), EndsWith(R"("deliveries":0})"));
+    EXPECT_THAT(text_of(publish(on, versioned)), EndsWith(R"("deliveries":1})"));
+  }
+}
+
+TEST(KnownRoutes, StartOverWhenTheyAreTooMany) {
+  KnownRoutes routes(10);
+  NewEvent event;
+  event.tenant_id = "t1";
+  for (int i = 0; i < 12; ++i) {
+    event.type = "type" + std::to_string(i);
+    routes.remember(event, {});
+    EXPECT_NE(routes.find(event), nullptr);
+  }
+  event.type = "type0";
+  EXPECT_EQ(routes.find(event), nullptr);
+}
+
+TEST(KnownRoutes, OfAnOlderRevisionAreNotFound) {
+  KnownRoutes routes;
+  NewEvent first, second;
+  first.tenant_id = second.tenant_id = "t1";
+  first.type = "a";
+  second.type = "b";
+  Route route;
+  route.revision = 1;
+  routes.remember(first, route);
+  route.revision = 2;
+  routes.remember(second, route);
+  EXPECT_EQ(routes.find(first), nullptr);
+  EXPECT_NE(routes.find(second), nullptr);
+}
+
+}  // namespace
+}  // namespace postrider::publish
