@@ -61,7 +61,7 @@ struct Publisher::State {
         hand_over(hand_over_),
         events_created(metrics_.events_created),
         batch_size(metrics_.batch_size.at("publish")),
-        options(std::move(options_)),
+        options(options_),
         batcher(options.limits, [this](std::vector<WaitingDraft> batch) { return flush(std::move(batch)); }),
         pause(loop_),
         unsure_pause(loop_) {}
@@ -327,7 +327,7 @@ void Publisher::State::finish(Flush flush, std::vector<WaitingDraft> batch) {
 
 Publisher::Publisher(runtime::Loop& loop, pg::Link& link, model::IdSource& ids, model::HandOver& hand_over,
                      const telemetry::Metrics& metrics, PublisherOptions options)
-    : state_(std::make_unique<State>(loop, link, ids, hand_over, metrics, std::move(options))) {}
+    : state_(std::make_unique<State>(loop, link, ids, hand_over, metrics, options)) {}
 
 Publisher::~Publisher() = default;
 
