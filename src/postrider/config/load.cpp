@@ -41,8 +41,8 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 // Kubernetes puts into every pod beside a service named "postrider".
 bool is_for_others(std::string_view name) {
   name.remove_prefix(prefix.size());
-  for (const std::string_view other :
-       {"SERVER", "KEY", "KEY_FILE", "PROFILE", "URL", "TENANT", "FAIL_POINT", "FAIL_POINT_LOG", "PORT", "SERVICE_HOST", "SERVICE_PORT"})
+  for (const std::string_view other : {"SERVER", "KEY", "KEY_FILE", "PROFILE", "URL", "TENANT", "FAIL_POINT",
+                                       "FAIL_POINT_LOG", "PORT", "SERVICE_HOST", "SERVICE_PORT"})
     if (name == other) return true;
   return name.starts_with("TEST_") || name.starts_with("PORT_") || name.starts_with("SERVICE_PORT_");
 }

@@ -84,14 +84,14 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
     if (text[i] == '%') {
       if (i + 2 >= text.size()) return std::nullopt;
       const int high = hex_value(text[i + 1]), low = hex_value(text[i + 2]);
-      if (high < 0 || low < 0 || (high == 0 && low == 0)) return std::nullopt;
+      if (high < 0 || low < 0) return std::nullopt;
       out += static_cast<char>(high * 16 + low);
       i += 2;
     } else {
       out += plus_is_space && text[i] == '+' ? ' ' : text[i];
     }
   }
-  if (!is_utf8(out)) return std::nullopt;
+  if (!is_utf8(out) || out.find('\0') != std::string::npos) return std::nullopt;
   return out;
 }
 

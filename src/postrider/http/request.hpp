@@ -46,7 +46,7 @@ struct Request {
   std::string_view path_parameter(std::string_view name) const;  // asking for one that is not there is a bug
 };
 
-// "a%20b" to "a b". Nothing for a broken escape, an encoded NUL or what is not UTF-8 afterwards.
+// "a%20b" to "a b". Nothing for a broken escape, a NUL or what is not UTF-8 afterwards.
 // In a query a plus sign is a space.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
 std::optional<std::vector<Parameter>> parse_query(std::string_view query);

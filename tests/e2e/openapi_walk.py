@@ -1,0 +1,87 @@
+"""Walks an OpenAPI 3.1 document: operations, their schemas, and judging answers by them (python3-jsonschema)."""
+
+import json
+import re
+
+import jsonschema
+
+METHODS = ("get", "put", "post", "patch", "delete")
+
+
+class Document:
+    def __init__(self, document):
+        self.document = document
+        # References are into the document itself.
+        self.resolver = jsonschema.RefResolver("", document)
+
+    def at(self, value):
+        """What a reference stands for."""
+        while isinstance(value, dict) and "$ref" in value:
+            value = self.resolver.resolve(value["$ref"])[1]
+        return value
+
+    def operations(self):
+        for path, item in self.document["paths"].items():
+            for method in METHODS:
+                if method in item:
+                    yield Operation(self, method, path, item[method])
+
+    def find(self, operation_id):
+        return next(operation for operation in self.operations() if operation.id == operation_id)
+
+    def violations(self, schema, value):
+        validator = jsonschema.Draft202012Validator(schema, resolver=self.resolver,
+                                                    format_checker=jsonschema.draft202012_format_checker)
+        return [f"/{'/'.join(map(str, error.path))}: {error.message}" for error in validator.iter_errors(value)]
+
+
+class Operation:
+    def __init__(self, document, method, path, fields):
+        self.document, self.method, self.path, self.fields = document, method, path, fields
+        self.id = fields["operationId"]
+        self.access = fields["x-access"]
+
+    def __repr__(self):
+        return f"{self.method} {self.path}"
+
+    def parameters(self, where):
+        """Name to parameter, of those in `where`: path, query or header."""
+        all_of_them = map(self.document.at, self.fields.get("parameters", []))
+        return {parameter["name"]: parameter for parameter in all_of_them if parameter["in"] == where}
+
+    def target(self, values):
+        return re.sub(r"{(\w+)\*?}", lambda match: values[match[1]], self.path)
+
+    def body_schema(self):
+        return self.fields["requestBody"]["content"]["application/json"]["schema"] if "requestBody" in self.fields else None
+
+    def example_body(self):
+        """The example of the request's body, or None."""
+        if "requestBody" not in self.fields:
+            return None
+        media = self.fields["requestBody"]["content"]["application/json"]
+        if "example" in media:
+            return media["example"]
+        return self.document.at(media["schema"]).get("examples", [None])[0]
+
+    def judge(self, answer):
+        """What is wrong about an answer, as a list; empty if the document allows it."""
+        if str(answer.status) not in self.fields["responses"]:
+            return [f"{self}: status {answer.status} is not documented: {answer.body[:300]!r}"]
+        response = self.document.at(self.fields["responses"][str(answer.status)])
+        wrong = []
+        content = response.get("content", {})
+        given = answer.headers.get("content-type", "").split(";")[0]
+        if not content:
+            return [f"{self}: {answer.status} has a body"] if answer.body else []
+        if given not in content:
+            return [f"{self}: {answer.status} is {given!r}, not one of {list(content)}"]
+        if given.endswith("json"):
+            wrong = self.document.violations(content[given]["schema"], json.loads(answer.body))
+        if answer.status >= 400:
+            problem = json.loads(answer.body)
+            if problem["status"] != answer.status:
+                wrong.append("the problem's status is another")
+            if answer.status == 422 and not problem.get("errors") and "detail" not in problem:
+                wrong.append("422 without saying what is wrong")
+        return [f"{self}: {answer.status}: {one}" for one in wrong]

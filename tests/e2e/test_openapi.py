@@ -1,0 +1,194 @@
+"""The OpenAPI document against a running node: every operation, its good answers and its refusals, each judged by the
+schema that the document gives for it."""
+
+import itertools
+import json
+import pathlib
+import subprocess
+
+import pytest
+from openapi_walk import Document
+
+NUMBERS = itertools.count(1)
+CONFORMANCE = pathlib.Path(__file__).resolve().parents[1] / "conformance"
+
+
+@pytest.fixture(scope="module")
+def document(node):
+    return Document(node.api.get("/openapi.json").expect(200))
+
+
+class World:
+    """Things that exist, for operations that need some: each operation gets fresh ones."""
+
+    def __init__(self, api, hook):
+        self.api, self.hook = api, hook
+        self.tenant = f"walk-{next(NUMBERS)}"
+        api.create_tenant(self.tenant)
+        self.endpoint = api.create_endpoint(self.tenant, hook.url, ["invoice.*"])["id"]
+        self.event = api.publish(self.tenant, "invoice.paid", {"n": 1})["id"]
+
+    def old_secret(self):
+        """The id of a secret in its overlap."""
+        path = f"/v1/tenants/{self.tenant}/endpoints/{self.endpoint}/secrets"
+        self.api.post(path + "/rotate").expect(201)
+        return next(secret["id"] for secret in self.api.get(path).expect(200)["data"] if not secret["current"])
+
+    def values(self, operation):
+        """A value for each parameter of the path."""
+        values = {"tenant": self.tenant, "endpoint": self.endpoint, "event": self.event, "pattern": "invoice.*",
+                  "file": "docs.css"}
+        if operation.id == "put_endpoint":
+            values["endpoint"] = f"own-{next(NUMBERS)}"
+        if "secret" in operation.parameters("path"):
+            values["secret"] = self.old_secret()
+        for name in operation.parameters("path"):
+            values.setdefault(name, f"unknown-{name}")
+        return values
+
+    def body(self, operation):
+        body = operation.example_body()
+        if operation.id == "create_tenant":
+            return {**body, "id": f"walk-{next(NUMBERS)}"}
+        if operation.id in ("create_endpoint", "put_endpoint"):
+            return {**body, "url": self.hook.url}
+        if operation.id == "publish_batch":
+            return [{**body[0], "tenant_id": self.tenant}, {"tenant_id": "walk-unknown", "type": "a", "data": 1}]
+        return body
+
+
+@pytest.fixture
+def world(node, receiver):
+    hook = receiver.hook()
+    return lambda: World(node.api, hook)
+
+
+def call(api, operation, values, body, query=""):
+    return api.call(operation.method.upper(), operation.target(values) + query, body)
+
+
+def test_the_official_validator_accepts_the_document(node):
+    """@readme/openapi-parser, from npm, knows the schema of OpenAPI 3.1 itself."""
+    if not (CONFORMANCE / "node_modules" / "@readme" / "openapi-parser").exists():
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=CONFORMANCE, check=True, stdout=subprocess.DEVNULL)
+    judged = subprocess.run(["node", "judge_openapi.mjs"], cwd=CONFORMANCE, input=node.api.get("/openapi.json").body,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert judged.returncode == 0, judged.stdout.decode()
+
+
+def test_examples_are_what_their_schemas_say(document):
+    wrong = []
+    for name, schema in document.document["components"]["schemas"].items():
+        for example in schema.get("examples", []):
+            wrong += [f"{name}: {one}" for one in document.violations(schema, example)]
+    for operation in document.operations():
+        body = operation.example_body()
+        if operation.body_schema() is not None:
+            assert body is not None, f"{operation} has no example of its body"
+            wrong += [f"{operation}: {one}" for one in document.violations(operation.body_schema(), body)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_operation_does_what_the_document_says(document, world, node):
+    wrong, never_good = [], []
+    for operation in document.operations():
+        here = world()
+        answer = call(node.api, operation, here.values(operation), here.body(operation))
+        wrong += operation.judge(answer)
+        if not 200 <= answer.status <= 299:
+            never_good.append(f"{operation}: {answer.status} {answer.body[:200]!r}")
+    assert not wrong, "\n".join(wrong)
+    assert not never_good, "without one good answer:\n" + "\n".join(never_good)
+
+
+def test_without_a_key_nothing_but_the_open_operations_answers(document, world, node):
+    here, wrong = world(), []
+    for operation in document.operations():
+        if operation.access == "everyone":
+            continue
+        for key in (None, "pr_" + "0" * 64):
+            answer = call(node.api.as_key(key), operation, here.values(operation), here.body(operation))
+            wrong += operation.judge(answer)
+            if answer.status != 401:
+                wrong.append(f"{operation}: {answer.status} without a valid key")
+    assert not wrong, "\n".join(wrong)
+
+
+# Operations that make what is not there.
+MAKES = {"put_event_type"}
+
+
+def test_unknown_ids_are_not_found(document, world, node):
+    wrong = []
+    for operation in document.operations():
+        names = list(operation.parameters("path"))
+        if operation.access == "everyone" or not names:
+            continue
+        for unknown in names[-1:] if operation.id == "put_endpoint" else names:
+            if operation.id in MAKES or (operation.id == "put_endpoint" and unknown == "endpoint"):
+                continue
+            here = world()
+            values = {**here.values(operation), unknown: "no-such-thing"}
+            answer = call(node.api, operation, values, here.body(operation))
+            wrong += operation.judge(answer)
+            if answer.status != 404:
+                wrong.append(f"{operation} with an unknown {unknown}: {answer.status} {answer.body[:200]!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+BAD_BODIES = {
+    "no JSON": (b'{"a":', {}, {400}),
+    "no UTF-8": (b'{"a":"\xff"}', {}, {400}),
+    "too deep": (b'{"a":' * 100 + b"1" + b"}" * 100, {}, {400}),
+    "trailing bytes": (b"{} x", {}, {400}),
+    "not application/json": (b"<a/>", {"content-type": "text/xml"}, {415}),
+    "no object": (b'"text"', {}, {422}),
+    "unknown field": (b'{"no_such_field": 1}', {}, {422}),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_BODIES)
+def test_bad_bodies_are_refused_as_documented(kind, document, world, node):
+    body, headers, statuses = BAD_BODIES[kind]
+    here, wrong = world(), []
+    for operation in document.operations():
+        if operation.body_schema() is None:
+            continue
+        target = operation.target(here.values(operation))
+        answer = node.api.call(operation.method.upper(), target, body, headers=headers)
+        wrong += operation.judge(answer)
+        if answer.status not in statuses:
+            wrong.append(f"{operation} with {kind}: {answer.status} {answer.body[:200]!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_unknown_and_bad_query_parameters_are_refused(document, world, node):
+    here, wrong = world(), []
+    for operation in document.operations():
+        parameters = operation.parameters("query")
+        if not parameters:
+            continue
+        queries = ["?no_such_parameter=1"]
+        queries += ["?limit=0", "?limit=251", "?limit=x", "?limit=1&limit=2"] if "limit" in parameters else []
+        queries += ["?cursor=forged"] if "cursor" in parameters else []
+        queries += ["?since=yesterday"] if "since" in parameters else []
+        for query in queries:
+            answer = call(node.api, operation, here.values(operation), here.body(operation), query)
+            wrong += operation.judge(answer)
+            if answer.status != 422:
+                wrong.append(f"{operation}{query}: {answer.status} {answer.body[:200]!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_other_methods_are_405_and_say_what_is_allowed(document, node):
+    paths = {}
+    for operation in document.operations():
+        paths.setdefault(operation.path, set()).add(operation.method.upper())
+    for path, methods in paths.items():
+        other = next(method for method in ("PATCH", "DELETE", "PUT", "POST", "GET") if method not in methods)
+        answer = node.api.call(other, path.replace("{", "x").replace("}", ""))
+        if answer.status == 404 and "{" in path:
+            continue  # another path of the same shape
+        assert answer.status == 405, (path, other, answer.status)
+        assert methods <= set(answer.headers["allow"].split(", ")), path
+        assert json.loads(answer.body)["status"] == 405

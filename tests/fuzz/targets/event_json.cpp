@@ -1,0 +1,48 @@
+// Bodies of publish calls. What is accepted is JSON to another parser, too, and its data is a part of the
+// body.
+#include <boost/json/parse.hpp>
+#include <string>
+
+#include "fuzz.hpp"
+#include "postrider/publish/event_request.hpp"
+
+using namespace postrider;
+
+namespace {
+
+bool is_json(std::string_view text) {
+  boost::json::parse_options options;
+  options.max_depth = 256;
+  boost::json::error_code failure;
+  boost::json::parse(text, failure, {}, options);
+  // Boost.JSON cannot hold every number and refuses lone surrogates; JSON's grammar has both, and payloads
+  // pass untouched.
+  using boost::json::error;
+  for (const auto allowed : {error::exponent_overflow, error::not_exact, error::illegal_leading_surrogate,
+                             error::illegal_trailing_surrogate, error::expected_utf16_escape})
+    if (failure == allowed) return true;
+  return !failure;
+}
+
+void check(const publish::ParsedEvent& event, std::string_view body) {
+  if (!event.ok()) {
+    CHECK(event.error().status == 400 || event.error().status == 422);
+    return;
+  }
+  CHECK(!event->type.empty());
+  CHECK(event->data.data() >= body.data() &&
+        event->data.data() + event->data.size() <= body.data() + body.size());
+  CHECK(is_json(event->data));
+}
+
+}  // namespace
+
+void fuzz_one(std::string_view input) {
+  const auto event = publish::parse_event(input, "acme");
+  check(event, input);
+  if (event.ok()) CHECK(is_json(input));
+  const auto batch = publish::parse_batch(input, 10);
+  if (!batch.ok()) return;
+  CHECK(batch->size() <= 10);
+  for (const auto& item : *batch) check(item, input);
+}

@@ -1,0 +1,21 @@
+// Retry-After and retry schedules: whatever is said, the wait is bounded.
+#include "fuzz.hpp"
+#include "postrider/delivery/retry_schedule.hpp"
+#include "postrider/delivery/verdict.hpp"
+
+using namespace postrider;
+
+void fuzz_one(std::string_view input) {
+  const base::Timestamp now(std::chrono::seconds(1'700'000'000));
+  if (const auto wait = delivery::parse_retry_after(input, now))
+    CHECK(*wait >= std::chrono::seconds(0) && *wait <= delivery::retry_after_max);
+  const auto schedule = delivery::RetrySchedule::from_json(input);
+  if (!schedule) {
+    CHECK(!schedule.error().empty());
+    return;
+  }
+  for (const int attempt : {1, 2, 7, 99, 1'000'000}) {
+    const auto delay = schedule->delay_after(attempt);
+    CHECK(delay.count() >= 0 && delay <= delivery::RetrySchedule::delay_max);
+  }
+}
