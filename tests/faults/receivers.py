@@ -3,6 +3,8 @@ were in flight then and what was answered, and it answers as each hook is told t
 
 import asyncio
 import dataclasses
+import os
+import socket
 import threading
 import time
 
@@ -45,9 +47,18 @@ class Hook:
         self.behave = lambda got: 204
         self.requests = []
         self.in_flight = 0
+        self.max_in_flight = None  # what the endpoint allows
         self.is_refusing = False   # the server was closed at some time: attempts may fail to connect
         self.is_hanging = False    # left requests unanswered at some time: attempts may time out
         self._held = []
+
+    def count_in_flight(self):
+        """Whoever gives a request up closes its connection, and may send the next one at once. The two can be read here
+        in either order, so before there are too many, those that are closed already are told apart."""
+        if self.max_in_flight is None or self.in_flight <= self.max_in_flight:
+            return self.in_flight
+        return self.in_flight - sum(connection.got is not None and connection.got.hook is self and connection.is_closed()
+                                    for connection in self.server.connections)
 
     def hang(self):
         self.is_hanging = True
@@ -85,6 +96,18 @@ class Connection(asyncio.Protocol):
             self.got.hook.in_flight -= 1
             self.got = None
 
+    def is_closed(self):
+        """Whether the sender has closed it, although the event loop has not said so yet."""
+        if self.transport.is_closing():
+            return True
+        with socket.socket(fileno=os.dup(self.transport.get_extra_info("socket").fileno())) as peeked:
+            try:
+                return peeked.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+
     def data_received(self, data):
         self.buffer += data
         if self.got is None:
@@ -102,7 +125,7 @@ class Connection(asyncio.Protocol):
         self.buffer = rest[length:]
         hook = self.server.hooks[first.split(" ")[1]]
         hook.in_flight += 1
-        got = Got(hook, time.time(), headers, rest[:length], hook.in_flight)
+        got = Got(hook, time.time(), headers, rest[:length], hook.count_in_flight())
         self.got = got
         hook.requests.append(got)
         plan = hook.behave(got)

@@ -146,6 +146,7 @@ class World:
         if behave is not None:
             hook.behave = behave
         fields = {"retry_schedule": [1], "timeout_ms": 5000, "max_in_flight": 10, "max_attempts": 20, **fields}
+        hook.max_in_flight = fields["max_in_flight"]
         made = self.api.create_endpoint(tenant, hook.url, **fields)
         endpoint = Endpoint(made["id"], tenant, hook, [made["secret"]], fields["max_in_flight"],
                             fields.get("ordering") == "strict")
