@@ -2,6 +2,38 @@
 
 CREATE SCHEMA postrider;
 
+CREATE TYPE postrider.inbox_message AS (
+	id text,
+	source text,
+	provider_id text,
+	partition_key text,
+	headers json,
+	body text,
+	attempts integer,
+	received_at timestamp with time zone
+);
+
+CREATE FUNCTION postrider.grant_consumer() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if not exists (select from pg_roles where rolname = 'postrider_consumer') then
+    begin
+      create role postrider_consumer nologin;
+    exception
+      when insufficient_privilege then
+        raise notice 'the role postrider_consumer is missing, and this user may not make it';
+        return;
+      when duplicate_object or unique_violation then
+        null;  -- another database of the server was faster
+    end;
+  end if;
+  grant usage on schema postrider to postrider_consumer;
+  grant execute on function postrider.inbox_claim, postrider.inbox_ack, postrider.inbox_extend, postrider.inbox_nack
+    to postrider_consumer;
+end
+$$;
+
 CREATE FUNCTION postrider.id_floor(t timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT
     AS $$
@@ -14,12 +46,304 @@ CREATE FUNCTION postrider.id_time(id uuid) RETURNS timestamp with time zone
   select to_timestamp(('x' || lpad(left(replace(id::text, '-', ''), 12), 16, '0'))::bit(64)::bigint / 1000.0)
 $$;
 
+CREATE FUNCTION postrider.inbox_ack(worker text, ids text[]) RETURNS integer
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'postrider', 'pg_temp'
+    AS $$
+  select postrider.inbox_finish('consume', inbox_ack.worker,
+                                (select array_agg(postrider.message_id(i)) from unnest(inbox_ack.ids) as i))
+$$;
+
+CREATE FUNCTION postrider.inbox_backoff(attempts integer) RETURNS interval
+    LANGUAGE sql
+    AS $$
+  select make_interval(secs => least(3600, 10 * 2 ^ least(greatest(attempts - 1, 0), 20)) * (1 + random() * 0.2))
+$$;
+
+CREATE FUNCTION postrider.inbox_bury(of_work text, ids uuid[], error text) RETURNS void
+    LANGUAGE sql
+    AS $$
+  with buried as (
+    delete from postrider.inbox_queue q
+    where q.id = any (ids)
+      and q.work = of_work
+    returning q.id, q.attempts, q.last_error
+  )
+  update postrider.inbox m
+  set
+    status = 'dead',
+    dead_at = now(),
+    dead_work = array_append(m.dead_work, of_work),
+    attempts = b.attempts,
+    last_error = coalesce(inbox_bury.error, b.last_error)
+  from buried b
+  where m.id = b.id
+    and m.id >= (select min(i::text)::uuid from unnest(ids) as i)
+    and m.id <= (select max(i::text)::uuid from unnest(ids) as i)
+$$;
+
+CREATE FUNCTION postrider.inbox_candidates(of_work text, of_source text, at timestamp with time zone, wanted integer) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+declare
+  window_rows constant integer := 500;
+  keys_looked_at constant integer := 1000;
+  start constant integer := floor(random() * (select value::integer from postrider.setting where name = 'buckets'));
+  locked uuid[];
+  more uuid[];
+begin
+  select coalesce(array_agg(due.id), '{}') into locked
+  from (
+    select q.id
+    from postrider.inbox_queue q
+    where q.source_id = of_source and q.work = of_work and not q.is_ordered and q.due_at <= at
+    order by q.due_at, q.position
+    limit wanted
+    for update skip locked
+  ) as due;
+
+  if cardinality(locked) < wanted then
+    with oldest as materialized (
+      select q.id, q.bucket, q.partition_key, q.position
+      from postrider.inbox_queue q
+      where q.source_id = of_source and q.work = of_work and q.is_ordered and q.due_at <= at
+      order by q.due_at, q.position
+      limit window_rows
+    ),
+    heads as materialized (
+      select o.id, o.position
+      from oldest o
+      where not exists (
+        select
+        from postrider.inbox_queue earlier
+        where earlier.source_id = of_source
+          and earlier.work = of_work
+          and earlier.is_ordered
+          and earlier.bucket = o.bucket
+          and earlier.partition_key = o.partition_key
+          and earlier.position < o.position
+      )
+    )
+    select coalesce(array_agg(due.id), '{}') into more
+    from (
+      select q.id
+      from heads h
+      join postrider.inbox_queue q on q.id = h.id and q.work = of_work
+      where q.due_at <= at
+      order by h.position
+      limit wanted - cardinality(locked)
+      for update of q skip locked
+    ) as due;
+    locked := locked || more;
+  end if;
+
+  if cardinality(locked) < wanted then
+    with recursive keys (bucket, partition_key, seen) as (
+      (
+        select q.bucket, q.partition_key, 1
+        from postrider.inbox_queue q
+        where q.source_id = of_source and q.work = of_work and q.is_ordered and q.bucket >= start
+        order by q.bucket, q.partition_key
+        limit 1
+      )
+      union all
+      select following.bucket, following.partition_key, k.seen + 1
+      from keys k
+      cross join lateral (
+        select q.bucket, q.partition_key
+        from postrider.inbox_queue q
+        where q.source_id = of_source and q.work = of_work and q.is_ordered
+          and (q.bucket, q.partition_key) > (k.bucket, k.partition_key)
+        order by q.bucket, q.partition_key
+        limit 1
+      ) as following
+      where k.seen < keys_looked_at
+    ),
+    heads as materialized (
+      select head.id
+      from keys k
+      cross join lateral (
+        select q.id, q.due_at
+        from postrider.inbox_queue q
+        where q.source_id = of_source and q.work = of_work and q.is_ordered
+          and q.bucket = k.bucket and q.partition_key = k.partition_key
+        order by q.position
+        limit 1
+      ) as head
+      where head.due_at <= at
+        and head.id <> all (locked)
+    )
+    select coalesce(array_agg(due.id), '{}') into more
+    from (
+      select q.id
+      from heads h
+      join postrider.inbox_queue q on q.id = h.id and q.work = of_work
+      where q.due_at <= at
+      limit wanted - cardinality(locked)
+      for update of q skip locked
+    ) as due;
+    locked := locked || more;
+  end if;
+  return locked;
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_claim(worker text, source text, max integer, lease interval) RETURNS SETOF postrider.inbox_message
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'postrider', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+  taken uuid[];
+  tries integer[];
+begin
+  select array_agg(t.id), array_agg(t.attempts) into taken, tries
+  from postrider.inbox_take('consume', inbox_claim.worker, inbox_claim.source, inbox_claim.max, inbox_claim.lease) as t;
+  if taken is null then
+    return;
+  end if;
+  return query
+  select postrider.message_text(m.id), m.source_id, m.provider_id, m.partition_key, m.headers, m.body, t.attempts,
+         m.received_at
+  from unnest(taken, tries) as t (id, attempts)
+  join postrider.inbox m on m.id = t.id
+  join postrider.inbox_queue q on q.id = t.id and q.work = 'consume'
+  where m.id >= (select min(i::text)::uuid from unnest(taken) as i)
+    and m.id <= (select max(i::text)::uuid from unnest(taken) as i)
+  order by q.position;
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_extend(worker text, ids text[], lease interval) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'postrider', 'pg_temp'
+    AS $$
+declare
+  extended int;
+begin
+  if lease is null or lease < interval '1 second' or lease > interval '1 day' then
+    raise exception 'a lease lasts from a second to a day' using errcode = '22023';
+  end if;
+  update postrider.inbox_queue q
+  set due_at = clock_timestamp() + inbox_extend.lease
+  where q.id = any (select postrider.message_id(i) from unnest(inbox_extend.ids) as i)
+    and q.work = 'consume'
+    and q.leased_by = inbox_extend.worker;
+  get diagnostics extended = row_count;
+  return extended;
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_fail(of_work text, worker text, of_id uuid, error text, retry_in interval) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+declare
+  failed record;
+begin
+  update postrider.inbox_queue q
+  set
+    due_at = clock_timestamp() + greatest(coalesce(retry_in, postrider.inbox_backoff(q.attempts)), interval '0'),
+    leased_by = null,
+    last_error = left(inbox_fail.error, 4096)
+  where q.id = of_id
+    and q.work = of_work
+    and q.leased_by = worker
+  returning q.attempts, q.source_id into failed;
+  if not found then
+    return false;
+  end if;
+  if failed.attempts >= coalesce((select s.max_attempts from postrider.source s where s.id = failed.source_id), 8) then
+    perform postrider.inbox_bury(of_work, array[of_id], left(inbox_fail.error, 4096));
+  end if;
+  return true;
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_finish(of_work text, worker text, ids uuid[], event_id text DEFAULT NULL::text) RETURNS integer
+    LANGUAGE sql
+    AS $$
+  with finished as (
+    delete from postrider.inbox_queue q
+    where q.id = any (ids)
+      and q.work = of_work
+      and q.leased_by = worker
+    returning q.id, q.attempts
+  ),
+  noted as (
+    update postrider.inbox m
+    set
+      status = case
+        when m.dead_at is not null then 'dead'
+        when exists (
+          select from postrider.inbox_queue other where other.id = m.id and other.work <> of_work
+        ) then m.status
+        else 'done'
+      end,
+      attempts = f.attempts,
+      done_at = now(),
+      event_id = coalesce(inbox_finish.event_id, m.event_id)
+    from finished f
+    where m.id = f.id
+      and m.id >= (select min(i::text)::uuid from unnest(ids) as i)
+      and m.id <= (select max(i::text)::uuid from unnest(ids) as i)
+  )
+  select count(*)::int from finished
+$$;
+
+CREATE FUNCTION postrider.inbox_nack(worker text, id text, error text, retry_in interval DEFAULT NULL::interval) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'postrider', 'pg_temp'
+    AS $$
+begin
+  perform postrider.inbox_fail('consume', inbox_nack.worker, postrider.message_id(inbox_nack.id), inbox_nack.error,
+                               inbox_nack.retry_in);
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_take(of_work text, worker text, of_source text, wanted integer, lease interval) RETURNS TABLE(id uuid, attempts integer)
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+declare
+  at constant timestamptz := clock_timestamp();  -- not now(): the caller's transaction may be old
+  attempts_max constant integer := coalesce((select s.max_attempts from postrider.source s where s.id = of_source), 8);
+  candidates uuid[];
+  worn_out uuid[];
+begin
+  if worker is null or worker = '' then
+    raise exception 'a worker needs a name' using errcode = '22023';
+  end if;
+  if lease is null or lease < interval '1 second' or lease > interval '1 day' then
+    raise exception 'a lease lasts from a second to a day' using errcode = '22023';
+  end if;
+  loop
+    candidates := postrider.inbox_candidates(of_work, of_source, at, least(greatest(coalesce(wanted, 1), 1), 1000));
+    select coalesce(array_agg(q.id), '{}') into worn_out
+    from postrider.inbox_queue q
+    where q.id = any (candidates) and q.work = of_work and q.attempts >= attempts_max;
+    exit when cardinality(worn_out) = 0;
+    perform postrider.inbox_bury(of_work, worn_out, 'the lease ended without an answer ' || attempts_max || ' times');
+    exit when cardinality(worn_out) < cardinality(candidates);
+  end loop;
+  return query
+  update postrider.inbox_queue q
+  set
+    due_at = at + lease,
+    leased_by = worker,
+    attempts = q.attempts + 1
+  where q.id = any (candidates)
+    and q.work = of_work
+    and q.id <> all (worn_out)
+  returning q.id, q.attempts;
+end
+$$;
+
 CREATE FUNCTION postrider.make_partition(parent text, day date) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 declare
   partition text := parent || '_' || to_char(day, 'YYYYMMDD');
-  range_column text := case parent when 'event' then 'id' else 'delivery_id' end;
+  range_column text := case when parent in ('event', 'inbox') then 'id' else 'delivery_id' end;
   low uuid := postrider.id_floor(day::timestamp at time zone 'UTC');
   high uuid := postrider.id_floor((day + 1)::timestamp at time zone 'UTC');
 begin
@@ -27,6 +351,10 @@ begin
     return false;
   end if;
   execute format('create table postrider.%I (like postrider.%I including all)', partition, parent);
+  if parent = 'inbox' then
+    -- Each row is updated once, when it is done: room for that in its own page.
+    execute format('alter table postrider.%I set (fillfactor = 85)', partition);
+  end if;
   execute format('alter table postrider.%I add constraint by_day check (%I >= %L and %I < %L)',
                  partition, range_column, low, range_column, high);
   execute format('alter table postrider.%I attach partition postrider.%I for values from (%L) to (%L)',
@@ -40,9 +368,21 @@ CREATE FUNCTION postrider.make_partitions(back integer DEFAULT 7, ahead integer 
     LANGUAGE sql
     AS $$
   select count(*)::integer
-  from unnest(array['event', 'attempt', 'dead_letter']) as parent,
+  from unnest(array['event', 'attempt', 'dead_letter', 'inbox']) as parent,
        generate_series(-back, ahead) as day
   where postrider.make_partition(parent, (now() at time zone 'UTC')::date + day)
+$$;
+
+CREATE FUNCTION postrider.message_id(outside text) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $_$
+  select case when outside ~ '^msg_[0-9a-f]{32}$' then substr(outside, 5)::uuid end
+$_$;
+
+CREATE FUNCTION postrider.message_text(id uuid) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $$
+  select 'msg_' || replace(id::text, '-', '')
 $$;
 
 CREATE FUNCTION postrider.note_change(kind text, tenant_id text, endpoint_id uuid DEFAULT NULL::uuid, delivery_id uuid DEFAULT NULL::uuid) RETURNS bigint
@@ -229,6 +569,59 @@ CREATE TABLE postrider.fanout_task (
     after_endpoint uuid
 );
 
+CREATE TABLE postrider.inbox (
+    id uuid NOT NULL,
+    source_id text NOT NULL COLLATE pg_catalog."C",
+    provider_id text,
+    partition_key text,
+    bucket integer NOT NULL,
+    headers json NOT NULL,
+    body text NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    last_error text,
+    event_id text COLLATE pg_catalog."C",
+    received_at timestamp with time zone DEFAULT now() NOT NULL,
+    done_at timestamp with time zone,
+    dead_at timestamp with time zone,
+    dead_work text[],
+    CONSTRAINT inbox_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'done'::text, 'dead'::text, 'discarded'::text])))
+)
+PARTITION BY RANGE (id);
+ALTER TABLE ONLY postrider.inbox ALTER COLUMN body SET COMPRESSION lz4;
+
+CREATE TABLE postrider.inbox_key (
+    source_id text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    id uuid NOT NULL,
+    CONSTRAINT inbox_key_key_check CHECK ((octet_length(key) <= 255))
+);
+
+CREATE TABLE postrider.inbox_queue (
+    id uuid NOT NULL,
+    work text NOT NULL COLLATE pg_catalog."C",
+    bucket integer NOT NULL,
+    source_id text NOT NULL COLLATE pg_catalog."C",
+    partition_key text COLLATE pg_catalog."C",
+    is_ordered boolean NOT NULL,
+    "position" bigint NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    leased_by text,
+    last_error text,
+    CONSTRAINT inbox_queue_work_check CHECK ((work = ANY (ARRAY['consume'::text, 'forward'::text])))
+)
+WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
+
+ALTER TABLE postrider.inbox_queue ALTER COLUMN "position" ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postrider.inbox_queue_position_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE postrider.migration (
     version integer NOT NULL,
     name text NOT NULL,
@@ -303,6 +696,45 @@ CREATE TABLE postrider.setting (
     value text NOT NULL
 );
 
+CREATE TABLE postrider.source (
+    id text NOT NULL COLLATE pg_catalog."C",
+    provider text NOT NULL,
+    description text,
+    signature jsonb,
+    tolerance_seconds integer DEFAULT 300 NOT NULL,
+    idempotency_key text,
+    partition_key text,
+    ordering text DEFAULT 'none'::text NOT NULL,
+    headers text[] DEFAULT '{}'::text[] NOT NULL,
+    body_bytes_max integer DEFAULT 1048576 NOT NULL,
+    consume boolean DEFAULT true NOT NULL,
+    forward_tenant_id text COLLATE pg_catalog."C",
+    forward_type text,
+    max_attempts integer DEFAULT 8 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT source_check CHECK (((forward_tenant_id IS NULL) = (forward_type IS NULL))),
+    CONSTRAINT source_check1 CHECK ((consume OR (forward_tenant_id IS NOT NULL))),
+    CONSTRAINT source_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text]))),
+    CONSTRAINT source_provider_check CHECK ((provider = ANY (ARRAY['standard'::text, 'svix'::text, 'stripe'::text, 'github'::text, 'shopify'::text, 'slack'::text, 'twilio'::text, 'hmac'::text])))
+);
+
+CREATE TABLE postrider.source_rejection (
+    source_id text NOT NULL COLLATE pg_catalog."C",
+    reason text NOT NULL COLLATE pg_catalog."C",
+    count bigint NOT NULL,
+    last_at timestamp with time zone NOT NULL,
+    last_detail text NOT NULL
+);
+
+CREATE TABLE postrider.source_secret (
+    id uuid NOT NULL,
+    source_id text NOT NULL COLLATE pg_catalog."C",
+    sealed bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone
+);
+
 CREATE TABLE postrider.subscription (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     pattern text NOT NULL COLLATE pg_catalog."C",
@@ -375,6 +807,15 @@ ALTER TABLE ONLY postrider.event
 ALTER TABLE ONLY postrider.fanout_task
     ADD CONSTRAINT fanout_task_pkey PRIMARY KEY (event_id);
 
+ALTER TABLE ONLY postrider.inbox_key
+    ADD CONSTRAINT inbox_key_pkey PRIMARY KEY (source_id, key);
+
+ALTER TABLE ONLY postrider.inbox
+    ADD CONSTRAINT inbox_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postrider.inbox_queue
+    ADD CONSTRAINT inbox_queue_pkey PRIMARY KEY (id, work, bucket);
+
 ALTER TABLE ONLY postrider.migration
     ADD CONSTRAINT migration_pkey PRIMARY KEY (version);
 
@@ -395,6 +836,15 @@ ALTER TABLE ONLY postrider.registry_version
 
 ALTER TABLE ONLY postrider.setting
     ADD CONSTRAINT setting_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY postrider.source
+    ADD CONSTRAINT source_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postrider.source_rejection
+    ADD CONSTRAINT source_rejection_pkey PRIMARY KEY (source_id, reason);
+
+ALTER TABLE ONLY postrider.source_secret
+    ADD CONSTRAINT source_secret_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY postrider.subscription
     ADD CONSTRAINT subscription_pkey PRIMARY KEY (tenant_id, pattern, endpoint_id);
@@ -427,11 +877,23 @@ CREATE INDEX endpoint_secret_by_endpoint ON postrider.endpoint_secret USING btre
 
 CREATE INDEX event_by_tenant ON ONLY postrider.event USING btree (tenant_id, id);
 
+CREATE INDEX inbox_by_source ON ONLY postrider.inbox USING btree (source_id, id);
+
+CREATE INDEX inbox_dead ON ONLY postrider.inbox USING btree (source_id, id) WHERE (dead_at IS NOT NULL);
+
+CREATE INDEX inbox_key_by_id ON postrider.inbox_key USING btree (id);
+
+CREATE INDEX inbox_queue_due ON postrider.inbox_queue USING btree (source_id, work, is_ordered, due_at, "position");
+
+CREATE INDEX inbox_queue_heads ON postrider.inbox_queue USING btree (source_id, work, bucket, partition_key, "position") WHERE is_ordered;
+
 CREATE INDEX pause_span_by_tenant ON postrider.pause_span USING btree (tenant_id, endpoint_id);
 
 CREATE INDEX publish_log_by_xid ON postrider.publish_log USING btree (xid);
 
 CREATE INDEX queue_lane ON postrider.queue USING btree (bucket, endpoint_id, retry, "position", due_at, id);
+
+CREATE INDEX source_secret_by_source ON postrider.source_secret USING btree (source_id);
 
 CREATE INDEX subscription_by_endpoint ON postrider.subscription USING btree (endpoint_id);
 
@@ -449,6 +911,15 @@ ALTER TABLE ONLY postrider.pause_span
 
 ALTER TABLE ONLY postrider.pause_span
     ADD CONSTRAINT pause_span_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
+
+ALTER TABLE ONLY postrider.source
+    ADD CONSTRAINT source_forward_tenant_id_fkey FOREIGN KEY (forward_tenant_id) REFERENCES postrider.tenant(id);
+
+ALTER TABLE ONLY postrider.source_rejection
+    ADD CONSTRAINT source_rejection_source_id_fkey FOREIGN KEY (source_id) REFERENCES postrider.source(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY postrider.source_secret
+    ADD CONSTRAINT source_secret_source_id_fkey FOREIGN KEY (source_id) REFERENCES postrider.source(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY postrider.subscription
     ADD CONSTRAINT subscription_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES postrider.endpoint(id);

@@ -17,6 +17,9 @@ void add_routes(Routes& routes) {
   add_event_routes(routes);
   add_event_read_routes(routes);
   add_node_routes(routes);
+  add_source_routes(routes);
+  add_inbound_routes(routes);
+  add_inbox_routes(routes);
 }
 
 Api::Api(Services services) : services_(std::move(services)), routes_(router_, services_) {
@@ -28,6 +31,7 @@ Api::~Api() = default;
 void Api::apply(std::span<const registry::Change> changes) {
   services_.keys.apply(changes);
   services_.tenants.apply(changes);
+  services_.sources.apply(changes);
 }
 
 }  // namespace postrider::api

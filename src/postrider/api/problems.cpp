@@ -39,7 +39,15 @@ http::Problem problem_of(const Refusal& refusal) {
     case RefusalKind::unknown_subscription:
       return make(404, "unknown-subscription", "The endpoint has no subscription with this pattern.");
     case RefusalKind::unknown_secret:
-      return make(404, "unknown-secret", "The endpoint has no such secret.");
+      return make(404, "unknown-secret", "There is no such secret.");
+    case RefusalKind::unknown_source:
+      return make(404, "unknown-source", "There is no such source.");
+    case RefusalKind::source_exists:
+      return make(409, "source-exists", "There is a source with this id already.");
+    case RefusalKind::is_last_secret:
+      return make(409, "last-secret", "This is the only active secret; add another one first.");
+    case RefusalKind::unknown_forward_tenant:
+      return field("/forward/tenant_id", "there is no such tenant");
     case RefusalKind::tenant_exists:
       return make(409, "tenant-exists", "There is a tenant with this id already.");
     case RefusalKind::tenant_id_used:

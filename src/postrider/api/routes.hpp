@@ -87,5 +87,8 @@ void add_openapi_routes(Routes& routes);
 
 // All of them.
 void add_routes(Routes& routes);
+void add_source_routes(Routes& routes);
+void add_inbound_routes(Routes& routes);
+void add_inbox_routes(Routes& routes);
 
 }  // namespace postrider::api

@@ -9,6 +9,7 @@
 #include "postrider/http/client.hpp"
 #include "postrider/http/guard.hpp"
 #include "postrider/http/resolver.hpp"
+#include "postrider/inbox/source_cache.hpp"
 #include "postrider/pg/pool.hpp"
 #include "postrider/registry/context.hpp"
 #include "postrider/registry/key_cache.hpp"
@@ -19,6 +20,11 @@
 namespace postrider::publish {
 class Publisher;
 }
+namespace postrider::inbox {
+class Receiver;
+class Rejections;
+class Waiters;
+}  // namespace postrider::inbox
 
 namespace postrider::api {
 
@@ -33,12 +39,16 @@ struct Services {
   http::Resolver* resolver = nullptr;       // without one, names are not looked up when a URL is saved
   http::Client* client = nullptr;           // without one, there is no route to try an endpoint
   publish::Publisher* publisher = nullptr;  // without one, there are no routes to publish
+  inbox::Receiver* receiver = nullptr;      // without one, inbound webhooks are not taken
+  inbox::Rejections* rejections = nullptr;  // counts what is refused at that door
+  inbox::Waiters* waiters = nullptr;        // without one, claims do not wait for messages
   // Why this node should get no requests now, beside what the API sees itself (database, ids). Optional.
   std::function<std::optional<std::string>()> why_not_ready = {};
 
   registry::KeyCache keys = {};
   registry::TenantCache tenants = {};
   int tries_in_flight = 0;  // test sends that people wait for
+  inbox::SourceCache sources = {};
 };
 
 }  // namespace postrider::api

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "postrider/inbox/receiver.hpp"
+#include "postrider/inbox/waiters.hpp"
 #include "postrider/runtime/run_on.hpp"
 
 namespace postrider::cli {
@@ -52,6 +54,13 @@ http::ClientOptions client_options(const config::Config& config) {
   return options;
 }
 
+inbox::ReceiverOptions receiver_options(const ApiTools& tools) {
+  inbox::ReceiverOptions options;
+  options.buckets = tools.config.buckets;
+  options.limits = publisher_options(tools).limits;
+  return options;
+}
+
 http::ServerOptions server_options(const config::Config& config) {
   http::ServerOptions options;
   options.body_bytes_max = static_cast<size_t>(config.api_body_bytes_max);
@@ -75,6 +84,8 @@ struct ApiThread::State {
         pool(loop, query_links(tools), kPoolLinks),
         client(loop, tools.guard, tools.tls, client_options(tools.config)),
         publisher(loop, link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
+        receiver(loop, link, tools.ids, tools.metrics, receiver_options(tools)),
+        waiters(loop),
         api({.loop = loop,
              .pool = pool,
              .registry = {tools.keys, tools.ids, tools.config.buckets, tools.config.endpoints_max},
@@ -83,17 +94,24 @@ struct ApiThread::State {
              .metrics = tools.metrics,
              .resolver = &client.resolver(),
              .client = &client,
-             .publisher = tools.config.roles.api ? &publisher : nullptr}),
+             .publisher = tools.config.roles.api ? &publisher : nullptr,
+             .receiver = tools.config.roles.inbox ? &receiver : nullptr,
+             .rejections = &tools.rejections,
+             .waiters = &waiters}),
         server(loop, tools.listener, api.router(), tools.metrics, server_options(tools.config)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
     publisher.on_wide([this] { tools.fanout.notify(); });
+    receiver.on_stored(
+        [this](std::vector<inbox::SourceId> sources) { tools.inbox_duties.wake(std::move(sources)); });
   }
 
   runtime::Task<void> drain(base::SteadyTime deadline) {
     server.stop_accepting();
+    waiters.stop();
     client.close();  // a test send that somebody waits for ends now
     co_await server.drain(deadline);
     co_await publisher.stop();
+    co_await receiver.stop();
     co_await pool.stop();
     co_await link.stop();
   }
@@ -104,6 +122,8 @@ struct ApiThread::State {
   pg::Pool pool;
   http::Client client;
   publish::Publisher publisher;
+  inbox::Receiver receiver;
+  inbox::Waiters waiters;
   api::Api api;
   http::Server server;
   runtime::TaskGroup tasks;
@@ -126,6 +146,11 @@ void ApiThread::start() {
 void ApiThread::apply(const registry::Change& change) {
   State& state = *state_;
   state.loop.post([&state, change] { state.api.apply({&change, 1}); });
+}
+
+void ApiThread::wake_consumers(std::string source) {
+  State& state = *state_;
+  state.loop.post([&state, woken = std::move(source)] { state.waiters.wake(woken); });
 }
 
 void ApiThread::stop(base::SteadyTime deadline) {

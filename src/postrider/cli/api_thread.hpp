@@ -8,6 +8,7 @@
 #include "postrider/config/config.hpp"
 #include "postrider/delivery/node.hpp"
 #include "postrider/http/server.hpp"
+#include "postrider/inbox/duties.hpp"
 #include "postrider/publish/fanout.hpp"
 #include "postrider/publish/publisher.hpp"
 
@@ -25,6 +26,8 @@ struct ApiTools {
   delivery::Node& node;
   publish::WideFanout& fanout;
   publish::PublishRates& rates;
+  inbox::Rejections& rejections;
+  inbox::Duties& inbox_duties;
   const http::Listener& listener;
 };
 
@@ -35,6 +38,7 @@ class ApiThread {
 
   void start();
   void apply(const registry::Change& change);  // any thread
+  void wake_consumers(std::string source);     // any thread; messages of the source were stored
   // Requests in progress are answered, up to the deadline; nothing new is accepted.
   void stop(base::SteadyTime deadline);
 

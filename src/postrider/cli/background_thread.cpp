@@ -3,6 +3,7 @@
 #include <thread>
 #include <utility>
 
+#include "postrider/cli/inbox_background.hpp"
 #include "postrider/runtime/run_on.hpp"
 #include "postrider/upkeep/upkeep.hpp"
 
@@ -34,12 +35,14 @@ struct BackgroundThread::State {
         upkeep_link(loop, cli::upkeep_link(tools.database_url)),
         fanout(loop, link, tools.node,
                {.node_id = tools.node.id(), .chunk_endpoints = tools.config.fanout_chunk_rows}),
+        inbox(loop, link, tools),
         upkeep(loop, upkeep_link, tools.metrics) {
     fanout.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
   }
 
   runtime::Task<void> drain() {
     co_await fanout.stop();
+    co_await inbox.stop();
     co_await upkeep.stop();
     co_await upkeep_link.stop();
     co_await link.stop();
@@ -49,6 +52,7 @@ struct BackgroundThread::State {
   runtime::Loop loop;
   pg::Link link, upkeep_link;
   publish::WideFanout fanout;
+  InboxBackground inbox;
   upkeep::Upkeep upkeep;
   runtime::TaskGroup tasks;
   std::thread thread;
@@ -62,12 +66,17 @@ publish::WideFanout& BackgroundThread::fanout() {
   return state_->fanout;
 }
 
+inbox::Duties& BackgroundThread::inbox_duties() {
+  return state_->inbox.duties();
+}
+
 void BackgroundThread::start() {
   State& state = *state_;
   state.loop.post([&state] {
     state.link.start();
     state.upkeep_link.start();
     state.fanout.start();
+    state.inbox.start();
     if (state.tools.config.roles.upkeep) state.upkeep.start();
   });
   state.thread = std::thread([&state] { state.loop.run(); });

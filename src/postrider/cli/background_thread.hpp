@@ -1,10 +1,13 @@
-// The thread for work that nobody waits for: fan-out of very wide events, and upkeep.
+// The thread for work that nobody waits for: fan-out of very wide events, duties of the inbox, and upkeep.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "postrider/config/config.hpp"
 #include "postrider/delivery/node.hpp"
+#include "postrider/inbox/duties.hpp"
 #include "postrider/publish/fanout.hpp"
 
 namespace postrider::cli {
@@ -14,6 +17,11 @@ struct BackgroundTools {
   std::string database_url;
   telemetry::Metrics& metrics;
   delivery::Node& node;
+  inbox::Rejections& rejections;
+  model::IdSource& ids;
+  publish::PublishRates& rates;
+  // Called on this thread when messages of a source were stored, here or on another node.
+  std::function<void(std::string source)> on_inbox;
 };
 
 class BackgroundThread {
@@ -24,6 +32,7 @@ class BackgroundThread {
   void start();
   void stop();
   publish::WideFanout& fanout();
+  inbox::Duties& inbox_duties();
 
  private:
   struct State;

@@ -102,11 +102,12 @@ class Serving {
         listener_({.address = config.listen.text(),
                    .connections_max = static_cast<size_t>(config.connections_max)}),
         node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_}),
-        background_({config, database.direct_url(), metrics_, node_}) {
+        background_({config, database.direct_url(), metrics_, node_, rejections_, ids_, rates_,
+                     [this](const std::string& source) { wake_consumers(source); }}) {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
-      api_.push_back(
-          std::make_unique<ApiThread>(ApiTools{config, database.url(), keys, guard_, tls_, metrics_, ids_,
-                                               node_, background_.fanout(), rates_, listener_}));
+      api_.push_back(std::make_unique<ApiThread>(
+          ApiTools{config, database.url(), keys, guard_, tls_, metrics_, ids_, node_, background_.fanout(),
+                   rates_, rejections_, background_.inbox_duties(), listener_}));
     node_.on_change([this](const registry::Change& change) {
       for (const auto& each : api_) each->apply(change);
     });
@@ -130,15 +131,20 @@ class Serving {
   std::string id() const { return node_.id().outside(); }
 
  private:
+  void wake_consumers(const std::string& source) {
+    for (const auto& each : api_) each->wake_consumers(source);
+  }
+
   const config::Config& config_;
   telemetry::Metrics metrics_;
+  inbox::Rejections rejections_{metrics_};
   model::IdSource ids_;
   http::AddressGuard guard_;
   http::TlsContext tls_;
   http::Listener listener_;
   delivery::Node node_;
-  BackgroundThread background_;
   publish::PublishRates rates_;
+  BackgroundThread background_;
   std::vector<std::unique_ptr<ApiThread>> api_;
 };
 

@@ -66,6 +66,11 @@ Digest256 hmac_sha256(std::string_view key, std::initializer_list<std::string_vi
   return keyed.compute<32>(key, parts);
 }
 
+Digest512 hmac_sha512(std::string_view key, std::initializer_list<std::string_view> parts) {
+  thread_local KeyedDigest keyed("SHA512");
+  return keyed.compute<64>(key, parts);
+}
+
 Digest160 hmac_sha1(std::string_view key, std::initializer_list<std::string_view> parts) {
   thread_local KeyedDigest keyed("SHA1");
   return keyed.compute<20>(key, parts);

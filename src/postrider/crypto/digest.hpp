@@ -16,11 +16,14 @@ struct Bytes : std::array<uint8_t, N> {
 
 using Digest256 = Bytes<32>;
 using Digest160 = Bytes<20>;
+using Digest512 = Bytes<64>;
 
 Digest256 sha256(std::string_view bytes);
 
 // The digest of the parts one behind the other, so that nobody has to copy a body to sign it.
 Digest256 hmac_sha256(std::string_view key, std::initializer_list<std::string_view> parts);
+// For senders that choose it.
+Digest512 hmac_sha512(std::string_view key, std::initializer_list<std::string_view> parts);
 // Only for senders who know nothing better (Twilio).
 Digest160 hmac_sha1(std::string_view key, std::initializer_list<std::string_view> parts);
 

@@ -32,6 +32,7 @@ struct Parameter {
 struct Request {
   Method method = Method::other;
   std::string_view path;         // as sent, still percent-encoded, without the query; begins with '/'
+  std::string_view target;       // the path and the query, as sent
   std::vector<Parameter> query;  // decoded, in order
   std::vector<Parameter> path_parameters;  // set by the router, decoded
   std::vector<Field> fields;               // in order

@@ -32,6 +32,7 @@ void RequestReader::take_head() {
   const std::string_view target = head_.target();
   const size_t path_end = std::min(target.find('?'), target.size());
   request_.method = parse_method(head_.method());
+  request_.target = target;
   request_.path = target.substr(0, path_end);
   const bool has_escapes = request_.path.find('%') != std::string_view::npos;
   if (has_escapes && !percent_decode(request_.path))
@@ -96,6 +97,7 @@ void RequestReader::reset() {
   if (body_.capacity() > kBodyBytesKept) body_ = std::string();
   body_.clear();
   request_.method = Method::other;
+  request_.target = {};
   request_.path = {};
   request_.query.clear();
   request_.path_parameters.clear();

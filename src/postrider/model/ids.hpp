@@ -43,6 +43,9 @@ struct KeyTag {
 struct SecretTag {
   static constexpr std::string_view prefix = "sec_";
 };
+struct MessageTag {
+  static constexpr std::string_view prefix = "msg_";
+};
 struct NodeTag {
   static constexpr std::string_view prefix = "node_";
 };
@@ -52,6 +55,7 @@ using EndpointId = Id<EndpointTag>;
 using DeliveryId = Id<DeliveryTag>;
 using KeyId = Id<KeyTag>;
 using SecretId = Id<SecretTag>;
+using MessageId = Id<MessageTag>;
 using NodeId = Id<NodeTag>;
 using TenantId = std::string;  // chosen by the caller: [A-Za-z0-9_-]{1,64}
 

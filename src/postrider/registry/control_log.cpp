@@ -10,11 +10,12 @@ namespace postrider::registry {
 
 namespace {
 
-constexpr std::array<std::pair<ChangeKind, std::string_view>, 6> kKinds{{
+constexpr std::array<std::pair<ChangeKind, std::string_view>, 7> kKinds{{
     {ChangeKind::tenant, "tenant"},
     {ChangeKind::endpoint, "endpoint"},
     {ChangeKind::subscriptions, "subscriptions"},
     {ChangeKind::key, "key"},
+    {ChangeKind::source, "source"},
     {ChangeKind::retry, "retry"},
     {ChangeKind::cancel, "cancel"},
 }};
@@ -60,6 +61,10 @@ void add_note(pg::Batch& batch, ChangeKind kind, const model::TenantId& tenant,
   std::optional<base::Uuid> endpoint_uuid;
   if (endpoint) endpoint_uuid = endpoint->uuid;
   batch.with(sql::note_change, label(kind), tenant, endpoint_uuid);
+}
+
+void add_note(pg::Batch& batch, ChangeKind kind) {
+  batch.with(sql::note_common_change, label(kind));
 }
 
 runtime::Task<int64_t> current_version(pg::Link& link) {

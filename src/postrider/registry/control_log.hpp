@@ -19,6 +19,7 @@ enum class ChangeKind {
   endpoint,  // any change of the endpoint: created, URL, limits, pause, resume, disable, delete, secrets
   subscriptions,
   key,
+  source,  // any source of inbound webhooks, or its secrets
   retry,   // one delivery is to be sent now
   cancel,  // one delivery, or all pending ones of an endpoint when there is no delivery
   other,   // written by a newer postrider; load afresh whatever it names
@@ -38,6 +39,9 @@ struct Change {
 // transactions wait for each other, so send it with the last batch.
 void add_note(pg::Batch& batch, ChangeKind kind, const model::TenantId& tenant,
               std::optional<model::EndpointId> endpoint = std::nullopt);
+
+// The same for what belongs to no tenant.
+void add_note(pg::Batch& batch, ChangeKind kind);
 
 // The version of the latest committed change. Take it before loading what the log is to keep fresh.
 runtime::Task<int64_t> current_version(pg::Link& link);

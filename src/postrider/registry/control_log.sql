@@ -22,3 +22,7 @@ limit $2::integer
 -- $1 kind, $2 tenant, $3 endpoint or null. Last statement of every transaction that changes the registry: locks
 -- registry_version until the commit.
 select note_change($1::text, $2::text, $3::uuid)
+
+-- name: note_common_change
+-- $1 kind. The same for what belongs to no tenant.
+select note_change($1::text, null)

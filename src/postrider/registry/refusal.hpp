@@ -23,7 +23,11 @@ enum class RefusalKind {
   secret_unfit,       // the secret does not suit the endpoint's signature scheme
   secret_differs,     // a PUT with a secret that is not the current one
   is_current_secret,  // only overlaps can be ended
-  abandoned,          // the edit itself said no
+  unknown_source,
+  source_exists,
+  is_last_secret,          // a source keeps at least one
+  unknown_forward_tenant,  // of a source
+  abandoned,               // the edit itself said no
 };
 
 struct Refusal {

@@ -73,7 +73,12 @@ const Names kBlocked = {"plain_http",       "port",       "local_name",      "lo
                         "metadata_service", "own_address"};
 const Names kQueueStates = {"pending", "processing", "retrying"};
 const Names kEndpointStatuses = {"active", "paused", "disabled"};
-const Names kBatches = {"publish", "settle", "fetch"};
+const Names kBatches = {"publish", "settle", "fetch", "inbox"};
+const Names kInboxOutcomes = {"stored", "duplicate"};
+const Names kInboxWork = {"consume", "forward"};
+const Names kRejectReasons = {"missing_header",     "malformed_header", "timestamp_old",
+                              "timestamp_future",   "no_secret",        "malformed_body",
+                              "signature_mismatch", "body_too_large",   "unknown_source"};
 
 const Boundaries kDurationSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                      0.25,  0.5,    1,     2.5,  5,     10,   30};
@@ -162,6 +167,14 @@ Metrics::Metrics()
       blocked_destinations(registry_->counter_by("webhook_blocked_destinations_total",
                                                  "Destinations refused by the address guard.", "reason",
                                                  kBlocked)),
+      inbox_received(registry_->counter_by(
+          "webhook_inbox_received_total", "Inbound messages that were verified.", "outcome", kInboxOutcomes)),
+      inbox_rejected(registry_->counter_by(
+          "webhook_inbox_rejected_total", "Inbound requests refused at the door.", "reason", kRejectReasons)),
+      inbox_lag_seconds(registry_->gauge_by("webhook_inbox_lag_seconds",
+                                            "How long the oldest message that is due has waited.", "work",
+                                            kInboxWork)),
+      inbox_depth(registry_->gauge("webhook_inbox_depth", "Messages that are not done, estimated.")),
       batch_size(registry_->batches()),
       database_round_trips(
           registry_->counter("webhook_database_round_trips_total", "Pipelines sent and answered.")),

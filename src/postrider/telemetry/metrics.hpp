@@ -91,8 +91,14 @@ class Metrics {
   Labelled<Gauge> endpoints;               // status: active|paused|disabled
   Labelled<Counter> blocked_destinations;  // reason: an http::BlockedReason
 
+  // The inbox.
+  Labelled<Counter> inbox_received;   // outcome: stored|duplicate
+  Labelled<Counter> inbox_rejected;   // reason: an inbox::RejectReason
+  Labelled<Gauge> inbox_lag_seconds;  // work: consume|forward
+  Gauge inbox_depth;
+
   // The machinery.
-  Labelled<Histogram> batch_size;  // batch: publish|settle|fetch
+  Labelled<Histogram> batch_size;  // batch: publish|settle|fetch|inbox
   Counter database_round_trips;
   Gauge leases_held;
   Gauge lanes;

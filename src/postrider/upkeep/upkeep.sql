@@ -3,7 +3,7 @@
 -- name: missing_partitions
 -- $1 days back, $2 days ahead
 select parent, day::text
-from unnest(array['event', 'attempt', 'dead_letter']) as parent,
+from unnest(array['event', 'attempt', 'dead_letter', 'inbox']) as parent,
      lateral (
        select (now() at time zone 'UTC')::date + offset_days as day
        from generate_series(-$1::int, $2::int) as offset_days
@@ -48,5 +48,5 @@ group by status
 select relname
 from pg_stat_user_tables
 where schemaname = 'postrider'
-  and relname in ('event', 'attempt', 'dead_letter')
+  and relname in ('event', 'attempt', 'dead_letter', 'inbox')
   and coalesce(last_analyze, '-infinity') < now() - interval '1 day'

@@ -1,0 +1,25 @@
+// What the inbox does on the background thread: wakes consumers, forwards messages, writes rejections down.
+#pragma once
+
+#include <memory>
+
+#include "postrider/cli/background_thread.hpp"
+
+namespace postrider::cli {
+
+class InboxBackground {
+ public:
+  // The link is that of the thread, for short statements.
+  InboxBackground(runtime::Loop& loop, pg::Link& link, const BackgroundTools& tools);
+  ~InboxBackground();
+
+  void start();
+  runtime::Task<void> stop();
+  inbox::Duties& duties();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::cli

@@ -1,0 +1,28 @@
+-- Messages that become events of a tenant.
+
+-- name: forwarding_sources
+-- No parameters. Scans source, which is small.
+select id, forward_tenant_id, forward_type
+from source
+where forward_tenant_id is not null
+
+-- name: take_forwards
+-- $1 worker, $2 source, $3 how many at most, $4 seconds of lease. Leases them, in order; see inbox_take.
+select t.id, m.partition_key, m.headers::text, m.body, m.received_at
+from inbox_take('forward', $1::text, $2::text, $3::integer, make_interval(secs => $4::float8)) as t
+join inbox m on m.id = t.id
+join inbox_queue q on q.id = t.id and q.work = 'forward'
+order by q.position
+
+-- name: finish_forwards
+-- $1 worker, $2 ids. Each event has its message's own id.
+select inbox_finish('forward', $1::text, array[f.id], message_text(f.id))
+from unnest($2::uuid[]) as f (id)
+
+-- name: fail_forward
+-- $1 worker, $2 id, $3 error, $4 seconds until the next try, or null for the usual pauses.
+select inbox_fail('forward', $1::text, $2::uuid, $3::text, make_interval(secs => $4::float8))
+
+-- name: bury_forward
+-- $1 ids, $2 error: no later try could be any better.
+select inbox_bury('forward', $1::uuid[], $2::text)

@@ -1,0 +1,34 @@
+// From what came in to what is stored. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "postrider/inbox/source_cache.hpp"
+#include "postrider/inbox/verify.hpp"
+
+namespace postrider::inbox {
+
+struct NewMessage {
+  SourceId source_id;
+  std::string key;                         // one row per source and key
+  std::optional<std::string> provider_id;  // the key as the sender gave it
+  std::optional<std::string> partition_key;
+  bool is_ordered = false;
+  std::string headers;    // JSON object
+  std::string_view body;  // must live until it is stored
+  bool is_consumed = true;
+  bool is_forwarded = false;
+};
+
+// Why a genuine message cannot be stored, or nothing: its body is not text.
+std::optional<Rejection> unfit_body(const LoadedSource& source, std::string_view body);
+
+// Of a verified arrival.
+NewMessage make_message(const LoadedSource& source, const Arrival& arrival);
+
+// Slack asks once whether anybody is there; what it wants to hear, or nothing for any other message.
+std::optional<std::string> slack_challenge(const Arrival& arrival);
+
+}  // namespace postrider::inbox

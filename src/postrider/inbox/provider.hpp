@@ -1,0 +1,26 @@
+// Who sends inbound webhooks, and what each is known for.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace postrider::inbox {
+
+enum class Provider { standard, svix, stripe, github, shopify, slack, twilio, hmac };
+
+std::string_view label(Provider provider);  // as in the API and the database
+std::optional<Provider> parse_provider(std::string_view text);
+inline constexpr std::string_view provider_choices =
+    "standard, svix, stripe, github, shopify, slack, twilio, hmac";
+
+struct ProviderTraits {
+  // Where a message's own id is, in order of preference: a header's name, or a JSON pointer into the body.
+  std::vector<std::string_view> idempotency_keys;
+  std::string_view signature_header;
+  std::vector<std::string_view> header_prefixes;  // headers that matter begin so; lower case
+  bool makes_secret;  // the receiver may choose the secret; otherwise the provider hands it out
+};
+const ProviderTraits& traits(Provider provider);
+
+}  // namespace postrider::inbox

@@ -1,0 +1,60 @@
+// Stores verified messages: one statement for as many as arrived together, one row per source and key.
+// Whoever waits is answered after the commit.
+//
+// One receiver per loop, on a link that others may use, too; used on that loop only.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "postrider/base/unique_function.hpp"
+#include "postrider/inbox/message.hpp"
+#include "postrider/model/id_source.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/publish/batcher.hpp"
+#include "postrider/telemetry/metrics.hpp"
+
+namespace postrider::inbox {
+
+enum class Stored {
+  stored,
+  duplicate,     // it was there already, committed
+  unacceptable,  // the database refuses this message
+  overloaded,    // nothing was tried
+  unavailable,   // no database; whether it was stored may be unknown, and sending it again is safe
+};
+
+struct ReceiverOptions {
+  int buckets = 64;
+  publish::BatchLimits limits{};
+  std::chrono::milliseconds give_up_after{10'000};  // without a database
+};
+
+class Receiver {
+ public:
+  Receiver(runtime::Loop& loop, pg::Link& link, model::IdSource& ids, const telemetry::Metrics& metrics,
+           ReceiverOptions options);
+  ~Receiver();  // stop() was awaited, or nothing was ever received
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+
+  // Called on the loop after each commit that stored something, with the sources: whoever wakes consumers
+  // coalesces there.
+  void on_stored(base::UniqueFunction<void(std::vector<SourceId> sources)> callback);
+
+  // Does not throw.
+  runtime::Task<Stored> store(NewMessage message);
+
+  // Until everything taken on is answered. Store nothing afterwards.
+  runtime::Task<void> stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The partition's slice; consumers may divide work by it.
+int bucket_of(const NewMessage& message, model::MessageId id, int buckets);
+
+}  // namespace postrider::inbox

@@ -1,0 +1,63 @@
+#include "postrider/inbox/rejections.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "postrider/inbox/rejections.sql.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::inbox {
+
+void Rejections::count(const SourceId& source, const Rejection& rejection, base::Timestamp at) {
+  metrics_.inbox_rejected.at(label(rejection.reason)).add();
+  // Not louder than debug: whoever knows the URL could fill the log.
+  telemetry::log_debug("inbox_rejected")
+      .field("source", source)
+      .field("reason", label(rejection.reason))
+      .field("detail", rejection.detail);
+  if (rejection.reason == RejectReason::unknown_source) return;
+  const std::lock_guard lock(mutex_);
+  Sum& sum = sums_[{source, rejection.reason}];
+  ++sum.count;
+  sum.last_at = at;
+  sum.last_detail = rejection.detail;
+}
+
+void Rejections::add(const Sums& sums) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, sum] : sums) {
+    Sum& total = sums_[key];
+    if (total.count == 0)
+      total = sum;
+    else
+      total.count += sum.count;
+  }
+}
+
+runtime::Task<void> Rejections::write(pg::Link& link) {
+  Sums sums;
+  {
+    const std::lock_guard lock(mutex_);
+    sums.swap(sums_);
+  }
+  if (sums.empty()) co_return;
+  std::vector<std::string_view> sources, reasons, details;
+  std::vector<int64_t> counts;
+  std::vector<base::Timestamp> times;
+  for (const auto& [key, sum] : sums) {
+    sources.push_back(key.first);
+    reasons.push_back(label(key.second));
+    counts.push_back(sum.count);
+    times.push_back(sum.last_at);
+    details.push_back(sum.last_detail);
+  }
+  pg::Params params(sources, reasons, counts, times, details);
+  try {
+    co_await link.run_one(sql::add_rejections, std::move(params));
+  } catch (const pg::Error& error) {
+    if (error.kind() != pg::Kind::unknown) add(sums);  // rather too few than counted twice
+    throw;
+  }
+}
+
+}  // namespace postrider::inbox

@@ -1,0 +1,38 @@
+// What was refused at the door, counted for operators: in the metrics at once, per source in the database
+// every few seconds. Senders learn nothing of it. Threads: any.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "postrider/inbox/sources.hpp"
+#include "postrider/inbox/verify.hpp"
+#include "postrider/telemetry/metrics.hpp"
+
+namespace postrider::inbox {
+
+class Rejections {
+ public:
+  explicit Rejections(const telemetry::Metrics& metrics) : metrics_(metrics) {}
+
+  void count(const SourceId& source, const Rejection& rejection, base::Timestamp at);
+  // Writes what was counted since; keeps it when that fails. Throws pg::Error.
+  runtime::Task<void> write(pg::Link& link);
+
+ private:
+  struct Sum {
+    int64_t count = 0;
+    base::Timestamp last_at{};
+    std::string last_detail;
+  };
+  using Sums = std::map<std::pair<SourceId, RejectReason>, Sum>;
+  void add(const Sums& sums);
+
+  const telemetry::Metrics& metrics_;
+  std::mutex mutex_;
+  Sums sums_;
+};
+
+}  // namespace postrider::inbox

@@ -1,0 +1,56 @@
+// Secrets of a source: all active ones are tried, so that a rotation at the sender can come at any moment.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/inbox/sources.hpp"
+#include "postrider/inbox/verify.hpp"
+
+namespace postrider::inbox {
+
+inline constexpr size_t source_secrets_max = 5;  // active at once
+
+struct SourceSecret {
+  model::SecretId id;
+  std::optional<std::string> masked;  // nothing if no configured master key opens it
+  base::Timestamp created_at{};
+  std::optional<base::Timestamp> expires_at;
+};
+
+// From the newest to the oldest.
+runtime::Task<base::Result<std::vector<SourceSecret>, registry::Refusal>> list_source_secrets(
+    pg::Link& link, const registry::Context& context, SourceId source);
+
+struct NewSourceSecret {
+  std::optional<std::string> secret;            // made if not given, where the provider takes any
+  std::optional<std::chrono::seconds> overlap;  // the others end then; none: they stay
+};
+struct AddedSourceSecret {
+  SourceSecret secret;
+  std::string text;  // to be shown this once
+};
+runtime::Task<base::Result<AddedSourceSecret, registry::Refusal>> add_source_secret(
+    pg::Link& link, const registry::Context& context, SourceId source, NewSourceSecret wanted);
+
+// Never the last one.
+runtime::Task<std::optional<registry::Refusal>> delete_source_secret(pg::Link& link, SourceId source,
+                                                                     model::SecretId secret);
+
+// What verifying needs: the active keys, each with its end.
+struct ActiveKey {
+  VerifyKey key;
+  std::optional<base::Timestamp> expires_at;
+};
+runtime::Task<std::vector<ActiveKey>> load_active_keys(pg::Link& link, const crypto::MasterKeys& keys,
+                                                       const Source& source);
+
+// Private to inbox/.
+std::string seal_source_secret(const crypto::MasterKeys& keys, const SourceId& source,
+                               std::string_view secret);
+base::Result<std::string, registry::Refusal> choose_source_secret(Provider provider, const HmacScheme& scheme,
+                                                                  const std::optional<std::string>& wanted);
+
+}  // namespace postrider::inbox

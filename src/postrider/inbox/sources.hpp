@@ -1,0 +1,90 @@
+// Sources: who may send inbound webhooks, how they prove it, and what becomes of what they send.
+//
+// Every change is one transaction that ends with its note in the control log.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/base/result.hpp"
+#include "postrider/base/time.hpp"
+#include "postrider/base/unique_function.hpp"
+#include "postrider/inbox/hmac_scheme.hpp"
+#include "postrider/inbox/provider.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/registry/context.hpp"
+#include "postrider/registry/refusal.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::inbox {
+
+using SourceId = std::string;  // chosen by the caller, as a tenant's
+
+// Each message becomes an event of this tenant.
+struct Forward {
+  model::TenantId tenant_id;
+  std::string type;  // template, see event_type.hpp
+
+  bool operator==(const Forward&) const = default;
+};
+
+// What the caller chooses, validated.
+struct SourceSettings {
+  std::optional<std::string> description;
+  HmacScheme signature;  // provider hmac
+  int32_t tolerance_seconds = 300;
+  std::optional<std::string> idempotency_key;  // as Picker::at reads it; none: the provider's own
+  std::optional<std::string> partition_key;
+  bool is_strict = false;
+  std::vector<std::string> headers;  // kept beside the provider's own; lower case
+  int32_t body_bytes_max = 1 << 20;
+  bool is_consumed = true;
+  std::optional<Forward> forward;
+  int32_t max_attempts = 8;
+
+  bool operator==(const SourceSettings&) const = default;
+};
+
+struct Source {
+  SourceId id;
+  Provider provider = Provider::standard;
+  SourceSettings settings;
+  base::Timestamp created_at{};
+  base::Timestamp updated_at{};
+};
+
+struct SourceRejections {
+  std::string reason;
+  int64_t count = 0;
+  base::Timestamp last_at{};
+  std::string last_detail;
+};
+
+using SourceResult = base::Result<Source, registry::Refusal>;
+
+struct NewSource {
+  SourceId id;
+  Provider provider = Provider::standard;
+  SourceSettings settings;
+  std::optional<std::string> secret;  // made if not given, where the provider takes any
+};
+struct CreatedSource {
+  Source source;
+  std::string secret;  // to be shown this once
+};
+runtime::Task<base::Result<CreatedSource, registry::Refusal>> create_source(pg::Link& link,
+                                                                            const registry::Context& context,
+                                                                            NewSource wanted);
+runtime::Task<std::optional<Source>> find_source(pg::Link& link, SourceId id);
+runtime::Task<std::vector<SourceRejections>> list_rejections(pg::Link& link, SourceId id);
+// In order of id.
+runtime::Task<std::vector<Source>> list_sources(pg::Link& link, std::string after, int limit);
+
+// `edit` changes the settings as they are at that moment, with the source locked; false abandons the change.
+using SourceEdit = base::UniqueFunction<bool(Provider, SourceSettings&)>;
+runtime::Task<SourceResult> change_source(pg::Link& link, SourceId id, SourceEdit edit);
+runtime::Task<std::optional<registry::Refusal>> delete_source(pg::Link& link, SourceId id);
+
+}  // namespace postrider::inbox
