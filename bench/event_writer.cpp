@@ -1,5 +1,8 @@
 #include "event_writer.hpp"
 
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
 #include <utility>
 
 namespace bench {
@@ -33,7 +36,29 @@ void EventWriter::frame(const std::string& target) {
   request_ += body_;
 }
 
+const std::string& EventWriter::inbound(NumberedEvent event) {
+  body_.assign("{");
+  append_fields(body_, event);
+  body_ += "}";
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int length = 0;
+  HMAC(EVP_sha256(), shape_.secret.data(), static_cast<int>(shape_.secret.size()),
+       reinterpret_cast<const unsigned char*>(body_.data()), body_.size(), digest, &length);
+  constexpr char digits[] = "0123456789abcdef";
+  std::string signature;
+  for (unsigned int i = 0; i < length; ++i) {
+    signature += digits[digest[i] >> 4];
+    signature += digits[digest[i] & 15];
+  }
+  request_ = "POST /in/" + shape_.source + " HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n" +
+             "x-github-delivery: " + std::to_string(event.number) +
+             "\r\nx-hub-signature-256: sha256=" + signature +
+             "\r\ncontent-length: " + std::to_string(body_.size()) + "\r\n\r\n" + body_;
+  return request_;
+}
+
 const std::string& EventWriter::single(NumberedEvent event) {
+  if (!shape_.source.empty()) return inbound(event);
   body_.assign("{");
   append_fields(body_, event);
   body_ += "}";

@@ -11,6 +11,8 @@ struct EventShape {
   std::string tenant_prefix = "bench-";  // tenants are bench-0, bench-1, …
   std::uint64_t tenants = 1;
   std::uint64_t types = 1;  // bench.e0, bench.e1, …: the endpoints of a tenant subscribe to one each
+  std::string source;  // not empty: inbound webhooks for this source, signed as GitHub does with `secret`
+  std::string secret;
   std::size_t data_bytes =
       160;  // of the rendered `data`; with the envelope a delivery is then about 300 bytes
 };
@@ -30,6 +32,7 @@ class EventWriter {
   const std::string& batch(std::uint64_t first_number, std::size_t count, std::uint64_t published_ns);
 
  private:
+  const std::string& inbound(NumberedEvent event);
   void append_fields(std::string& out, NumberedEvent event) const;  // "type":…,"data":{…}
   std::uint64_t tenant_of(std::uint64_t number) const { return number % shape_.tenants; }
   void frame(const std::string& target);

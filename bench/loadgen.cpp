@@ -5,6 +5,7 @@
 //                 [--rate 0] [--seconds 10] [--count 0] [--window 0 --receiver 127.0.0.1:9000]
 //                 [--first-seq 0] [--data-bytes 160] [--tenant-prefix bench-] [--record FILE]
 //
+// --source S --secret K sends inbound webhooks to /in/S instead, signed as GitHub signs.
 // --batch 1 publishes with POST /v1/tenants/{tenant}/events, more with POST /v1/events/batch. --rate N
 // (events per second) is an open loop: an event's publish time is when it was due, so waiting for a free
 // connection counts.
@@ -242,10 +243,11 @@ void print(const Result& result) {
 }
 
 int run(int argc, char** argv) {
-  const Flags flags{argc,
-                    argv,
-                    {"target", "key", "tenants", "types", "batch", "connections", "rate", "seconds", "count",
-                     "window", "receiver", "first-seq", "data-bytes", "tenant-prefix", "record"}};
+  const Flags flags{
+      argc,
+      argv,
+      {"target", "key", "tenants", "types", "batch", "connections", "rate", "seconds", "count", "window",
+       "receiver", "first-seq", "data-bytes", "tenant-prefix", "record", "source", "secret"}};
   raise_descriptor_limit();
   stop_on_signals();
   const std::string target = flags.text("target", "127.0.0.1:8090");
@@ -263,6 +265,8 @@ int run(int argc, char** argv) {
   EventShape shape{.tenant_prefix = flags.text("tenant-prefix", "bench-"),
                    .tenants = flags.number("tenants", 100),
                    .types = flags.number("types", 10),
+                   .source = flags.text("source", ""),
+                   .secret = flags.text("secret", ""),
                    .data_bytes = flags.number("data-bytes", 160)};
   const std::string record_path = options.record_path;
   LoadGenerator generator{std::move(options),

@@ -17,7 +17,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from harness import limits, measure, report, scenarios, scenarios_wide  # noqa: E402
+from harness import limits, measure, report, scenarios, scenarios_inbox, scenarios_wide  # noqa: E402
 from harness.env import FULL, SHORT, Env  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -32,6 +32,7 @@ SCENARIOS = {
     "slow": scenarios_wide.slow_endpoints,
     "memory": scenarios_wide.memory,
     "nodes": scenarios_wide.two_nodes,
+    "inbound": scenarios_inbox.inbound,
 }
 NEED_THROUGHPUT = {"noisy", "drain"}
 

@@ -1,6 +1,10 @@
 """Inbound webhooks: verified at the door, stored once, worked on later."""
 
+import base64
+import hashlib
+import hmac
 import json
+import threading
 import time
 import urllib.parse
 
@@ -101,7 +105,7 @@ def test_a_source_of_ones_own_says_how_it_signs(node):
     scheme = {"header": "X-Acme-Signature", "prefix": "t=", "template": "{timestamp}:{header:X-Acme-Id}:{body}",
               "hash": "sha512", "encoding": "base64", "timestamp_header": "X-Acme-Time"}
     created = make_source(node, "acme-hooks", "hmac", signature=scheme, idempotency_key="X-Acme-Id")
-    import base64, hashlib, hmac
+
     at, body = str(int(time.time())), b"plain text"
     mac = hmac.new(created["secret"].encode(), f"{at}:7:".encode() + body, hashlib.sha512).digest()
     headers = {"x-acme-signature": "t=" + base64.b64encode(mac).decode(), "x-acme-time": at, "x-acme-id": "7"}
@@ -110,3 +114,166 @@ def test_a_source_of_ones_own_says_how_it_signs(node):
     bad = node.api.post("/v1/sources", {"id": "x", "provider": "hmac", "signature": {"template": "{timestamp}"}})
     assert bad.status == 422 and {error["pointer"] for error in bad.json["errors"]} == {
         "/signature/template", "/signature/timestamp_header"}
+
+
+# ── consumers ──
+
+
+def claim(node, worker, source, count=10, lease="1 minute"):
+    return node.sql("select id, body, attempts, partition_key from postrider.inbox_claim(%s, %s, %s, %s::interval)",
+                    [worker, source, count, lease])
+
+
+def status_of(node, source):
+    listed = node.api.get(f"/v1/sources/{source}/messages?limit=250").expect(200)["data"]
+    return {message["provider_id"]: message["status"] for message in listed}
+
+
+def test_a_claimed_message_is_nobody_elses_until_it_is_acked(node):
+    make_source(node, "claims")
+    for number in range(3):
+        send_standard(node, "claims", f"m{number}", senders.event(n=number)).expect(200)
+    first = claim(node, "a", "claims", 2)
+    second = claim(node, "b", "claims", 10)
+    assert [json.loads(row[1])["n"] for row in first + second] == [0, 1, 2]
+    assert claim(node, "c", "claims") == []
+    ids = [row[0] for row in first]
+    assert node.sql("select postrider.inbox_ack('b', %s)", [ids]) == [(0,)]
+    assert node.sql("select postrider.inbox_extend('a', %s, '2 minutes')", [ids]) == [(2,)]
+    assert node.sql("select postrider.inbox_ack('a', %s)", [ids]) == [(2,)]
+    assert status_of(node, "claims") == {"m0": "done", "m1": "done", "m2": "processing"}
+
+
+def test_an_expired_lease_comes_back_and_the_late_ack_is_refused(node):
+    make_source(node, "leases")
+    send_standard(node, "leases", "m").expect(200)
+    [(message, *_)] = claim(node, "slow", "leases", lease="1 second")
+    [(again, _, attempts, _)] = wait_until(lambda: claim(node, "fast", "leases"), "the lease ends")
+    assert (again, attempts) == (message, 2)
+    assert node.sql("select postrider.inbox_ack('slow', %s)", [[message]]) == [(0,)]
+    assert node.sql("select postrider.inbox_ack('fast', %s)", [[message]]) == [(1,)]
+
+
+def test_what_fails_too_often_is_dead_until_a_person_retries_or_discards_it(node):
+    make_source(node, "failing", max_attempts=2)
+    send_standard(node, "failing", "m").expect(200)
+    for _ in range(2):
+        [(message, *_)] = claim(node, "w", "failing")
+        node.sql("select postrider.inbox_nack('w', %s, 'no luck', '0 seconds')", [message])
+    shown = node.api.get(f"/v1/sources/failing/messages/{message}").expect(200)
+    assert (shown["status"], shown["attempts"], shown["last_error"]) == ("dead", 2, "no luck")
+    assert claim(node, "w", "failing") == []
+    assert node.api.post("/v1/sources/failing/messages/retry", {"status": "dead"}).expect(200) == {"retried": 1}
+    assert [row[2] for row in claim(node, "w", "failing")] == [1]
+    body = {"ids": [message], "reason": "a test"}
+    assert node.api.post("/v1/sources/failing/messages/discard", body).expect(200) == {"discarded": 1}
+    assert node.sql("select postrider.inbox_ack('w', %s)", [[message]]) == [(0,)]
+    assert status_of(node, "failing") == {"m": "discarded"}
+
+
+def test_a_message_that_takes_its_workers_down_is_given_up(node):
+    make_source(node, "poison", max_attempts=1)
+    send_standard(node, "poison", "m").expect(200)
+    assert len(claim(node, "w", "poison", lease="1 second")) == 1
+    wait_until(lambda: claim(node, "w", "poison") == [] and status_of(node, "poison") == {"m": "dead"}, "it is dead")
+
+
+def test_ordered_messages_go_one_after_the_other_per_key(node):
+    make_source(node, "ordered", partition_key="/key", ordering="strict")
+    for number, key in enumerate(["a", "a", "b", "a", "b"]):
+        send_standard(node, "ordered", f"m{number}", senders.event(n=number, key=key)).expect(200)
+    send_standard(node, "ordered", "free", senders.event(n=9)).expect(200)
+    first = claim(node, "w", "ordered")
+    assert sorted(json.loads(row[1])["n"] for row in first) == [0, 2, 9]
+    assert claim(node, "w2", "ordered") == []
+    head = next(row[0] for row in first if json.loads(row[1])["n"] == 0)
+    node.sql("select postrider.inbox_nack('w', %s, 'later', '1 hour')", [head])
+    assert claim(node, "w2", "ordered") == []          # a waiting head holds its key
+    node.api.post("/v1/sources/ordered/messages/retry", {"ids": [head]}).expect(200)
+    [(again, *_)] = claim(node, "w2", "ordered")
+    assert again == head
+    node.sql("select postrider.inbox_ack('w2', %s)", [[head]])
+    assert [json.loads(row[1])["n"] for row in claim(node, "w2", "ordered")] == [1]
+
+
+def test_consumers_are_woken(node):
+    make_source(node, "waking")
+    connection = psycopg2.connect(node.database_url)
+    connection.autocommit = True
+    connection.cursor().execute("listen postrider_inbox")
+    send_standard(node, "waking", "m").expect(200)
+
+    def woken():
+        connection.poll()
+        return [notice.payload for notice in connection.notifies if notice.payload == "waking"]
+
+    wait_until(woken, "a notification")
+    connection.close()
+
+
+def test_the_consumers_role_may_use_the_functions_and_nothing_else(node):
+    make_source(node, "role")
+    send_standard(node, "role", "m").expect(200)
+    connection = psycopg2.connect(node.database_url)
+    connection.autocommit = True
+    cursor = connection.cursor()
+    cursor.execute("set role postrider_consumer")
+    cursor.execute("select id from postrider.inbox_claim('w', 'role', 1, '1 minute')")
+    assert len(cursor.fetchall()) == 1
+    for forbidden in ("select * from postrider.inbox", "select * from postrider.source_secret",
+                      "select postrider.inbox_bury('consume', '{}', '')"):
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            cursor.execute(forbidden)
+    connection.close()
+
+
+def test_the_same_over_http_with_long_polling(node):
+    make_source(node, "polled")
+    wanted = {"worker": "w", "source": "polled", "wait_seconds": 30}
+    answers = []
+    waiting = threading.Thread(target=lambda: answers.append(node.api.post("/v1/inbox/claim", wanted).expect(200)))
+    waiting.start()
+    send_standard(node, "polled", "m", b'{"n":7}').expect(200)
+    waiting.join(30)
+    [message] = answers[0]["data"]
+    assert (message["provider_id"], message["body"], message["attempts"]) == ("m", '{"n":7}', 1)
+    mine = {"worker": "w", "ids": [message["id"]]}
+    assert node.api.post("/v1/inbox/extend", mine).expect(200) == {"extended": 1}
+    nacked = {"worker": "w", "id": message["id"], "error": "again", "retry_in_seconds": 0}
+    assert node.api.post("/v1/inbox/nack", nacked).expect(200) == {"nacked": 1}
+    [again] = node.api.post("/v1/inbox/claim", wanted).expect(200)["data"]
+    assert again["attempts"] == 2
+    assert node.api.post("/v1/inbox/ack", {**mine, "worker": "x"}).expect(200) == {"acked": 0}
+    assert node.api.post("/v1/inbox/ack", mine).expect(200) == {"acked": 1}
+
+
+# ── forwarding ──
+
+
+def test_messages_become_events_of_a_tenant(node, tenant, hook):
+    node.api.create_endpoint(tenant, hook.url, ["stripe.*"])
+    make_source(node, "forwarded", "stripe", secret="whsec_stripe_test", consume=False,
+                forward={"tenant_id": tenant, "type": "stripe.{type}"})
+    body = b'{"id":"evt_1","type":"payment_intent.succeeded","amount":12345678901234567890.10}'
+    for _ in range(2):
+        send(node, "forwarded", body, senders.stripe("whsec_stripe_test", body)).expect(200)
+    [request] = hook.wait_for(1)
+    assert b'"data":' + body in request.body
+    event = json.loads(request.body)
+    assert event["type"] == "stripe.payment_intent.succeeded"
+    [message] = wait_until(lambda: [m for m in node.api.get("/v1/sources/forwarded/messages").expect(200)["data"]
+                                    if m["status"] == "done"], "the message is done")
+    assert event["id"] == message["id"] == message["event_id"]
+
+
+def test_what_cannot_be_an_event_is_dead(node, tenant):
+    make_source(node, "unfit", forward={"tenant_id": tenant, "type": "a.b"})
+    send_standard(node, "unfit", "m", b"not JSON").expect(200)
+    wait_until(lambda: status_of(node, "unfit") == {"m": "dead"}, "it is dead")
+    assert len(claim(node, "w", "unfit")) == 1      # consumers get it all the same
+
+
+def test_a_node_without_the_role_takes_no_webhooks(start_node, database_url):
+    other = start_node(database_url=database_url, roles="api,delivery")
+    make_source(other, "closed")
+    assert send_standard(other, "closed", "m").status == 404

@@ -99,6 +99,8 @@ ApiServer::ApiServer(Options options)
   publish_link_ = std::make_unique<pg::Link>(loop_, link);
   publisher_ = std::make_unique<publish::Publisher>(loop_, *publish_link_, ids_, no_delivery_, metrics_,
                                                     publish::PublisherOptions{});
+  receiver_ = std::make_unique<inbox::Receiver>(loop_, *publish_link_, ids_, metrics_,
+                                                inbox::ReceiverOptions{.buckets = support::buckets});
   if (options.has_resolver) resolver_ = std::make_unique<http::Resolver>(loop_, http::ResolverOptions{});
   client_ = std::make_unique<http::Client>(loop_, guard_, tls_, http::ClientOptions{});
   api_ = std::make_unique<Api>(Services{
@@ -111,6 +113,7 @@ ApiServer::ApiServer(Options options)
       .resolver = resolver_.get(),
       .client = client_.get(),
       .publisher = publisher_.get(),
+      .receiver = receiver_.get(),
   });
   server_ = std::make_unique<http::Server>(loop_, listener_, api_->router(), metrics_);
   loop_.post([this] {
@@ -128,6 +131,7 @@ runtime::Task<void> ApiServer::stop() {
   if (resolver_) resolver_->close();
   client_->close();
   co_await publisher_->stop();
+  co_await receiver_->stop();
   co_await publish_link_->stop();
   co_await pool_->stop();
   loop_.stop();

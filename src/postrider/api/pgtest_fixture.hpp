@@ -14,6 +14,7 @@
 #include "postrider/api/api.hpp"
 #include "postrider/http/client.hpp"
 #include "postrider/http/server.hpp"
+#include "postrider/inbox/receiver.hpp"
 #include "postrider/publish/publisher.hpp"
 #include "support/database.hpp"
 
@@ -80,6 +81,7 @@ class ApiServer {
   std::unique_ptr<pg::Link> publish_link_;
   NoDelivery no_delivery_;
   std::unique_ptr<publish::Publisher> publisher_;
+  std::unique_ptr<inbox::Receiver> receiver_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<http::Server> server_;
   runtime::TaskGroup group_;

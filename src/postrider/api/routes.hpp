@@ -84,11 +84,11 @@ void add_event_read_routes(Routes& routes);
 void add_node_routes(Routes& routes);
 void add_health_routes(Routes& routes);
 void add_openapi_routes(Routes& routes);
-
-// All of them.
-void add_routes(Routes& routes);
 void add_source_routes(Routes& routes);
 void add_inbound_routes(Routes& routes);
 void add_inbox_routes(Routes& routes);
+
+// All of them.
+void add_routes(Routes& routes);
 
 }  // namespace postrider::api

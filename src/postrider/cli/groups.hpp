@@ -18,6 +18,8 @@ Command tenant_commands();
 Command endpoint_commands();
 Command event_commands();
 Command node_commands();
+Command source_commands();
+Command inbox_commands();
 
 // All of them, in the order of the overview.
 const std::vector<Command>& command_table();

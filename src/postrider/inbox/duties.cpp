@@ -2,15 +2,27 @@
 
 #include <utility>
 
+#include "postrider/inbox/messages.sql.hpp"
 #include "postrider/inbox/store.sql.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::inbox {
 
+namespace {
+constexpr int32_t kForgetRows = 5'000;
+}
+
 using runtime::Task;
 
-Duties::Duties(runtime::Loop& loop, pg::Link& link, Rejections& rejections)
-    : loop_(loop), link_(link), rejections_(rejections), wake_timer_(loop), wakeup_(loop) {}
+Duties::Duties(runtime::Loop& loop, pg::Link& link, Rejections& rejections, const telemetry::Metrics& metrics,
+               Options options)
+    : loop_(loop),
+      link_(link),
+      rejections_(rejections),
+      metrics_(metrics),
+      options_(options),
+      wake_timer_(loop),
+      wakeup_(loop) {}
 
 void Duties::start() {
   tasks_.spawn(run());
@@ -37,19 +49,47 @@ Task<void> Duties::notify() {
   }
 }
 
-Task<void> Duties::write_rejections() {
+Task<void> Duties::run_once() {
   try {
-    auto task = rejections_.write(link_);
-    co_await task;
+    auto written = rejections_.write(link_);
+    co_await written;
+    if (!options_.keeps_house) co_return;
+    auto measured = measure();
+    co_await measured;
+    if (base::BootClock::now() < forget_at_) co_return;
+    forget_at_ = base::BootClock::now() + kForgetInterval;
+    auto forgotten = forget_keys();
+    co_await forgotten;
   } catch (const pg::Error& error) {
-    telemetry::log_warn("inbox_rejections_not_written").field("error", error.what());
+    telemetry::log_warn("inbox_duty_failed").field("error", error.what());
+  }
+}
+
+Task<void> Duties::measure() {
+  pg::Batch batch;
+  batch.add(sql::inbox_lag).add(sql::inbox_depth);
+  const auto results = co_await link_.run(std::move(batch));
+  for (size_t row = 0; row < results[0].size(); ++row)
+    metrics_.inbox_lag_seconds.at(results[0].get<std::string_view>(row, 0))
+        .set(results[0].get<double>(row, 1));
+  if (!results[1].empty()) metrics_.inbox_depth.set(static_cast<double>(results[1].get<int64_t>(0, 0)));
+}
+
+// In pieces, so that no statement holds its snapshot for long.
+Task<void> Duties::forget_keys() {
+  const auto retain_seconds = static_cast<double>(options_.retain.count());
+  int64_t forgotten = kForgetRows;
+  while (forgotten == kForgetRows && !is_stopping_) {
+    pg::Params params(retain_seconds, kForgetRows);
+    const pg::Rows done = co_await link_.run_one(sql::forget_keys, std::move(params));
+    forgotten = done.affected_rows();
   }
 }
 
 Task<void> Duties::run() {
   while (!is_stopping_) {
     co_await wakeup_.wait_for(kWriteInterval);
-    auto task = write_rejections();
+    auto task = run_once();
     co_await task;
   }
 }

@@ -50,7 +50,7 @@ struct SourceSettings {
 struct Source {
   SourceId id;
   Provider provider = Provider::standard;
-  SourceSettings settings;
+  SourceSettings settings{};
   base::Timestamp created_at{};
   base::Timestamp updated_at{};
 };
