@@ -88,7 +88,8 @@ CREATE FUNCTION postrider.inbox_candidates(of_work text, of_source text, at time
 declare
   window_rows constant integer := 500;
   keys_looked_at constant integer := 1000;
-  start constant integer := floor(random() * (select value::integer from postrider.setting where name = 'buckets'));
+  buckets constant integer := (select value::integer from postrider.setting where name = 'buckets');
+  start constant integer := floor(random() * buckets);
   locked uuid[];
   more uuid[];
 begin
@@ -137,12 +138,16 @@ begin
     locked := locked || more;
   end if;
 
-  if cardinality(locked) < wanted then
+  -- From the random bucket to the last, then from the first.
+  for round in 1..2 loop
+    exit when cardinality(locked) >= wanted;
     with recursive keys (bucket, partition_key, seen) as (
       (
         select q.bucket, q.partition_key, 1
         from postrider.inbox_queue q
-        where q.source_id = of_source and q.work = of_work and q.is_ordered and q.bucket >= start
+        where q.source_id = of_source and q.work = of_work and q.is_ordered
+          and q.bucket >= case round when 1 then start else 0 end
+          and q.bucket < case round when 1 then buckets else start end
         order by q.bucket, q.partition_key
         limit 1
       )
@@ -154,6 +159,7 @@ begin
         from postrider.inbox_queue q
         where q.source_id = of_source and q.work = of_work and q.is_ordered
           and (q.bucket, q.partition_key) > (k.bucket, k.partition_key)
+          and q.bucket < case round when 1 then buckets else start end
         order by q.bucket, q.partition_key
         limit 1
       ) as following
@@ -183,7 +189,7 @@ begin
       for update of q skip locked
     ) as due;
     locked := locked || more;
-  end if;
+  end loop;
   return locked;
 end
 $$;

@@ -211,13 +211,16 @@ def test_consumers_are_woken(node):
     connection.close()
 
 
-def test_the_consumers_role_may_use_the_functions_and_nothing_else(node):
-    make_source(node, "role")
-    send_standard(node, "role", "m").expect(200)
-    connection = psycopg2.connect(node.database_url)
+def test_the_consumers_role_may_use_the_functions_and_nothing_else(start_node, database_url, postgres):
+    other = start_node(database_url=database_url)
+    make_source(other, "role")
+    send_standard(other, "role", "m").expect(200)
+    postgres.sql("create role postrider_consumer", "postgres")     # postrider's own role may not
+    postgres.sql("create role billing login in role postrider_consumer", "postgres")
+    other.sql("select postrider.grant_consumer()")
+    connection = psycopg2.connect(database_url.replace("postrider@", "billing@"))
     connection.autocommit = True
     cursor = connection.cursor()
-    cursor.execute("set role postrider_consumer")
     cursor.execute("select id from postrider.inbox_claim('w', 'role', 1, '1 minute')")
     assert len(cursor.fetchall()) == 1
     for forbidden in ("select * from postrider.inbox", "select * from postrider.source_secret",

@@ -9,6 +9,7 @@
 #include "postrider/delivery/node.hpp"
 #include "postrider/inbox/duties.hpp"
 #include "postrider/publish/fanout.hpp"
+#include "postrider/publish/rates.hpp"
 
 namespace postrider::cli {
 

@@ -119,7 +119,8 @@ Task<size_t> Forwarder::publish(std::vector<Job>& jobs, const Forward& how) {
   std::vector<const Job*> sent;
   for (const Job& job : jobs) {
     if (!job.error.empty()) {
-      auto task = note_failure(job, Refused{Refused::Reason::unacceptable, job.error});
+      const Refused unfit{Refused::Reason::unacceptable, job.error};
+      auto task = note_failure(job, unfit);
       co_await task;
       continue;
     }

@@ -321,7 +321,7 @@ TEST(EventType, IsFilledFromBodyAndHeaders) {
 
 TEST(EventType, IsAlwaysAType) {
   EXPECT_EQ(type_of("a.{type}", {R"({"type":"orders/create x"})"}), "a.orders_create_x");
-  EXPECT_EQ(type_of("a.{type}", {R"({"type":"..x.."})"}), "a.__x._");
+  EXPECT_EQ(type_of("a.{type}", {R"({"type":"..x.."})"}), "a._.x._");
   EXPECT_EQ(type_of("a.{type}", {"{}"}), "a.unknown");
   EXPECT_EQ(type_of("a.{type}", {"not JSON"}), "a.unknown");
   EXPECT_EQ(type_of("{type}", {R"({"type":")" + std::string(500, 'x') + R"("})"}).size(), 128U);
