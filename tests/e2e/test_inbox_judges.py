@@ -24,8 +24,10 @@ def install():
 def judged(node):
     """Requests as the official libraries sign them, by the name of their source."""
     install()
+    probe = node.api.post("/v1/sources", {"id": "judge_probe", "provider": "github"}).expect(201)
+    base = probe["url"].removesuffix("/in/judge_probe")  # what Twilio is told to call
     given = {"now": int(time.time()),
-             "url": {"twilio": f"http://{node.address}/in/judge_twilio", "twilio_json": f"http://{node.address}/in/judge_twilio_json"}}
+             "url": {name: f"{base}/in/judge_{name}" for name in ("twilio", "twilio_json")}}
     done = subprocess.run(["node", "sign_inbound.mjs"], cwd=CONFORMANCE, input=json.dumps(given), text=True, check=True,
                           stdout=subprocess.PIPE)
     requests = {request["case"]: request for request in json.loads(done.stdout.splitlines()[-1])}

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 
 import pytest
+from harness import senders
 from openapi_walk import Document
 
 NUMBERS = itertools.count(1)
@@ -34,13 +35,27 @@ class World:
         self.api.post(path + "/rotate").expect(201)
         return next(secret["id"] for secret in self.api.get(path).expect(200)["data"] if not secret["current"])
 
+    def source(self, operation):
+        """A source with two secrets and a message."""
+        source, secret = f"walk-{next(NUMBERS)}", senders.STANDARD_SECRET
+        self.api.post("/v1/sources", {"id": source, "provider": "standard", "secret": secret}).expect(201)
+        added = self.api.post(f"/v1/sources/{source}/secrets").expect(201)
+        values = {"source": source, "secret": added["id"]}
+        if "message" in operation.parameters("path"):
+            sent = self.api.call("POST", f"/in/{source}", b"{}", headers=senders.standard(secret, "m", b"{}"))
+            sent.expect(200)
+            values["message"] = self.api.get(f"/v1/sources/{source}/messages").expect(200)["data"][0]["id"]
+        return values
+
     def values(self, operation):
         """A value for each parameter of the path."""
         values = {"tenant": self.tenant, "endpoint": self.endpoint, "event": self.event, "pattern": "invoice.*",
                   "file": "docs.css"}
         if operation.id == "put_endpoint":
             values["endpoint"] = f"own-{next(NUMBERS)}"
-        if "secret" in operation.parameters("path"):
+        if "source" in operation.parameters("path"):
+            values.update(self.source(operation))
+        elif "secret" in operation.parameters("path"):
             values["secret"] = self.old_secret()
         for name in operation.parameters("path"):
             values.setdefault(name, f"unknown-{name}")
@@ -48,7 +63,7 @@ class World:
 
     def body(self, operation):
         body = operation.example_body()
-        if operation.id == "create_tenant":
+        if operation.id in ("create_tenant", "create_source"):
             return {**body, "id": f"walk-{next(NUMBERS)}"}
         if operation.id in ("create_endpoint", "put_endpoint"):
             return {**body, "url": self.hook.url}
@@ -95,7 +110,8 @@ def test_every_operation_does_what_the_document_says(document, world, node):
         here = world()
         answer = call(node.api, operation, here.values(operation), here.body(operation))
         wrong += operation.judge(answer)
-        if not 200 <= answer.status <= 299:
+        # An inbound webhook is signed: test_inbox.py.
+        if not 200 <= answer.status <= 299 and operation.id != "receive_webhook":
             never_good.append(f"{operation}: {answer.status} {answer.body[:200]!r}")
     assert not wrong, "\n".join(wrong)
     assert not never_good, "without one good answer:\n" + "\n".join(never_good)

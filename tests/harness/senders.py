@@ -6,6 +6,8 @@ import hmac
 import json
 import time
 
+STANDARD_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
 
 def _mac(key, text, digest=hashlib.sha256):
     return hmac.new(key if isinstance(key, bytes) else key.encode(), text, digest).digest()

@@ -64,6 +64,13 @@ std::optional<base::Timestamp> time_filter(Query& query, std::string_view name) 
   return time;
 }
 
+// Whether there is such a source; if not, what to say.
+Task<std::optional<http::Problem>> unknown_source(pg::Link& link, const std::string& source) {
+  const auto found = co_await inbox::find_source(link, source);
+  if (found) co_return std::nullopt;
+  co_return problem_of(registry::Refusal{registry::RefusalKind::unknown_source});
+}
+
 Task<Response> list(Call& call) {
   Query query(call.request);
   inbox::MessageFilter filter;
@@ -84,6 +91,8 @@ Task<Response> list(Call& call) {
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const int limit = filter.limit - 1;
   const pg::Pool::Lease lease = co_await call.database();
+  const auto unknown = co_await unknown_source(*lease, filter.source);
+  if (unknown) co_return call.refuse(*unknown);
   const auto messages = co_await inbox::list_messages(*lease, std::move(filter));
   std::vector<PageRow> rows;
   for (const auto& message : messages) rows.push_back({message.id.outside(), message_json(call, message)});
@@ -139,6 +148,8 @@ Task<Response> repair(Call& call, RepairCall repair_call, const char* counted) {
   fields.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
+  const auto unknown = co_await unknown_source(*lease, what.source);
+  if (unknown) co_return call.refuse(*unknown);
   const int64_t count = co_await repair_call(*lease, std::move(what));
   JsonObject json;
   json.add(counted, count);
