@@ -82,6 +82,7 @@ void add_secret_routes(Routes& routes);
 void add_event_routes(Routes& routes);
 void add_event_read_routes(Routes& routes);
 void add_node_routes(Routes& routes);
+void add_outbox_routes(Routes& routes);
 void add_health_routes(Routes& routes);
 void add_openapi_routes(Routes& routes);
 void add_source_routes(Routes& routes);

@@ -20,6 +20,7 @@ Command event_commands();
 Command node_commands();
 Command source_commands();
 Command inbox_commands();
+Command outbox_commands();
 
 // All of them, in the order of the overview.
 const std::vector<Command>& command_table();

@@ -14,6 +14,7 @@
 #include "postrider/cli/database.hpp"
 #include "postrider/cli/exit_code.hpp"
 #include "postrider/cli/logging.hpp"
+#include "postrider/cli/relay_thread.hpp"
 #include "postrider/cli/signals.hpp"
 #include "postrider/registry/keys.hpp"
 #include "postrider/registry/startup.hpp"
@@ -103,7 +104,8 @@ class Serving {
                    .connections_max = static_cast<size_t>(config.connections_max)}),
         node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_}),
         background_({config, database.direct_url(), metrics_, node_, rejections_, ids_, rates_,
-                     [this](const std::string& source) { wake_consumers(source); }}) {
+                     [this](const std::string& source) { wake_consumers(source); }}),
+        relay_({config, database.direct_url(), keys, metrics_, ids_, node_, background_.fanout()}) {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
       api_.push_back(std::make_unique<ApiThread>(
           ApiTools{config, database.url(), keys, guard_, tls_, metrics_, ids_, node_, background_.fanout(),
@@ -116,12 +118,14 @@ class Serving {
   void start() {
     node_.start(kDatabaseWait);
     background_.start();
+    if (config_.roles.relay) relay_.start();
     for (const auto& each : api_) each->start();
   }
 
   void stop() {
     const auto deadline = base::BootClock::now() + config_.drain_timeout;
     for (const auto& each : api_) each->stop(deadline);
+    if (config_.roles.relay) relay_.stop();
     background_.stop();
     node_.drain(std::chrono::duration_cast<std::chrono::milliseconds>(deadline - base::BootClock::now()));
     node_.stop();
@@ -145,6 +149,7 @@ class Serving {
   delivery::Node node_;
   publish::PublishRates rates_;
   BackgroundThread background_;
+  RelayThread relay_;
   std::vector<std::unique_ptr<ApiThread>> api_;
 };
 

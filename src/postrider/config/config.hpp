@@ -91,6 +91,7 @@ struct Config {
   int breaker_failures = 0;
   seconds drain_timeout{0};
   milliseconds relay_poll{0};
+  bool relay_notify = true;
 
   // Retention
   seconds retain_events{0};

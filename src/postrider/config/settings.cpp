@@ -238,6 +238,9 @@ const Setting table[] = {
      duration<&C::drain_timeout, 0, 60 * minute_ms>},
     {"relay_poll", "500ms", "", "How often the outbox is looked at beside LISTEN.", Secrecy::open,
      duration<&C::relay_poll, 10, minute_ms>},
+    {"relay_notify", "true", "",
+     "Whether publish() in SQL wakes a sleeping relay by NOTIFY; false: it is found by polling.",
+     Secrecy::open, boolean<&C::relay_notify>},
 
     // Retention
     {"retain_events", "30d", "", "How long events and their idempotency keys are kept.", Secrecy::open,

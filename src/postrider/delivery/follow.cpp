@@ -1,30 +1,12 @@
 #include "postrider/delivery/follow.hpp"
 
-#include <charconv>
 #include <utility>
 
-#include "postrider/base/check.hpp"
 #include "postrider/delivery/follow.sql.hpp"
 #include "postrider/pg/error.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::delivery {
-
-SnapshotCursor SnapshotCursor::parse(std::string_view text) {
-  const auto first = text.find(':');
-  const auto second = text.find(':', first + 1);
-  CHECK(first != std::string_view::npos && second != std::string_view::npos);
-  SnapshotCursor cursor;
-  const auto xmax = text.substr(first + 1, second - first - 1);
-  const auto parsed = std::from_chars(xmax.data(), xmax.data() + xmax.size(), cursor.xmax);
-  CHECK(parsed.ec == std::errc());
-  for (auto rest = text.substr(second + 1); !rest.empty();) {
-    const auto comma = rest.find(',');
-    cursor.in_progress.emplace_back(rest.substr(0, comma));
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-  }
-  return cursor;
-}
 
 LogFollower::LogFollower(runtime::Loop& loop, pg::Link& link, model::NodeId self, FollowerEvents events)
     : link_(link), self_(self), events_(std::move(events)), wakeup_(loop) {}
@@ -33,7 +15,7 @@ runtime::Task<void> LogFollower::begin() {
   read_at_ = base::BootClock::now();
   connection_ = link_.connection_number();
   const pg::Rows row = co_await link_.run_one(sql::current_snapshot);
-  cursor_ = SnapshotCursor::parse(row.get<std::string_view>(0, 0));
+  cursor_ = pg::SnapshotCursor::parse(row.get<std::string_view>(0, 0));
 }
 
 void LogFollower::start() {
@@ -54,7 +36,7 @@ runtime::Task<void> LogFollower::run_once() {
     const std::string xmax = std::to_string(cursor_.xmax);
     pg::Params params(xmax, cursor_.in_progress, self_.uuid);
     const pg::Rows rows = co_await link_.run_one(sql::read_log, std::move(params));
-    auto now = SnapshotCursor::parse(rows.get<std::string_view>(0, 0));
+    auto now = pg::SnapshotCursor::parse(rows.get<std::string_view>(0, 0));
     // A server that crashed, or a standby that had not received everything, gives transaction ids again that
     // the cursor has seen end: whatever committed under such an id would never be found.
     const bool may_be_other_server = connection != connection_ || now.xmax < cursor_.xmax;

@@ -10,18 +10,11 @@
 
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/pg/snapshot_cursor.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::delivery {
-
-// "xmin:xmax:xip,xip": what was visible at one moment.
-struct SnapshotCursor {
-  uint64_t xmax = 0;
-  std::vector<std::string> in_progress;
-
-  static SnapshotCursor parse(std::string_view text);
-};
 
 struct FollowerEvents {
   struct Found {
@@ -56,7 +49,7 @@ class LogFollower {
   pg::Link& link_;
   model::NodeId self_;
   FollowerEvents events_;
-  SnapshotCursor cursor_;
+  pg::SnapshotCursor cursor_;
   base::SteadyTime read_at_{};
   uint64_t connection_ = 0;  // through which the cursor was read
   bool is_stopping_ = false;

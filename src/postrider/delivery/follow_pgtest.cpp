@@ -148,10 +148,10 @@ TEST_F(FollowTest, FindsEachOfManyOverlappingTransactionsOnce) {
 }
 
 TEST(SnapshotCursor, IsReadFromItsText) {
-  const auto cursor = SnapshotCursor::parse("10:20:11,15");
+  const auto cursor = pg::SnapshotCursor::parse("10:20:11,15");
   EXPECT_EQ(cursor.xmax, 20u);
   EXPECT_THAT(cursor.in_progress, ElementsAre("11", "15"));
-  EXPECT_THAT(SnapshotCursor::parse("10:10:").in_progress, IsEmpty());
+  EXPECT_THAT(pg::SnapshotCursor::parse("10:10:").in_progress, IsEmpty());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "postrider/publish/commit.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -10,6 +11,7 @@
 #include "postrider/publish/publish.sql.hpp"
 #include "postrider/publish/recover.sql.hpp"
 #include "postrider/publish/statements.hpp"
+#include "postrider/telemetry/log.hpp"
 
 namespace postrider::publish {
 
@@ -19,28 +21,50 @@ using runtime::Task;
 
 constexpr model::NodeId kNobody{};
 
-// One round trip: what is known to the routes, then what is not.
-Task<Commit> commit_plain(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
-  Commit commit;
-  RoutedDrafts known;
-  Drafts unknown;
-  for (Draft* draft : drafts) {
-    const Route* route = routes.find(draft->event);
-    if (route != nullptr && static_cast<int32_t>(draft->event.data.size()) <= route->data_bytes_max)
-      known.push_back({draft, route});
-    else
-      unknown.push_back(draft);
+// Drafts without keys, in one round trip: what is known to the routes, then what is not.
+class PlainCommit {
+ public:
+  PlainCommit(KnownRoutes& routes, const Drafts& drafts, const CommitSettings& settings)
+      : routes_(routes), settings_(settings) {
+    for (Draft* draft : drafts) {
+      const Route* route = routes.find(draft->event);
+      if (route != nullptr && static_cast<int32_t>(draft->event.data.size()) <= route->data_bytes_max)
+        known_.push_back({draft, route});
+      else
+        unknown_.push_back(draft);
+    }
+    deliveries_ = routed_deliveries(known_, settings.now);
   }
-  std::vector<model::CommittedDelivery> deliveries = routed_deliveries(known, settings.now);
-  pg::Batch batch;
-  if (!known.empty()) batch.add(sql::publish_known, publish_known_params(known, deliveries, settings));
-  if (!unknown.empty()) batch.add(sql::publish, publish_params(unknown, settings));
+
+  pg::Batch publish() const {
+    pg::Batch batch;
+    if (!known_.empty()) batch.add(sql::publish_known, publish_known_params(known_, deliveries_, settings_));
+    if (!unknown_.empty()) batch.add(sql::publish, publish_params(unknown_, settings_));
+    return batch;
+  }
+
+  Commit read(const std::vector<pg::Rows>& results) {
+    Commit commit;
+    if (!known_.empty()) read_known(results.front(), known_, std::move(deliveries_), routes_, commit);
+    if (!unknown_.empty()) read_published(results.back(), unknown_, settings_, routes_, commit);
+    return commit;
+  }
+
+ private:
+  KnownRoutes& routes_;
+  const CommitSettings& settings_;
+  RoutedDrafts known_;
+  Drafts unknown_;
+  std::vector<model::CommittedDelivery> deliveries_;
+};
+
+Task<Commit> commit_plain(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
+  PlainCommit plain(routes, drafts, settings);
+  auto publish = plain.publish();
   base::reach("publish.before_begin");
-  const auto results = co_await link.run(std::move(batch), settings.deadline);
+  const auto results = co_await link.run(std::move(publish), settings.deadline);
   base::reach("publish.after_commit");
-  if (!known.empty()) read_known(results.front(), known, std::move(deliveries), routes, commit);
-  if (!unknown.empty()) read_published(results.back(), unknown, settings, routes, commit);
-  co_return commit;
+  co_return plain.read(results);
 }
 
 // The steps of a transaction with keys: who may go on, who came too late, who has nowhere to go.
@@ -154,10 +178,9 @@ class KeyedCommit {
   Commit commit_;
 };
 
-Task<Commit> commit_keyed(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
+Task<Commit> write_keyed(pg::Transaction& transaction, KnownRoutes& routes, Drafts drafts,
+                         CommitSettings settings) {
   KeyedCommit keyed(routes, drafts, settings);
-  base::reach("publish.before_begin");
-  auto transaction = co_await link.begin(settings.deadline);
   auto take = keyed.take();
   const auto taken = co_await transaction.run(std::move(take));
   keyed.sort_out(taken);
@@ -168,25 +191,79 @@ Task<Commit> commit_keyed(pg::Link& link, KnownRoutes& routes, Drafts drafts, Co
   }
   auto keep = keyed.keep();
   if (!keep.empty()) co_await transaction.run(std::move(keep));
+  co_return keyed.take_result();
+}
+
+Task<Commit> write_plain(pg::Transaction& transaction, KnownRoutes& routes, Drafts drafts,
+                         CommitSettings settings) {
+  PlainCommit plain(routes, drafts, settings);
+  auto publish = plain.publish();
+  const auto results = co_await transaction.run(std::move(publish));
+  co_return plain.read(results);
+}
+
+Task<Commit> commit_keyed(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
+  base::reach("publish.before_begin");
+  auto transaction = co_await link.begin(settings.deadline);
+  auto task = write_keyed(transaction, routes, std::move(drafts), settings);
+  auto commit = co_await task;
   base::reach("publish.before_commit");
   co_await transaction.commit();
   base::reach("publish.after_commit");
-  co_return keyed.take_result();
+  co_return commit;
+}
+
+// A time-ordered id begins with its milliseconds.
+int64_t day_of(model::EventId id) {
+  constexpr int64_t kDayMilliseconds = 86'400'000;
+  int64_t ms = 0;
+  for (size_t i = 0; i < 6; ++i) ms = ms << 8 | id.uuid.bytes[i];
+  return ms / kDayMilliseconds;
+}
+
+bool has_keys(const Drafts& drafts) {
+  return std::any_of(drafts.begin(), drafts.end(), [](const Draft* draft) { return draft->event.has_key(); });
 }
 
 }  // namespace
 
 model::DeliveryRange delivery_range_of(const Drafts& drafts) {
-  return model::delivery_range(drafts.front()->id(), drafts.back()->id());
+  const auto by_id = [](const Draft* a, const Draft* b) { return a->id() < b->id(); };
+  const auto [first, last] = std::minmax_element(drafts.begin(), drafts.end(), by_id);
+  return model::delivery_range((*first)->id(), (*last)->id());
 }
 
 Task<Commit> commit_drafts(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
-  const bool has_keys =
-      std::any_of(drafts.begin(), drafts.end(), [](const Draft* draft) { return draft->event.has_key(); });
-  auto task = has_keys ? commit_keyed(link, routes, std::move(drafts), settings)
-                       : commit_plain(link, routes, std::move(drafts), settings);
+  auto task = has_keys(drafts) ? commit_keyed(link, routes, std::move(drafts), settings)
+                               : commit_plain(link, routes, std::move(drafts), settings);
   auto commit = co_await task;
   co_return commit;
+}
+
+Task<Commit> write_drafts(pg::Transaction& transaction, KnownRoutes& routes, Drafts drafts,
+                          CommitSettings settings) {
+  auto task = has_keys(drafts) ? write_keyed(transaction, routes, std::move(drafts), settings)
+                               : write_plain(transaction, routes, std::move(drafts), settings);
+  auto commit = co_await task;
+  co_return commit;
+}
+
+// A check violation of no named constraint.
+bool is_missing_partition(const pg::Error& error) {
+  return error.sqlstate() == "23514" && error.constraint().empty();
+}
+
+Task<void> make_partitions(pg::Link& link, const Drafts& drafts) {
+  std::map<int64_t, base::Uuid> days;
+  for (const Draft* draft : drafts) days.emplace(day_of(draft->id()), draft->id().uuid);
+  pg::Batch batch;
+  batch.add(sql::limit_lock_wait);
+  for (const auto& [day, id] : days) batch.with(sql::make_event_partition, id);
+  try {
+    co_await link.run(std::move(batch));
+  } catch (const pg::Error& error) {
+    telemetry::log_warn("event_partition_not_made").field("error", error.what());
+  }
 }
 
 Task<Commit> commit_again(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
@@ -216,6 +293,18 @@ Task<Commit> commit_again(pg::Link& link, KnownRoutes& routes, Drafts drafts, Co
   commit.stale = std::move(rest.stale);
   commit.has_wide = rest.has_wide;
   co_return commit;
+}
+
+bool is_unknown_tenant(const PublishAnswer& answer) {
+  const auto* refused = std::get_if<Refused>(&answer);
+  return refused != nullptr && refused->reason == Refused::Reason::unknown_tenant;
+}
+
+Task<void> create_tenants(pg::Link& link, const Drafts& drafts) {
+  std::set<std::string_view> names;
+  for (const Draft* draft : drafts) names.insert(draft->event.tenant_id);
+  pg::Params params(names);
+  co_await link.run_one(sql::create_tenants, std::move(params));
 }
 
 }  // namespace postrider::publish

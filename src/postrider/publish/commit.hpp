@@ -38,7 +38,20 @@ runtime::Task<Commit> commit_drafts(pg::Link& link, KnownRoutes& routes, Drafts 
 runtime::Task<Commit> commit_again(pg::Link& link, KnownRoutes& routes, Drafts drafts,
                                    CommitSettings settings);
 
-// All delivery ids of the drafts lie in it. Drafts are in the order of their ids.
+// The same within a transaction of the caller's, who then commits it.
+runtime::Task<Commit> write_drafts(pg::Transaction& transaction, KnownRoutes& routes, Drafts drafts,
+                                   CommitSettings settings);
+
+// The error of a row that found no partition, and what helps: those of the drafts' days are made. Logs what
+// fails; the next try finds it made by somebody else, or makes it.
+bool is_missing_partition(const pg::Error& error);
+runtime::Task<void> make_partitions(pg::Link& link, const Drafts& drafts);
+
+bool is_unknown_tenant(const PublishAnswer& answer);
+// Makes the drafts' tenants, where they are not there. Throws pg::Error.
+runtime::Task<void> create_tenants(pg::Link& link, const Drafts& drafts);
+
+// All delivery ids of the drafts lie in it.
 model::DeliveryRange delivery_range_of(const Drafts& drafts);
 
 }  // namespace postrider::publish

@@ -11,10 +11,11 @@ Published Draft::published(int64_t deliveries, bool is_repeat) const {
 void prepare(Draft& draft, model::IdSource& ids) {
   draft.content = std::make_shared<model::EventContent>();
   auto& content = *draft.content;
-  content.id = model::EventId{ids.next()};
+  content.id = draft.event.given_id ? *draft.event.given_id : model::EventId{ids.next()};
   content.outside_id = draft.event.id ? *draft.event.id : content.id.outside();
   content.traceparent = draft.event.traceparent;
-  draft.shown_at = draft.event.occurred_at ? *draft.event.occurred_at : ids.now();
+  draft.shown_at = draft.event.written_at ? *draft.event.written_at : ids.now();
+  if (draft.event.occurred_at) draft.shown_at = *draft.event.occurred_at;
   draft.shown_at_text = base::to_rfc3339(draft.shown_at);
   content.body = envelope(draft.event, content.outside_id, draft.shown_at_text);
   if (draft.event.has_key()) draft.request_hash = request_hash(draft.event);

@@ -21,6 +21,9 @@ struct NewEvent {
   std::optional<std::string> subject;
   std::string traceparent;                     // empty: none
   std::optional<std::string> idempotency_key;  // at most kIdempotencyKeyBytesMax
+  // Of an event that the outbox has kept since its own transaction: its id and when it was written.
+  std::optional<model::EventId> given_id;
+  std::optional<base::Timestamp> written_at;
 
   bool has_key() const { return id || idempotency_key; }
 };

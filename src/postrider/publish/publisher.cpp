@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "postrider/base/fail_point.hpp"
+#include "postrider/publish/announce.hpp"
 #include "postrider/publish/commit.hpp"
 #include "postrider/publish/followers.hpp"
 #include "postrider/publish/recover.sql.hpp"
@@ -35,16 +36,6 @@ struct WaitingDraft {
   size_t place;
 };
 
-// A row that found no partition: a check violation of no named constraint.
-bool is_missing_partition(const pg::Error& error) {
-  return error.sqlstate() == "23514" && error.constraint().empty();
-}
-
-bool is_unknown_tenant(const Draft& draft) {
-  const auto* refused = draft.answer ? std::get_if<Refused>(&*draft.answer) : nullptr;
-  return refused != nullptr && refused->reason == Refused::Reason::unknown_tenant;
-}
-
 milliseconds jittered(milliseconds pause) {
   static thread_local std::minstd_rand random{std::random_device{}()};
   return pause / 2 + milliseconds(random() % static_cast<unsigned>(pause.count()));
@@ -58,8 +49,7 @@ struct Publisher::State {
       : loop(loop_),
         link(link_),
         ids(ids_),
-        hand_over(hand_over_),
-        events_created(metrics_.events_created),
+        announcer(hand_over_, metrics_),
         batch_size(metrics_.batch_size.at("publish")),
         options(options_),
         batcher(options.limits, [this](std::vector<WaitingDraft> batch) { return flush(std::move(batch)); }),
@@ -69,12 +59,9 @@ struct Publisher::State {
   runtime::Loop& loop;
   pg::Link& link;
   model::IdSource& ids;
-  model::HandOver& hand_over;
-  telemetry::Counter events_created;
+  Announcer announcer;
   telemetry::Histogram batch_size;
   PublisherOptions options;
-  base::UniqueFunction<void(const std::vector<int>&)> on_committed;
-  base::UniqueFunction<void()> on_wide;
   Batcher<WaitingDraft> batcher;
   runtime::Wakeup pause;  // between tries of the one flush that runs
   KnownRoutes routes;
@@ -87,11 +74,9 @@ struct Publisher::State {
   // What a flush has committed so far, and what was learned on the way.
   struct Flush {
     base::SteadyTime deadline;
-    std::vector<model::CommittedDelivery> deliveries;
+    Announcement committed;
     Drafts stale;                  // their routes were not what was remembered: to be committed once more
     bool is_stale_unsure = false;  // an earlier attempt may have committed them after all
-    size_t events = 0;
-    bool has_wide = false;
     bool has_made_tenants = false;
   };
 
@@ -100,7 +85,6 @@ struct Publisher::State {
   Task<void> commit(Flush& flush, Drafts drafts, bool is_repeat);
   Task<std::optional<pg::Error>> try_commit(Flush& flush, Drafts drafts, bool is_repeat);
   Task<void> commit_halves(Flush& flush, Drafts drafts, bool is_repeat);
-  Task<void> make_partition(const Drafts& drafts);
   Task<void> make_tenants(Flush& flush, Drafts drafts);
   Task<void> wait(milliseconds& delay, base::SteadyTime deadline);
   void give_up(const Drafts& drafts, bool is_repeat, std::string_view why);
@@ -177,7 +161,7 @@ Task<void> Publisher::State::commit(Flush& flush, Drafts drafts, bool is_repeat)
       co_return;
     }
     if (is_missing_partition(*error)) {
-      auto task = make_partition(drafts);
+      auto task = make_partitions(link, drafts);
       co_await task;
     } else if (error->kind() == pg::Kind::item && !(is_repeat && error->sqlstate() == "23505")) {
       auto task = commit_halves(flush, drafts, is_repeat);
@@ -188,7 +172,8 @@ Task<void> Publisher::State::commit(Flush& flush, Drafts drafts, bool is_repeat)
     co_await task;
   }
   if (!options.create_tenants || flush.has_made_tenants) co_return;
-  std::erase_if(drafts, [](const Draft* draft) { return !is_unknown_tenant(*draft); });
+  std::erase_if(drafts,
+                [](const Draft* draft) { return !draft->answer || !is_unknown_tenant(*draft->answer); });
   if (drafts.empty()) co_return;
   auto task = make_tenants(flush, drafts);
   co_await task;
@@ -200,17 +185,9 @@ Task<std::optional<pg::Error>> Publisher::State::try_commit(Flush& flush, Drafts
     auto task = is_repeat ? commit_again(link, routes, drafts, settings(flush))
                           : commit_drafts(link, routes, drafts, settings(flush));
     auto committed = co_await task;
-    CHECK(committed.answers.size() + committed.stale.size() == drafts.size());
-    for (auto& [draft, answer] : committed.answers) {
-      const auto* published = std::get_if<Published>(&answer);
-      if (published != nullptr && !published->is_repeat) ++flush.events;
-      draft->answer = std::move(answer);
-    }
-    flush.has_wide |= committed.has_wide;
     flush.is_stale_unsure |= is_repeat && !committed.stale.empty();
     flush.stale.insert(flush.stale.end(), committed.stale.begin(), committed.stale.end());
-    flush.deliveries.insert(flush.deliveries.end(), std::make_move_iterator(committed.deliveries.begin()),
-                            std::make_move_iterator(committed.deliveries.end()));
+    flush.committed.add(std::move(committed), drafts);
   } catch (const pg::Error& error) {
     co_return error;
   }
@@ -230,28 +207,11 @@ Task<void> Publisher::State::commit_halves(Flush& flush, Drafts drafts, bool is_
   co_await second;
 }
 
-Task<void> Publisher::State::make_partition(const Drafts& drafts) {
-  pg::Batch batch;
-  batch.add(sql::limit_lock_wait);
-  batch.with(sql::make_event_partition, drafts.front()->id().uuid);
-  batch.with(sql::make_event_partition, drafts.back()->id().uuid);
-  try {
-    co_await link.run(std::move(batch));
-  } catch (const pg::Error& error) {
-    // The next try finds it made by somebody else, or makes it.
-    telemetry::log_warn("event_partition_not_made").field("error", error.what());
-  }
-}
-
 Task<void> Publisher::State::make_tenants(Flush& flush, Drafts drafts) {
   flush.has_made_tenants = true;
-  std::vector<std::string_view> names;
-  for (const Draft* draft : drafts) names.push_back(draft->event.tenant_id);
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  pg::Params params(names);
   try {
-    co_await link.run_one(sql::create_tenants, std::move(params));
+    auto made = create_tenants(link, drafts);
+    co_await made;
   } catch (const pg::Error& error) {
     give_up(drafts, false, error.what());
     co_return;
@@ -307,17 +267,8 @@ void Publisher::State::learn(const std::vector<WaitingDraft>& batch) {
 }
 
 void Publisher::State::finish(Flush flush, std::vector<WaitingDraft> batch) {
-  events_created.add(static_cast<double>(flush.events));
   learn(batch);
-  std::vector<int> buckets;
-  for (const auto& delivery : flush.deliveries) buckets.push_back(delivery.bucket);
-  std::sort(buckets.begin(), buckets.end());
-  buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
-  if (!flush.deliveries.empty()) {
-    hand_over.offer(std::move(flush.deliveries));
-    if (on_committed) on_committed(buckets);
-  }
-  if (flush.has_wide && on_wide) on_wide();
+  announcer.announce(std::move(flush.committed));
   base::reach("publish.before_answer");
   for (auto& waiting : batch) {
     waiting.waiter->answers[waiting.place] = std::move(*waiting.draft->answer);
@@ -332,11 +283,11 @@ Publisher::Publisher(runtime::Loop& loop, pg::Link& link, model::IdSource& ids, 
 Publisher::~Publisher() = default;
 
 void Publisher::on_committed(base::UniqueFunction<void(const std::vector<int>&)> callback) {
-  state_->on_committed = std::move(callback);
+  state_->announcer.on_committed(std::move(callback));
 }
 
 void Publisher::on_wide(base::UniqueFunction<void()> callback) {
-  state_->on_wide = std::move(callback);
+  state_->announcer.on_wide(std::move(callback));
 }
 
 Task<std::vector<PublishAnswer>> Publisher::publish_all(std::vector<NewEvent> events) {

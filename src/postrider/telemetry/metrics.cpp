@@ -85,6 +85,8 @@ const Boundaries kDurationSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.
 const Boundaries kLagSeconds = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,   1,     2.5,   5,
                                 10,    30,   60,    300,  900, 3600, 14400, 43200, 86400, 259200};
 const Boundaries kAttempts = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16};
+const Boundaries kRelaySeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
+                                  0.25,  0.5,    1,     5,    30,    300,  3600};
 const Boundaries kBatchItems = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
 
 }  // namespace
@@ -131,6 +133,19 @@ struct Metrics::Registry {
         series.insert(outcome + "/" + status_class,
                       Counter(family.Add({{"outcome", outcome}, {"status_class", status_class}})));
     return series;
+  }
+  OutboxSeries outbox(const std::string& name) {
+    auto& rows = counters("webhook_relay_rows_total", "Rows of an outbox that were published or refused.");
+    const auto gauge_of = [&](const char* family, const char* help) {
+      return Gauge(gauges(family, help).Add({{"outbox", name}}));
+    };
+    return {Counter(rows.Add({{"outbox", name}, {"result", "published"}})),
+            Counter(rows.Add({{"outbox", name}, {"result", "refused"}})),
+            gauge_of("webhook_outbox_stuck", "Rows of an outbox that were set aside."),
+            gauge_of("webhook_outbox_oldest_seconds", "Age of the oldest row that waits to be published."),
+            gauge_of("webhook_relay_active", "1 while this node relays the outbox."),
+            Histogram(histograms("webhook_relay_lag_seconds", "Row written to event published.")
+                          .Add({{"outbox", name}}, kRelaySeconds))};
   }
   Labelled<Histogram> batches() {
     auto& family = histograms("webhook_batch_items", "Items per database batch.");
@@ -185,9 +200,15 @@ Metrics::Metrics()
                                               "Results refused because the bucket had a new owner.")),
       api_requests(registry_->counter_by("webhook_api_requests_total", "Requests answered.", "status_class",
                                          kStatusClasses)),
-      api_connections(registry_->gauge("webhook_api_connections", "Open connections to the API.")) {}
+      api_connections(registry_->gauge("webhook_api_connections", "Open connections to the API.")) {
+  outbox("local");
+}
 
 Metrics::~Metrics() = default;
+
+OutboxSeries Metrics::outbox(const std::string& name) const {
+  return registry_->outbox(name);
+}
 
 std::string Metrics::text() const {
   std::ostringstream out;

@@ -63,6 +63,15 @@ class Labelled {
   std::vector<Entry> series_;
 };
 
+// The series of one outbox.
+struct OutboxSeries {
+  Counter published, refused;
+  Gauge stuck;            // rows set aside
+  Gauge oldest_seconds;   // age of the oldest row that is not set aside
+  Gauge active;           // 1: this node relays it
+  Histogram lag_seconds;  // written → published
+};
+
 class Metrics {
   struct Registry;
   std::unique_ptr<Registry> registry_;
@@ -104,6 +113,9 @@ class Metrics {
   Gauge lanes;
   Gauge in_flight;
   Counter late_settles_dropped;
+
+  // Made when it is first asked for; `local` is there from the start. Any thread.
+  OutboxSeries outbox(const std::string& name) const;
 
   // The API's listener.
   Labelled<Counter> api_requests;  // status_class: 1xx..5xx

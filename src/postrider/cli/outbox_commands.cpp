@@ -1,0 +1,89 @@
+// `postrider outbox`
+#include <cstdio>
+
+#include "postrider/cli/blocking.hpp"
+#include "postrider/cli/groups.hpp"
+#include "postrider/cli/invocation.hpp"
+#include "postrider/outbox/install.hpp"
+
+namespace postrider::cli {
+
+namespace {
+
+int install(Invocation& in) {
+  const auto url = in.value("--database-url");
+  if (!url) throw Misuse("--database-url says where the outbox is to be.");
+  runtime::Loop loop;
+  run_blocking(loop, outbox::install(loop, *url));
+  std::puts(
+      "The outbox is installed. Applications call postrider.publish(…); grant them postrider_publisher.");
+  return done;
+}
+
+int status(Invocation& in) {
+  if (const auto one = in.value("outbox")) {
+    in.out().record(in.server().get(Target("v1", "outboxes", *one)));
+    return done;
+  }
+  in.out().list(in.server().get(Target("v1", "outboxes")),
+                {{"ID", "/id"}, {"DATABASE", "/database_url"}, {"CREATED", "/created_at"}});
+  return done;
+}
+
+int add(Invocation& in) {
+  const auto url = in.value("--database-url");
+  if (!url) throw Misuse("--database-url says where the outbox is.");
+  json::object body;
+  body["database_url"] = *url;
+  in.out().record(in.server().send("PUT", Target("v1", "outboxes", in.argument("outbox")), body));
+  return done;
+}
+
+int remove(Invocation& in) {
+  in.server().call({"DELETE", Target("v1", "outboxes", in.argument("outbox"))});
+  in.out().note("It is relayed no longer. Its table and rows stay as they are.");
+  return done;
+}
+
+int stuck(Invocation& in) {
+  return show_list(in, Target("v1", "outboxes", in.value("outbox").value_or("local"), "stuck"),
+                   {{"ROW", "/id"},
+                    {"EVENT", "/event_id"},
+                    {"TENANT", "/tenant_id"},
+                    {"TYPE", "/type"},
+                    {"ATTEMPTS", "/attempts"},
+                    {"ERROR", "/last_error"},
+                    {"SINCE", "/set_aside_at"}});
+}
+
+int release(Invocation& in) {
+  json::object body;
+  json::array ids;
+  for (const std::string& row : in.values("--row")) ids.push_back(std::stoll(row));
+  if (!ids.empty()) body["ids"] = ids;
+  const Target target("v1", "outboxes", in.value("outbox").value_or("local"), "stuck", "release");
+  in.out().record(in.server().send("POST", target, body));
+  return done;
+}
+
+}  // namespace
+
+Command outbox_commands() {
+  const Parameter url = option("--database-url", "URL", "The application's database");
+  const Parameter one = argument("outbox", "Its id");
+  const Parameter which =
+      optional_argument("outbox", "Its id; `local` is the one in postrider's own database");
+  std::vector<Parameter> listed = {which};
+  for (Parameter& parameter : list_parameters()) listed.push_back(std::move(parameter));
+  return group("outbox", "Outboxes of applications",
+               {command("install", "Put table, function, trigger and roles into an application's database",
+                        {url}, install, Needs::nothing),
+                command("status", "All outboxes, or how one stands", {which}, status),
+                command("add", "Relay an outbox in another database", {one, url}, add),
+                command("remove", "Relay it no longer", {one}, remove),
+                command("stuck", "Rows that were set aside, and why", std::move(listed), stuck),
+                command("release", "Try rows again that were set aside",
+                        {which, list_option("--row", "ID", "Only this row; may be repeated")}, release)});
+}
+
+}  // namespace postrider::cli

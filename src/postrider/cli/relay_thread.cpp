@@ -1,0 +1,119 @@
+#include "postrider/cli/relay_thread.hpp"
+
+#include <thread>
+#include <utility>
+
+#include "postrider/outbox/keeper.hpp"
+#include "postrider/outbox/publisher_sink.hpp"
+#include "postrider/outbox/relay.hpp"
+#include "postrider/outbox/same_database.hpp"
+#include "postrider/runtime/run_on.hpp"
+
+namespace postrider::cli {
+
+namespace {
+
+using outbox::kLocal;
+
+publish::EventWriterOptions writer_options(const RelayTools& tools) {
+  publish::EventWriterOptions options;
+  options.node_id = tools.node.id();
+  options.create_tenants = tools.config.create_tenants;
+  options.data_bytes_max = static_cast<int>(tools.config.payload_bytes_max);
+  options.wide_endpoints = tools.config.wide_fanout_endpoints;
+  return options;
+}
+
+publish::PublisherOptions publisher_options(const RelayTools& tools) {
+  publish::PublisherOptions options;
+  options.node_id = tools.node.id();
+  options.create_tenants = tools.config.create_tenants;
+  options.data_bytes_max = static_cast<int>(tools.config.payload_bytes_max);
+  options.wide_endpoints = tools.config.wide_fanout_endpoints;
+  return options;
+}
+
+outbox::MoveLimits move_limits(const config::Config& config) {
+  outbox::MoveLimits limits;
+  limits.rows_max = config.publish_batch_items_max;
+  limits.bytes_max = config.publish_batch_bytes_max;
+  limits.retain = config.retain_outbox;
+  return limits;
+}
+
+outbox::RelayOptions relay_options(const RelayTools& tools) {
+  outbox::RelayOptions options;
+  options.name = kLocal;
+  options.owner = tools.node.id().outside();
+  options.poll = tools.config.relay_poll;
+  options.lease = std::chrono::seconds(tools.config.lease_seconds);
+  options.may_be_notified = tools.config.relay_notify;
+  options.data_bytes_max = static_cast<int>(tools.config.payload_bytes_max);
+  options.listen = outbox::listen_link(tools.direct_database_url);
+  return options;
+}
+
+}  // namespace
+
+struct RelayThread::State {
+  explicit State(RelayTools relay_tools)
+      : tools(std::move(relay_tools)),
+        link(loop, outbox::relay_link(tools.direct_database_url)),
+        publish_link(loop, outbox::relay_link(tools.direct_database_url)),
+        writer(link, tools.ids, tools.node, tools.metrics, writer_options(tools)),
+        mover(link, writer, tools.metrics.outbox(kLocal), move_limits(tools.config)),
+        relay(loop, link, mover, tools.metrics.outbox(kLocal), relay_options(tools)),
+        publisher(loop, publish_link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
+        sink(publisher),
+        keeper({loop, publish_link, sink, tools.keys, tools.metrics}, relay_options(tools),
+               move_limits(tools.config)) {
+    publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
+    publisher.on_wide([this] { tools.fanout.notify(); });
+    writer.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
+    writer.on_wide([this] { tools.fanout.notify(); });
+  }
+
+  runtime::Task<void> drain() {
+    co_await keeper.stop();
+    co_await relay.stop();
+    co_await publisher.stop();
+    co_await publish_link.stop();
+    co_await link.stop();
+  }
+
+  RelayTools tools;
+  runtime::Loop loop;
+  pg::Link link, publish_link;
+  publish::EventWriter writer;
+  outbox::SameDatabaseMover mover;
+  outbox::Relay relay;
+  // For outboxes in other databases.
+  publish::Publisher publisher;
+  outbox::PublisherSink sink;
+  outbox::RelayKeeper keeper;
+  runtime::TaskGroup tasks;
+  std::thread thread;
+};
+
+RelayThread::RelayThread(RelayTools tools) : state_(std::make_unique<State>(std::move(tools))) {}
+RelayThread::~RelayThread() = default;
+
+void RelayThread::start() {
+  State& state = *state_;
+  state.loop.post([&state] {
+    state.link.start();
+    state.publish_link.start();
+    state.relay.start();
+    state.keeper.start();
+  });
+  state.thread = std::thread([&state] { state.loop.run(); });
+}
+
+void RelayThread::stop() {
+  State& state = *state_;
+  runtime::run_on(state.loop, state.tasks, [&state] { return state.drain(); });
+  state.loop.stop();
+  state.thread.join();
+}
+
+}  // namespace postrider::cli

@@ -1,0 +1,36 @@
+// The thread that relays outboxes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "postrider/config/config.hpp"
+#include "postrider/delivery/node.hpp"
+#include "postrider/publish/fanout.hpp"
+
+namespace postrider::cli {
+
+struct RelayTools {
+  const config::Config& config;
+  std::string direct_database_url;  // sessions hold leases and LISTEN: not through a pooler
+  const crypto::MasterKeys& keys;
+  telemetry::Metrics& metrics;
+  model::IdSource& ids;
+  delivery::Node& node;
+  publish::WideFanout& fanout;
+};
+
+class RelayThread {
+ public:
+  explicit RelayThread(RelayTools tools);
+  ~RelayThread();
+
+  void start();
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::cli

@@ -1,0 +1,46 @@
+#include "postrider/outbox/install.hpp"
+
+#include "postrider/base/check.hpp"
+#include "postrider/outbox/install.sql.hpp"
+#include "postrider/pg/migrate.hpp"
+#include "postrider/sql/migrations.hpp"
+
+namespace postrider::outbox {
+
+namespace {
+
+using runtime::Task;
+constexpr pg::Milliseconds kLockTimeout{5'000};
+
+}  // namespace
+
+std::string application_side() {
+  for (const pg::Migration& migration : postrider::sql::migrations) {
+    const std::string_view text = migration.text;
+    const size_t end = text.find("do $application_side_ends$");
+    if (end != std::string_view::npos) return std::string(text.substr(0, end));
+  }
+  CHECK(false);
+  return {};
+}
+
+Task<void> install(runtime::Loop& loop, std::string url) {
+  pg::ConnectOptions options = pg::migrating(std::move(url));
+  options.application_name = "postrider outbox install";
+  options.lock_timeout = kLockTimeout;
+  auto opening = pg::Connection::open(loop, options);
+  const auto connection = co_await opening;
+  const auto own = co_await connection->run_one(sql::is_postriders_own);
+  if (own.get<bool>(0, 0))
+    throw pg::Error(pg::Kind::other, "this is a database of postrider itself: its outbox is there already");
+  pg::Batch first;
+  first.add(sql::create_schema).add(sql::make_relay_role);
+  auto beginning = connection->begin();
+  pg::Transaction transaction = co_await beginning;
+  co_await transaction.run(std::move(first));
+  auto script = transaction.script(application_side());
+  co_await script;
+  co_await transaction.commit();
+}
+
+}  // namespace postrider::outbox

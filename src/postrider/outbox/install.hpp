@@ -1,0 +1,17 @@
+// Puts the application's side of the outbox (table, publish(), trigger, roles) into another database. It may
+// be run again: that is how it is updated.
+#pragma once
+
+#include <string>
+
+#include "postrider/pg/connection.hpp"
+
+namespace postrider::outbox {
+
+// Throws pg::Error; Error(other) with a sentence when this is a database of postrider itself.
+runtime::Task<void> install(runtime::Loop& loop, std::string url);
+
+// The part of the migration that belongs there.
+std::string application_side();
+
+}  // namespace postrider::outbox

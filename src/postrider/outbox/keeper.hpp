@@ -1,0 +1,52 @@
+// Keeps one relay per outbox in another database, as the registry says now. Each has links of its own, so
+// that one that is down or slow does not touch the others. Used on one loop.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "postrider/outbox/other_database.hpp"
+#include "postrider/outbox/relay.hpp"
+#include "postrider/outbox/sources.hpp"
+
+namespace postrider::outbox {
+
+struct KeeperTools {
+  runtime::Loop& loop;
+  pg::Link& registry;  // to postrider's own database
+  Sink& sink;
+  const crypto::MasterKeys& keys;
+  const telemetry::Metrics& metrics;
+};
+
+class RelayKeeper {
+ public:
+  // `options` is what all relays have in common.
+  RelayKeeper(KeeperTools tools, RelayOptions options, MoveLimits limits);
+  ~RelayKeeper();  // stop() was awaited, or start() never called
+
+  void start();
+  runtime::Task<void> stop();
+  // Starts and stops relays until they are those of the registry. Throws pg::Error.
+  runtime::Task<void> run_once();
+
+ private:
+  struct Unit;
+
+  runtime::Task<void> run();
+
+  KeeperTools tools_;
+  RelayOptions options_;
+  MoveLimits limits_;
+  std::map<std::string, std::unique_ptr<Unit>> units_;
+  runtime::Wakeup wakeup_;
+  runtime::TaskGroup tasks_;
+  bool is_stopping_ = false;
+};
+
+// How a relay's two sessions in the outbox's database are set up.
+pg::LinkOptions relay_link(const std::string& url);
+pg::LinkOptions listen_link(const std::string& url);
+
+}  // namespace postrider::outbox

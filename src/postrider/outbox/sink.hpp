@@ -1,0 +1,29 @@
+// Where the events of another database's outbox go: the publisher of this node, or a postrider elsewhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "postrider/publish/new_event.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::outbox {
+
+struct Outcome {
+  enum class Kind {
+    published,  // now or before: the id makes it the same event
+    refused,    // for what it says: counted on the row
+    later,      // for a passing reason: the row stays as it is
+  };
+  Kind kind = Kind::later;
+  std::string detail;
+};
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // One outcome per event, in order. Every event has an id. Does not throw.
+  virtual runtime::Task<std::vector<Outcome>> send(std::vector<publish::NewEvent> events) = 0;
+};
+
+}  // namespace postrider::outbox

@@ -1,0 +1,27 @@
+-- Outboxes in other databases: where they are.
+
+-- name: list_sources
+select id, shown_url, database_url_sealed, created_at, updated_at
+from outbox_source
+order by id;
+
+-- name: find_source
+-- $1 id
+select id, shown_url, database_url_sealed, created_at, updated_at
+from outbox_source
+where id = $1::text;
+
+-- name: put_source
+-- $1 id, $2 what people see, $3 sealed URL. Returns whether it is new.
+insert into outbox_source as s (id, shown_url, database_url_sealed)
+values ($1::text, $2::text, $3::bytea)
+on conflict (id) do update
+  set shown_url = excluded.shown_url,
+      database_url_sealed = excluded.database_url_sealed,
+      updated_at = now()
+returning s.created_at = s.updated_at;
+
+-- name: delete_source
+-- $1 id
+delete from outbox_source
+where id = $1::text;

@@ -1,0 +1,50 @@
+#include "postrider/outbox/state.hpp"
+
+#include "postrider/outbox/state.sql.hpp"
+
+namespace postrider::outbox {
+
+pg::Batch state_batch() {
+  pg::Batch batch;
+  batch.add(sql::outbox_state).add(sql::relay_state);
+  return batch;
+}
+
+OutboxState read_state(const std::vector<pg::Rows>& answers) {
+  OutboxState state;
+  state.oldest_at = answers[0].get<std::optional<base::Timestamp>>(0, 0);
+  state.stuck = answers[0].get<int64_t>(0, 1);
+  if (answers[1].empty()) return state;
+  state.relay = answers[1].get<std::optional<std::string>>(0, 0);
+  state.relay_beat_at = answers[1].get<std::optional<base::Timestamp>>(0, 1);
+  return state;
+}
+
+pg::Batch stuck_batch(int64_t after, int limit) {
+  pg::Batch batch;
+  batch.with(sql::stuck_rows, after, int32_t{limit});
+  return batch;
+}
+
+std::vector<StuckRow> read_stuck(const pg::Rows& rows) {
+  std::vector<StuckRow> stuck;
+  for (size_t i = 0; i < rows.size(); ++i)
+    stuck.push_back({rows.get<int64_t>(i, 0), rows.get<std::string>(i, 1), rows.get<std::string>(i, 2),
+                     rows.get<std::string>(i, 3), rows.get<std::optional<std::string>>(i, 4).value_or(""),
+                     rows.get<int32_t>(i, 5), rows.get<base::Timestamp>(i, 6),
+                     rows.get<base::Timestamp>(i, 7)});
+  return stuck;
+}
+
+pg::Batch release_batch(const std::optional<std::vector<int64_t>>& ids) {
+  pg::Params params;
+  if (ids)
+    params.add(*ids);
+  else
+    params.null<std::vector<int64_t>>();
+  pg::Batch batch;
+  batch.add(sql::release_rows, std::move(params));
+  return batch;
+}
+
+}  // namespace postrider::outbox

@@ -1,0 +1,24 @@
+#include "postrider/outbox/window.hpp"
+
+#include "postrider/base/check.hpp"
+
+namespace postrider::outbox {
+
+void Window::begin(bool is_full) {
+  is_open_ = true;
+  next_.reset();
+  late_ = is_full ? std::vector<std::string>() : cursor_.in_progress;
+  position_ = {is_full ? 0 : static_cast<int64_t>(cursor_.xmax), 0};
+}
+
+void Window::read(std::string_view snapshot, const std::vector<Row>& late, const std::vector<Row>& fresh) {
+  CHECK(is_open_);
+  if (!next_) next_ = pg::SnapshotCursor::parse(snapshot);
+  if (late.empty()) late_.clear();
+  if (!fresh.empty()) position_ = {fresh.back().xid, fresh.back().id};
+  if (!late.empty() || !fresh.empty()) return;
+  cursor_ = std::move(*next_);
+  is_open_ = false;
+}
+
+}  // namespace postrider::outbox

@@ -1,0 +1,25 @@
+#include "postrider/pg/snapshot_cursor.hpp"
+
+#include <charconv>
+
+#include "postrider/base/check.hpp"
+
+namespace postrider::pg {
+
+SnapshotCursor SnapshotCursor::parse(std::string_view text) {
+  const auto first = text.find(':');
+  const auto second = text.find(':', first + 1);
+  CHECK(first != std::string_view::npos && second != std::string_view::npos);
+  SnapshotCursor cursor;
+  const auto xmax = text.substr(first + 1, second - first - 1);
+  const auto parsed = std::from_chars(xmax.data(), xmax.data() + xmax.size(), cursor.xmax);
+  CHECK(parsed.ec == std::errc());
+  for (auto rest = text.substr(second + 1); !rest.empty();) {
+    const auto comma = rest.find(',');
+    cursor.in_progress.emplace_back(rest.substr(0, comma));
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+  return cursor;
+}
+
+}  // namespace postrider::pg

@@ -1,0 +1,106 @@
+"""Outboxes in other databases, and rows that were set aside."""
+
+import itertools
+import json
+import subprocess
+
+import psycopg2
+import pytest
+
+from harness import node as node_module
+from harness.postgres import run_sql
+from harness.wait import wait_until
+
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def application(postgres):
+    """A database of somebody else, with the outbox installed."""
+    name = f"application_{next(NUMBERS)}"
+    postgres.create(name)
+    yield postgres.url(name)
+    postgres.drop(name)
+
+
+def install(url):
+    return subprocess.run([node_module.binary(), "outbox", "install", "--database-url", url], cwd="/", text=True,
+                          env=node_module.environment(), capture_output=True)
+
+
+@pytest.fixture
+def fresh(start_node, database_url, hook):
+    started = start_node(database_url=database_url)
+    started.api.create_tenant("acme")
+    started.api.create_endpoint("acme", hook.url)
+    return started
+
+
+def test_installing_can_be_repeated_and_is_refused_in_postriders_own_database(application, database_url):
+    for _ in range(2):
+        done = install(application)
+        assert done.returncode == 0, done.stdout + done.stderr
+    refused = install(database_url)
+    assert refused.returncode != 0
+    assert "its outbox is there already" in refused.stderr
+
+
+def test_committed_rows_of_another_database_are_delivered_and_marked(fresh, application, hook):
+    assert install(application).returncode == 0
+    url = application.replace("postrider@", "postrider:sesame@")
+    made = fresh.api.call("PUT", "/v1/outboxes/billing", {"database_url": url}).expect(201)
+    assert "sesame" not in json.dumps(made)
+    [(event,)] = run_sql(application, "select postrider.publish('acme', 'order.paid', '{\"n\": 1}')")
+    [request] = hook.wait_for(1)
+    assert request.headers["webhook-id"] == event
+    assert fresh.api.get(f"/v1/tenants/acme/events/{event}").json["id"] == event
+    wait_until(lambda: run_sql(application, "select count(*) from postrider.outbox where processed_at is not null")
+               == [(1,)], "the row is marked")
+    assert "sesame" not in json.dumps(fresh.api.get("/v1/outboxes").json)
+    # As after a crash between publishing and marking.
+    run_sql(application, "update postrider.outbox set processed_at = null")
+    wait_until(lambda: run_sql(application, "select count(*) from postrider.outbox where processed_at is not null")
+               == [(1,)], "the row is marked again", 90)
+    run_sql(application, "select postrider.publish('acme', 'order.paid', '2')")
+    hook.wait_for(2)
+    assert len(hook.requests) == 2
+
+
+def test_an_outbox_that_cannot_be_reached_does_not_touch_the_others(fresh, application, hook):
+    assert install(application).returncode == 0
+    fresh.api.call("PUT", "/v1/outboxes/gone", {"database_url": "postgresql://nobody@127.0.0.1:1/none"}).expect(201)
+    fresh.api.call("PUT", "/v1/outboxes/billing", {"database_url": application}).expect(201)
+    run_sql(application, "select postrider.publish('acme', 'order.paid', '1')")
+    fresh.sql("select postrider.publish('acme', 'order.paid', '2')")
+    assert sorted(json.loads(request.body)["data"] for request in hook.wait_for(2)) == [1, 2]
+    assert fresh.api.get("/v1/outboxes/gone").status == 503
+    assert fresh.api.call("DELETE", "/v1/outboxes/gone").status == 204
+    assert fresh.api.get("/v1/outboxes/gone").status == 404
+
+
+def test_what_was_set_aside_is_listed_repaired_and_released(fresh, hook):
+    fresh.sql("select postrider.publish('late', 'order.paid', '1')")
+    wait_until(lambda: fresh.sql("select count(*) from postrider.outbox where attempts > 0") == [(1,)], "it is refused")
+    fresh.sql("update postrider.outbox set attempts = 4, retry_at = now()")
+    stuck = wait_until(lambda: fresh.api.get("/v1/outboxes/local/stuck").json["data"], "it is set aside")
+    assert [(row["tenant_id"], row["attempts"], row["last_error"]) for row in stuck] == [
+        ("late", 5, "there is no such tenant")]
+    assert fresh.api.get("/v1/outboxes/local").json["stuck"] == 1
+    fresh.api.create_tenant("late")
+    fresh.api.create_endpoint("late", hook.url)
+    assert fresh.api.post("/v1/outboxes/local/stuck/release").json == {"released": 1}
+    hook.wait_for(1)
+
+
+def test_a_relay_role_needs_only_what_it_is_granted(postgres, fresh, application, hook):
+    name = application.split("?")[0].rsplit("/", 1)[1]
+    postgres.sql("do $$ begin create role postrider_relay; exception when duplicate_object then end $$", name)
+    postgres.sql("do $$ begin create role relay login; exception when duplicate_object then end $$", name)
+    postgres.sql("grant postrider_relay to relay", name)
+    assert install(application).returncode == 0
+    fresh.api.call("PUT", "/v1/outboxes/billing", {"database_url": postgres.url(name, "relay")}).expect(201)
+    run_sql(application, "select postrider.publish('acme', 'order.paid', '1')")
+    hook.wait_for(1)
+    with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+        postgres.sql("insert into postrider.outbox (event_id, tenant_id, type, data)"
+                     " values (gen_random_uuid(), 'acme', 'a.b', '1')", name, "relay")
