@@ -34,6 +34,27 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.grant_outbox() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  if exists (select from pg_roles where rolname = 'postrider_publisher') then
+    grant usage on schema postrider to postrider_publisher;
+    grant execute on function
+      postrider.publish(text, text, text, text, text, timestamptz, text, text),
+      postrider.publish(text, text, json, text, text, timestamptz, text, text),
+      postrider.publish(text, text, jsonb, text, text, timestamptz, text, text)
+      to postrider_publisher;
+  end if;
+  if exists (select from pg_roles where rolname = 'postrider_relay') then
+    grant usage on schema postrider to postrider_relay;
+    grant select, update, delete on postrider.outbox to postrider_relay;
+    grant select, update on postrider.outbox_relay, postrider.outbox_setting to postrider_relay;
+  end if;
+end
+$$;
+
 CREATE FUNCTION postrider.id_floor(t timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT
     AS $$
@@ -412,6 +433,81 @@ CREATE FUNCTION postrider.note_change(kind text, tenant_id text, endpoint_id uui
   returning version
 $$;
 
+CREATE FUNCTION postrider.outbox_wake() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if pg_catalog.pg_try_advisory_lock_shared(8031453476610911603) then
+    perform pg_catalog.pg_advisory_unlock_shared(8031453476610911603);
+  else
+    perform pg_catalog.pg_notify('postrider_outbox', '');
+  end if;
+  return null;
+end
+$$;
+
+CREATE FUNCTION postrider.publish(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+    LANGUAGE sql
+    AS $$
+  select postrider.publish(tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+CREATE FUNCTION postrider.publish(tenant text, type text, data jsonb, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+    LANGUAGE sql
+    AS $$
+  select postrider.publish(tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+CREATE FUNCTION postrider.publish(tenant text, type text, data text, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+  wrong text;
+  n bigint;
+  made text;
+  at timestamptz := clock_timestamp();
+begin
+  wrong := case
+    when tenant is null or tenant !~ '^[A-Za-z0-9_-]{1,64}$' then
+      'tenant must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+    when type is null or length(type) > 128 or type !~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$' then
+      'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters'
+    when data is null then
+      'data is required (JSON null is written ''null'')'
+    when id !~ '^[A-Za-z0-9_-]{1,64}$' then
+      'id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+    when octet_length(version) not between 1 and 64 then
+      'version must have 1 to 64 bytes'
+    when octet_length(subject) not between 1 and 255 then
+      'subject must have 1 to 255 bytes'
+    when occurred_at < '0001-01-01 00:00:00+00' or occurred_at >= '10000-01-01 00:00:00+00' then
+      'occurred_at must be a time in the years 1 to 9999'
+    when octet_length(data) > 32768
+      and octet_length(data) > (select s.data_bytes_max from postrider.outbox_setting s) then
+      'data has ' || octet_length(data) || ' bytes, more than may be sent'
+  end;
+  if wrong is not null then
+    raise exception 'postrider.publish: %', wrong using errcode = 'invalid_parameter_value';
+  end if;
+  perform data::json;
+  -- A trace is passed on only in the form of W3C Trace Context: a header of some client must never fail a business
+  -- transaction.
+  if traceparent !~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
+    traceparent := null;
+  end if;
+  n := nextval('postrider.outbox_id_seq');
+  made := lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0')
+    || '7' || lpad(to_hex(n & 4095), 3, '0')
+    || to_hex(40960 | ((n >> 12) & 8191))
+    || right(gen_random_uuid()::text, 12);
+  insert into postrider.outbox
+    (id, event_id, outside_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
+  values (n, made::uuid, id, tenant, type, data, version, occurred_at, subject, traceparent, at);
+  return coalesce(id, 'evt_' || made);
+end
+$_$;
+
 CREATE TABLE postrider.api_key (
     id uuid NOT NULL,
     hash bytea NOT NULL,
@@ -645,9 +741,65 @@ CREATE TABLE postrider.node (
     heartbeat bigint DEFAULT 0 NOT NULL,
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT node_slot_check CHECK (((slot >= 0) AND (slot <= 16383)))
+    CONSTRAINT node_slot_check CHECK (((slot >= 0) AND (slot <= 8191)))
 )
 WITH (fillfactor='50');
+
+CREATE TABLE postrider.outbox (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    event_id uuid NOT NULL,
+    outside_id text COLLATE pg_catalog."C",
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    type text NOT NULL COLLATE pg_catalog."C",
+    data text NOT NULL,
+    version text,
+    occurred_at timestamp with time zone,
+    subject text,
+    traceparent text,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    last_error text,
+    retry_at timestamp with time zone,
+    set_aside_at timestamp with time zone,
+    processed_at timestamp with time zone
+)
+WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
+ALTER TABLE ONLY postrider.outbox ALTER COLUMN data SET COMPRESSION lz4;
+
+ALTER TABLE postrider.outbox ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
+    SEQUENCE NAME postrider.outbox_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE postrider.outbox_relay (
+    singleton boolean DEFAULT true NOT NULL,
+    owner text,
+    backend_pid integer,
+    beat bigint DEFAULT 0 NOT NULL,
+    since timestamp with time zone,
+    beat_at timestamp with time zone,
+    CONSTRAINT outbox_relay_singleton_check CHECK (singleton)
+)
+WITH (fillfactor='50');
+
+CREATE TABLE postrider.outbox_setting (
+    singleton boolean DEFAULT true NOT NULL,
+    data_bytes_max integer DEFAULT 262144 NOT NULL,
+    CONSTRAINT outbox_setting_singleton_check CHECK (singleton)
+);
+
+CREATE TABLE postrider.outbox_source (
+    id text NOT NULL COLLATE pg_catalog."C",
+    shown_url text NOT NULL,
+    database_url_sealed bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
 
 CREATE TABLE postrider.pause_span (
     id bigint NOT NULL,
@@ -777,6 +929,26 @@ CREATE TABLE postrider.tenant_revision (
 )
 WITH (fillfactor='50');
 
+CREATE VIEW postrider.webhook_outbox AS
+ SELECT o.id,
+    COALESCE(o.outside_id, ('evt_'::text || replace((o.event_id)::text, '-'::text, ''::text))) AS event_id,
+    o.tenant_id,
+    o.type,
+    o.version,
+    o.subject,
+    o.occurred_at,
+    o.created_at,
+        CASE
+            WHEN (o.set_aside_at IS NOT NULL) THEN 'set_aside'::text
+            WHEN (o.attempts > 0) THEN 'failed'::text
+            ELSE 'fresh'::text
+        END AS status,
+    o.attempts,
+    o.last_error,
+    o.retry_at,
+    o.set_aside_at
+   FROM postrider.outbox o;
+
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_hash_key UNIQUE (hash);
 
@@ -830,6 +1002,18 @@ ALTER TABLE ONLY postrider.node
 
 ALTER TABLE ONLY postrider.node
     ADD CONSTRAINT node_slot_key UNIQUE (slot);
+
+ALTER TABLE ONLY postrider.outbox
+    ADD CONSTRAINT outbox_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postrider.outbox_relay
+    ADD CONSTRAINT outbox_relay_pkey PRIMARY KEY (singleton);
+
+ALTER TABLE ONLY postrider.outbox_setting
+    ADD CONSTRAINT outbox_setting_pkey PRIMARY KEY (singleton);
+
+ALTER TABLE ONLY postrider.outbox_source
+    ADD CONSTRAINT outbox_source_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY postrider.pause_span
     ADD CONSTRAINT pause_span_pkey PRIMARY KEY (id);
@@ -893,6 +1077,14 @@ CREATE INDEX inbox_queue_due ON postrider.inbox_queue USING btree (source_id, wo
 
 CREATE INDEX inbox_queue_heads ON postrider.inbox_queue USING btree (source_id, work, bucket, partition_key, "position") WHERE is_ordered;
 
+CREATE INDEX outbox_failed ON postrider.outbox USING btree (retry_at, id) WHERE ((attempts > 0) AND (set_aside_at IS NULL) AND (processed_at IS NULL));
+
+CREATE INDEX outbox_fresh ON postrider.outbox USING btree (xid, id) WHERE ((attempts = 0) AND (processed_at IS NULL));
+
+CREATE INDEX outbox_processed ON postrider.outbox USING btree (processed_at, id) WHERE (processed_at IS NOT NULL);
+
+CREATE INDEX outbox_set_aside ON postrider.outbox USING btree (id) WHERE ((set_aside_at IS NOT NULL) AND (processed_at IS NULL));
+
 CREATE INDEX pause_span_by_tenant ON postrider.pause_span USING btree (tenant_id, endpoint_id);
 
 CREATE INDEX publish_log_by_xid ON postrider.publish_log USING btree (xid);
@@ -902,6 +1094,8 @@ CREATE INDEX queue_lane ON postrider.queue USING btree (bucket, endpoint_id, ret
 CREATE INDEX source_secret_by_source ON postrider.source_secret USING btree (source_id);
 
 CREATE INDEX subscription_by_endpoint ON postrider.subscription USING btree (endpoint_id);
+
+CREATE CONSTRAINT TRIGGER outbox_wakes_relay AFTER INSERT ON postrider.outbox DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION postrider.outbox_wake();
 
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);

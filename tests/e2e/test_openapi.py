@@ -11,6 +11,7 @@ from harness import senders
 from openapi_walk import Document
 
 NUMBERS = itertools.count(1)
+NO_DATABASE = "postgresql://nobody@127.0.0.1:1/none"
 CONFORMANCE = pathlib.Path(__file__).resolve().parents[1] / "conformance"
 
 
@@ -47,12 +48,22 @@ class World:
             values["message"] = self.api.get(f"/v1/sources/{source}/messages").expect(200)["data"][0]["id"]
         return values
 
+    def outbox(self, operation):
+        if operation.access != "administer":
+            return "local"
+        outbox = f"walk-{next(NUMBERS)}"
+        if operation.id == "delete_outbox":
+            self.api.call("PUT", f"/v1/outboxes/{outbox}", {"database_url": NO_DATABASE}).expect(201)
+        return outbox
+
     def values(self, operation):
         """A value for each parameter of the path."""
         values = {"tenant": self.tenant, "endpoint": self.endpoint, "event": self.event, "pattern": "invoice.*",
                   "file": "docs.css"}
         if operation.id == "put_endpoint":
             values["endpoint"] = f"own-{next(NUMBERS)}"
+        if "outbox" in operation.parameters("path"):
+            values["outbox"] = self.outbox(operation)
         if "source" in operation.parameters("path"):
             values.update(self.source(operation))
         elif "secret" in operation.parameters("path"):
@@ -65,6 +76,8 @@ class World:
         body = operation.example_body()
         if operation.id in ("create_tenant", "create_source"):
             return {**body, "id": f"walk-{next(NUMBERS)}"}
+        if operation.id == "put_outbox":
+            return {"database_url": NO_DATABASE}
         if operation.id in ("create_endpoint", "put_endpoint"):
             return {**body, "url": self.hook.url}
         if operation.id == "publish_batch":
