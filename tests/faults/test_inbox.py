@@ -21,6 +21,7 @@ from harness.wait import wait_until
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SENDERS = 16
+SHORT_POINTS = ("inbox.after_commit", "inbox.after_forward")
 
 
 class Door:
@@ -110,8 +111,10 @@ def fail_points():
 
 
 @pytest.mark.parametrize("point", fail_points())
-def test_kill_at_every_named_step_of_the_inbox(database_url, point):
+def test_kill_at_every_named_step_of_the_inbox(database_url, point, is_short):
     """The node dies at that step, comes back, and in the end each message is one row and one event."""
+    if is_short and point not in SHORT_POINTS:
+        pytest.skip("in the long run")
     door = Door(database_url)
     door.node.api.create_tenant("acme")
     source = {"id": "steps", "provider": "standard", "secret": SECRET, "forward": {"tenant_id": "acme", "type": "a.b"}}
@@ -129,7 +132,7 @@ def test_kill_at_every_named_step_of_the_inbox(database_url, point):
     door.start()
     send_all(door, "steps", range(1, number + 1), set())
     wait_until(lambda: run_sql(database_url, "select count(*) from postrider.event where tenant_id = 'acme'")[0][0] == number,
-               "every message is an event")
+               "every message is an event", seconds=120)  # what the dead node was forwarding waits for its lease
     door.node.close()
     assert run_sql(database_url, "select count(*), count(distinct provider_id) from postrider.inbox") == [(number, number)]
 

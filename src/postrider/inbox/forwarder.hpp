@@ -22,7 +22,8 @@ class Forwarder {
  public:
   static constexpr std::chrono::milliseconds kPoll{1'000};
   static constexpr int kBatch = 200;
-  static constexpr double kLeaseSeconds = 60;
+  // Longer than a publisher tries; what a dead node held waits so long.
+  static constexpr double kLeaseSeconds = 15;
 
   // `worker` names this node among those that forward.
   Forwarder(runtime::Loop& loop, pg::Link& link, publish::Publisher& publisher, std::string worker);
