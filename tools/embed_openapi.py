@@ -63,11 +63,11 @@ def complete(path, operation, tag, parameters, where):
     answers = usual_answers(path, operation)
     given = operation.setdefault("parameters", [])
     names = {parameter.get("name") or parameter["$ref"].rsplit("/", 1)[-1] for parameter in given}
-    for name in re.findall(r"{(\w+)\*?}", path):
+    for name in reversed(re.findall(r"{(\w+)\*?}", path)):
         if name not in names:
             if name not in parameters:
                 raise DocumentError(f"{where}: no components.parameters.{name}")
-            given.append({"$ref": f"#/components/parameters/{name}"})
+            given.insert(0, {"$ref": f"#/components/parameters/{name}"})
     for status, name in answers.items():
         operation["responses"].setdefault(status, {"$ref": f"#/components/responses/{name}"})
     operation["responses"] = dict(sorted(operation["responses"].items()))
@@ -125,7 +125,8 @@ def merge(folder, version):
         seen.add(operation["operationId"])
     for reference in references(document):
         resolve(document, reference)
-    document["paths"] = dict(sorted(document["paths"].items()))
+    order = document.pop("x-tag-order", [])
+    document["tags"].sort(key=lambda tag: order.index(tag["name"]) if tag["name"] in order else len(order))
     return document
 
 

@@ -61,28 +61,17 @@ void add_command(CLI::App& parent, const Command& command, Chosen& chosen) {
   }
 }
 
-// For `postrider help tenant list` and `postrider tenant list --help`.
-int print_help(CLI::App& root, const std::vector<std::string>& words) {
-  CLI::App* app = &root;
-  for (const std::string& word : words) {
-    const std::vector<CLI::App*> found =
-        app->get_subcommands([&word](CLI::App* below) { return below->get_name() == word; });
-    if (found.empty()) break;
-    app = found.front();
-  }
-  const std::string text =
-      app == &root ? overview(command_table()) : app->help("", CLI::AppFormatMode::Normal);
-  std::fputs(text.c_str(), stdout);
-  return done;
-}
-
 int parse_and_run(CLI::App& app, int argc, char** argv) {
   Chosen chosen;
   for (const Command& command : command_table()) add_command(app, command, chosen);
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h")
-    return print_help(app, words.empty() ? words : std::vector<std::string>(words.begin() + 1, words.end()));
-  if (const auto wrong = wrong_command(command_table(), words)) throw Misuse(*wrong);
+  const bool asks_first = words.empty() || words[0] == "help";
+  const std::vector<std::string> named(words.begin() + (asks_first && !words.empty() ? 1 : 0), words.end());
+  if (const auto wrong = wrong_command(command_table(), named)) throw Misuse(*wrong);
+  if (asks_first || asks_for_help(words)) {
+    std::fputs(help_text(command_table(), named).c_str(), stdout);
+    return done;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

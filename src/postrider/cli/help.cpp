@@ -1,12 +1,17 @@
 #include "postrider/cli/help.hpp"
 
 #include <algorithm>
+#include <sstream>
+#include <utility>
 
 #include "postrider/config/suggest.hpp"
 
 namespace postrider::cli {
 
 namespace {
+
+constexpr size_t kNameWidthMax = 30;
+constexpr size_t kLineMax = 100;
 
 const Command* find(const std::vector<Command>& commands, const std::string& name) {
   const auto found = std::find_if(commands.begin(), commands.end(),
@@ -37,8 +42,6 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
-}  // namespace
-
 std::string overview(const std::vector<Command>& table) {
   std::string text =
       "Delivers webhooks from Postgres: signed, retried, inspectable and replayable.\n\n"
@@ -53,6 +56,89 @@ std::string overview(const std::vector<Command>& table) {
       "\nCommands that talk to a server take --server, --key or --key-file, or a profile, and --json for\n"
       "programs. Settings of `serve` come from flags, then POSTRIDER_… variables, then postrider.toml.\n";
   return text;
+}
+
+// One line per parameter, its help wrapped beside it.
+void add_rows(std::string& text, const std::vector<std::pair<std::string, std::string>>& rows) {
+  size_t width = 0;
+  for (const auto& [name, help] : rows) width = std::max(width, std::min<size_t>(name.size(), kNameWidthMax));
+  for (const auto& [name, help] : rows) {
+    text += "  " + padded(name, width);
+    size_t column = 2 + std::max(width, name.size());
+    std::istringstream words(help);
+    std::string gap = "  ";
+    for (std::string word; words >> word; gap = " ") {
+      if (column + gap.size() + word.size() > kLineMax) {
+        text += "\n" + std::string(2 + width, ' ');
+        column = 2 + width;
+        gap = "  ";
+      }
+      text += gap + word;
+      column += gap.size() + word.size();
+    }
+    text += "\n";
+  }
+}
+
+std::string shown_name(const Parameter& parameter) {
+  if (!parameter.name.starts_with("--")) return parameter.name;
+  if (parameter.kind == Parameter::Kind::flag) return parameter.name;
+  std::string value = parameter.value_name;
+  if (!parameter.choices.empty()) {
+    value.clear();
+    for (const std::string& each : parameter.choices) value += (value.empty() ? "" : "|") + each;
+  }
+  return parameter.name + " " + value;
+}
+
+std::string usage(const Command& command, const std::string& path) {
+  std::string line = "usage: " + path;
+  if (!command.commands.empty()) return line + " COMMAND …\n";
+  for (const Parameter& parameter : command.parameters) {
+    if (parameter.kind == Parameter::Kind::argument) line += " <" + parameter.name + ">";
+    if (parameter.kind == Parameter::Kind::optional_argument) line += " [" + parameter.name + "]";
+    if (parameter.kind == Parameter::Kind::rest) line += " <" + parameter.name + ">…";
+  }
+  return line + " [options]\n";
+}
+
+void add_parameters(std::string& text, const char* title, const std::vector<Parameter>& parameters,
+                    bool are_options) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Parameter& parameter : parameters)
+    if (parameter.name.starts_with("--") == are_options)
+      rows.emplace_back(shown_name(parameter), parameter.help);
+  if (rows.empty()) return;
+  text += std::string("\n") + title + "\n";
+  add_rows(text, rows);
+}
+
+}  // namespace
+
+std::string help_text(const std::vector<Command>& table, const std::vector<std::string>& words) {
+  const Command* command = deepest(table, words);
+  if (command == nullptr) return overview(table);
+  std::string text = command->help + "\n\n" + usage(*command, command_path(table, words));
+  if (!command->commands.empty()) {
+    std::vector<std::pair<std::string, std::string>> rows;
+    for (const Command& below : command->commands) rows.emplace_back(below.name, below.help);
+    text += "\nCommands\n";
+    add_rows(text, rows);
+    return text;
+  }
+  add_parameters(text, "Arguments", command->parameters, false);
+  add_parameters(text, "Options", command->parameters, true);
+  add_parameters(text, command->needs == Needs::server ? "Connection" : "Settings",
+                 common_parameters(command->needs), true);
+  return text;
+}
+
+bool asks_for_help(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") return false;
+    if (word == "--help" || word == "-h") return true;
+  }
+  return false;
 }
 
 std::optional<std::string> wrong_command(const std::vector<Command>& table,

@@ -9,7 +9,10 @@
 
 namespace postrider::cli {
 
-std::string overview(const std::vector<Command>& table);
+// For the command that the words name; for none, the overview.
+std::string help_text(const std::vector<Command>& table, const std::vector<std::string>& words);
+// --help or -h is among them, before any `--`.
+bool asks_for_help(const std::vector<std::string>& words);
 
 // A word that is no command where one must stand: a sentence, with the nearest one that there is.
 std::optional<std::string> wrong_command(const std::vector<Command>& table,

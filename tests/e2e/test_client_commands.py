@@ -1,0 +1,172 @@
+"""The command line as a client of a running node."""
+
+import json
+import os
+import pty
+import subprocess
+
+import pytest
+from harness.node import ADMIN_KEY, binary
+
+
+@pytest.fixture
+def cli(node, tmp_path):
+    """cli("tenant", "list") runs it against the shared node; more= adds variables."""
+
+    def run(*arguments, stdin="", more=None):
+        environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": str(tmp_path), "POSTRIDER_KEY": ADMIN_KEY,
+                       "POSTRIDER_SERVER": f"http://{node.address}", **(more or {})}
+        environment = {name: value for name, value in environment.items() if value is not None}
+        return subprocess.run([binary(), *arguments], env=environment, cwd="/", text=True, input=stdin,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    return run
+
+
+def good(done):
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_tour_from_tenant_to_delivery(cli, hook):
+    good(cli("tenant", "create", "cli-tour", "--name", "Tour", "--contact", "a@b.example", "--max-in-flight", "7"))
+    made = json.loads(good(cli("endpoint", "create", "cli-tour", "--url", hook.url, "--event-type", "invoice.*",
+                               "--header", "x-team=a=b", "--json")))
+    assert made["secret"].startswith("whsec_") and made["headers"] == {"x-team": "***"}
+    event = json.loads(good(cli("event", "publish", "cli-tour", "invoice.paid", '{"n": 12345678901234567890123}', "--json")))
+    received = hook.wait_for(1)[0]
+    assert b"12345678901234567890123" in received.body
+    assert received.headers["x-team"] == "a=b"
+    shown = good(cli("event", "show", "cli-tour", event["id"]))
+    assert made["id"] in shown and "Deliveries" in shown
+    table = good(cli("endpoint", "list", "cli-tour"))
+    assert table.splitlines()[0].split()[:2] == ["ID", "URL"] and hook.url in table
+    tested = cli("endpoint", "test", "cli-tour", made["id"], "--json")
+    assert tested.returncode == 0 and json.loads(tested.stdout)["response"]["status"] == 204
+    hook.reply(then=500)
+    assert cli("endpoint", "test", "cli-tour", made["id"]).returncode == 1
+    good(cli("endpoint", "update", "cli-tour", made["id"], "--rate-per-second", "5.5"))
+    updated = json.loads(good(cli("endpoint", "update", "cli-tour", made["id"], "--rate-per-second", "none", "--json")))
+    assert updated["rate_per_second"] is None
+    good(cli("endpoint", "subscriptions", "set", "cli-tour", made["id"], "a.b", "c.*"))
+    good(cli("endpoint", "subscriptions", "update", "cli-tour", made["id"], "c.*", "--disable"))
+    assert "false" in good(cli("endpoint", "subscriptions", "list", "cli-tour", made["id"]))
+    rotated = json.loads(good(cli("endpoint", "secrets", "rotate", "cli-tour", made["id"], "--json")))
+    secrets = json.loads(good(cli("endpoint", "secrets", "list", "cli-tour", made["id"], "--json")))["data"]
+    old = next(secret["id"] for secret in secrets if secret["id"] != rotated["id"])
+    good(cli("endpoint", "secrets", "end", "cli-tour", made["id"], old))
+    for verb in ("pause", "resume", "disable", "cancel-pending"):
+        good(cli("endpoint", verb, "cli-tour", made["id"]))
+    good(cli("endpoint", "delete", "cli-tour", made["id"]))
+    good(cli("tenant", "delete", "cli-tour"))
+    assert "ALIVE" in good(cli("node", "list"))
+
+
+def test_lists_go_on_over_pages(cli, node):
+    for number in range(3):
+        node.api.create_tenant(f"cli-page-{number}")
+    first = cli("tenant", "list", "--limit", "2", "--json")
+    page = json.loads(good(first))
+    assert len(page["data"]) == 2
+    rest = json.loads(good(cli("tenant", "list", "--cursor", page["next_cursor"], "--all", "--json")))
+    assert len(rest["data"]) >= 1 and "next_cursor" not in rest
+
+
+def test_problems_say_which_field_and_what_next(cli, tenant):
+    done = cli("endpoint", "create", tenant, "--url", "ftp://x", "--max-attempts", "0")
+    assert done.returncode == 4
+    for text in ("/url: ", "/max_attempts: ", "/event_types: is required"):
+        assert text in done.stderr
+    done = cli("tenant", "show", "no-such-tenant")
+    assert done.returncode == 5 and "postrider tenant list" in done.stderr
+    done = cli("tenant", "show", "no-such-tenant", "--json")
+    assert json.loads(done.stderr)["type"] == "urn:postrider:problem:unknown-tenant"
+    done = cli("tenant", "list", more={"POSTRIDER_KEY": "wrong"})
+    assert done.returncode == 4 and "--key-file" in done.stderr
+    done = cli("tenant", "list", "--server", "http://127.0.0.1:1")
+    assert done.returncode == 6 and "postrider serve" in done.stderr
+
+
+@pytest.mark.parametrize("words, near", [(["tenat", "list"], "`tenant`"), (["tenant", "lst"], "`list`"),
+                                         (["tenant", "list", "--limt", "3"], "`--limit`")])
+def test_slips_get_a_suggestion(cli, words, near):
+    done = cli(*words)
+    assert done.returncode == 2 and f"Did you mean {near}?" in done.stderr
+
+
+def test_profiles_keep_servers_and_their_keys_apart(cli, node, tmp_path):
+    none = {"POSTRIDER_KEY": None, "POSTRIDER_SERVER": None}
+    good(cli("profile", "add", "here", f"http://{node.address}", "--key-file", "-", stdin=ADMIN_KEY + "\n", more=none))
+    good(cli("profile", "add", "away", "http://127.0.0.1:1", "--key", "other", more=none))
+    good(cli("tenant", "list", more=none))
+    assert cli("tenant", "list", "--profile", "away", more=none).returncode == 6
+    assert cli("tenant", "list", "--profile", "nowhere", more=none).returncode == 2
+    listed = good(cli("profile", "list"))
+    assert "here" in listed and ADMIN_KEY not in listed
+    # The key of a profile does not go to another server.
+    other = cli("tenant", "list", "--profile", "away", "--server", f"http://{node.address}", more=none)
+    assert other.returncode == 4
+    path = tmp_path / "postrider" / "profiles.json"
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)
+    assert cli("tenant", "list", more=none).returncode == 2
+    path.chmod(0o600)
+    good(cli("profile", "use", "away"))
+    good(cli("profile", "remove", "here"))
+    assert "here" not in good(cli("profile", "list"))
+
+
+def test_names_cannot_drive_the_terminal(cli, node):
+    node.api.create_tenant("cli-escape", name="red\x1b[31m\u009b")
+    shown = good(cli("tenant", "show", "cli-escape"))
+    assert "\x1b" not in shown and "\u009b" not in shown and "\\u001b[31m" in shown
+
+
+def complete(script, line):
+    """What bash offers at the end of the line."""
+    words = line.split(" ")
+    program = f"""{script}
+COMP_WORDS=({' '.join(f"'{word}'" for word in words)}); COMP_CWORD={len(words) - 1}
+_postrider; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", program], text=True, stdout=subprocess.PIPE, check=True)
+    return done.stdout.split()
+
+
+def test_bash_completes_commands_options_and_choices(cli):
+    script = good(cli("completion", "bash"))
+    assert "tenant" in complete(script, "postrider te")
+    assert {"list", "create", "pause"} <= set(complete(script, "postrider tenant "))
+    assert complete(script, "postrider endpoint secrets ro") == ["rotate"]
+    assert "--max-in-flight" in complete(script, "postrider endpoint update acme ep_1 --max-")
+    assert complete(script, "postrider endpoint update acme ep_1 --ordering ") == ["none", "strict"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_get_every_command(cli, shell):
+    script = good(cli("completion", shell))
+    for word in ("tenant", "endpoint secrets", "max-in-flight"):
+        assert word in script
+
+
+def test_help_explains_every_command(cli):
+    overview = good(cli("help"))
+    for line in overview.splitlines():
+        if line.startswith("  ") and line[2] != " ":
+            name = line.split()[0]
+            assert "sage: postrider " + name in good(cli(name, "--help"))
+            assert good(cli("help", name)) == good(cli(name, "--help"))
+
+
+def test_a_table_on_a_terminal_is_a_table(node):
+    """Nothing waits for input, and nothing is colored that a pipe would not get."""
+    child, out = pty.fork()
+    if child == 0:
+        os.execve(binary(), [binary(), "tenant", "list", "--limit", "1"],
+                  {"PATH": "/usr/bin", "POSTRIDER_KEY": ADMIN_KEY, "POSTRIDER_SERVER": f"http://{node.address}"})
+    text = b""
+    try:
+        while piece := os.read(out, 4096):
+            text += piece
+    except OSError:
+        pass  # the other side closed
+    assert os.waitpid(child, 0)[1] == 0 and text.startswith(b"ID")
