@@ -17,7 +17,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from harness import limits, measure, report, scenarios, scenarios_inbox, scenarios_wide  # noqa: E402
+from harness import limits, measure, report, scenarios, scenarios_inbox, scenarios_retention, scenarios_wide  # noqa: E402
 from harness.env import FULL, SHORT, Env  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -33,6 +33,7 @@ SCENARIOS = {
     "memory": scenarios_wide.memory,
     "nodes": scenarios_wide.two_nodes,
     "inbound": scenarios_inbox.inbound,
+    "retention": scenarios_retention.drop_a_day,
 }
 NEED_THROUGHPUT = {"noisy", "drain"}
 

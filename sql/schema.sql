@@ -13,6 +13,107 @@ CREATE TYPE postrider.inbox_message AS (
 	received_at timestamp with time zone
 );
 
+CREATE FUNCTION postrider.endpoints_to_report(span interval, at_most integer) RETURNS TABLE(endpoint_id uuid, was integer, stage integer)
+    LANGUAGE sql STABLE
+    AS $$
+  select e.id, e.reported, next.stage
+  from postrider.endpoint e
+  join postrider.tenant t on t.id = e.tenant_id
+  cross join lateral (
+    select coalesce(sum(least(coalesce(p.until, now()), now()) - greatest(p.since, e.failing_since)), '0')::interval as time
+    from postrider.pause_span p
+    where p.tenant_id = e.tenant_id
+      and (p.endpoint_id = e.id or p.endpoint_id is null)
+      and coalesce(p.until, now()) > e.failing_since
+  ) as paused
+  cross join lateral (
+    select 100 * extract(epoch from now() - e.failing_since - paused.time) / extract(epoch from span) as percent
+  ) as age
+  cross join lateral (
+    select case
+             when e.status = 'disabled' then 100
+             when e.failing_since is null then 0
+             when t.status <> 'active' then null
+             when e.reported = 0 then case when age.percent >= 0.02 then 1 end   -- not every hiccup: a minute and a half
+             when e.failures < 10 then null
+             when e.reported < 50 then case when age.percent >= 50 then 50 end
+             when e.reported < 70 then case when age.percent >= 70 then 70 end
+             when e.reported < 90 then case when age.percent >= 90 then 90 end
+             when e.reported < 100 then case when age.percent >= 100 then 100 end
+           end as stage
+  ) as next
+  where ((e.status = 'active' and (e.failing_since is not null or e.reported > 0))
+         or (e.status = 'disabled' and e.reported < 100))
+    and e.tenant_id <> 'postrider'
+    and next.stage is not null
+  order by e.id
+  limit at_most
+$$;
+
+CREATE FUNCTION postrider.erase_payloads(events uuid[]) RETURNS TABLE(erased bigint, canceled bigint)
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+  ended record;
+begin
+  erased := 0;
+  canceled := 0;
+  update event e
+  set body = '',
+      subject = null,
+      erased_at = now()
+  where e.id = any (events)
+    and e.id >= (select min(i::text)::uuid from unnest(events) as i)
+    and e.id <= (select max(i::text)::uuid from unnest(events) as i)
+    and e.erased_at is null;
+  get diagnostics erased = row_count;
+  delete from fanout_task f where f.event_id = any (events);
+  for ended in
+    with wanted as (
+      select l.bucket, q.id
+      from unnest(events) as i (event_id)
+      cross join bucket_lease l
+      join queue q on q.bucket = l.bucket
+                  and q.id >= (left(replace(i.event_id::text, '-', ''), 20) || repeat('0', 12))::uuid
+                  and q.id <= (left(replace(i.event_id::text, '-', ''), 20) || repeat('f', 12))::uuid
+      union
+      select e.bucket, r.delivery_id
+      from replayed r
+      join endpoint e on e.id = r.endpoint_id
+      where r.event_id = any (events)
+    ),
+    gone as (
+      delete from queue q
+      using wanted w
+      where q.bucket = w.bucket
+        and q.id = w.id
+      returning q.*
+    ),
+    counted as (
+      insert into replay_progress as p (replay_id, bucket, canceled)
+      select g.replay_id, g.bucket, count(*)
+      from gone g
+      where g.replay_id is not null
+      group by g.replay_id, g.bucket
+      on conflict (replay_id, bucket) do update
+        set canceled = p.canceled + excluded.canceled
+    )
+    insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, started_at, total_us,
+                         node_id, created_at, replay_id, error_detail)
+    select g.id, 0, g.bucket, g.endpoint_id, g.event_id, g.tenant_id, 'canceled', now(), 0,
+           '00000000-0000-0000-0000-000000000000', g.created_at, g.replay_id, 'the payload was erased'
+    from gone g
+    returning delivery_id, endpoint_id, tenant_id
+  loop
+    canceled := canceled + 1;
+    perform note_change('cancel', ended.tenant_id, ended.endpoint_id, ended.delivery_id);
+  end loop;
+  return next;
+end
+$$;
+
 CREATE FUNCTION postrider.grant_consumer() RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -52,6 +153,38 @@ begin
     grant select, update, delete on postrider.outbox to postrider_relay;
     grant select, update on postrider.outbox_relay, postrider.outbox_setting to postrider_relay;
   end if;
+end
+$$;
+
+CREATE FUNCTION postrider.held_by(parent text, day date) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  low uuid := id_floor(day::timestamp at time zone 'UTC');
+  high uuid := id_floor((day + 1)::timestamp at time zone 'UTC');
+begin
+  if exists (select from bucket_lease l join queue q on q.bucket = l.bucket and q.id >= low and q.id < high) then
+    return 'a pending delivery';
+  elsif exists (select from dead_letter d where d.delivery_id >= low and d.delivery_id < high and d.resolved_at is null) then
+    return 'an unresolved dead letter';
+  elsif parent <> 'event' then
+    return null;
+  elsif exists (select from fanout_task f where f.event_id >= low and f.event_id < high) then
+    return 'a fan-out';
+  elsif exists (select
+                from replayed r
+                join endpoint e on e.id = r.endpoint_id
+                join queue q on q.bucket = e.bucket and q.id = r.delivery_id
+                where r.event_id >= low and r.event_id < high) then
+    return 'a pending replay';
+  elsif exists (select
+                from replayed r
+                join dead_letter d on d.delivery_id = r.delivery_id and d.resolved_at is null
+                where r.event_id >= low and r.event_id < high) then
+    return 'an unresolved dead letter of a replay';
+  end if;
+  return null;
 end
 $$;
 
@@ -365,6 +498,15 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.make_id(slot text DEFAULT 'bffe'::text) RETURNS uuid
+    LANGUAGE sql
+    AS $$
+  select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+          || '7' || lpad(to_hex(nextval('postrider.id_sequence')), 3, '0')
+          || slot
+          || left(replace(gen_random_uuid()::text, '-', ''), 12))::uuid
+$$;
+
 CREATE FUNCTION postrider.make_partition(parent text, day date) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -400,6 +542,99 @@ CREATE FUNCTION postrider.make_partitions(back integer DEFAULT 7, ahead integer 
   where postrider.make_partition(parent, (now() at time zone 'UTC')::date + day)
 $$;
 
+CREATE FUNCTION postrider.make_replay(wanted_tenant text, wanted uuid, why text, who text, due timestamp with time zone, per_second_max integer DEFAULT NULL::integer) RETURNS TABLE(outcome text, replay_id uuid, delivery_id uuid, tenant_id text)
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+  old record;
+  target record;
+  gone record;
+  place bigint := 0;
+begin
+  select d.event_id, d.endpoint_id, d.tenant_id
+  into old
+  from (
+    select q.event_id, q.endpoint_id, q.tenant_id
+    from bucket_lease l
+    join queue q on q.bucket = l.bucket and q.id = wanted
+    union all
+    select a.event_id, a.endpoint_id, a.tenant_id
+    from attempt a
+    where a.delivery_id = wanted
+    union all
+    select d.event_id, d.endpoint_id, d.tenant_id
+    from dead_letter d
+    where d.delivery_id = wanted
+  ) as d
+  limit 1;
+  if not found or old.tenant_id <> wanted_tenant then
+    return query select 'unknown_delivery', null::uuid, null::uuid, null::text;
+    return;
+  end if;
+
+  if per_second_max is not null then
+    perform pg_advisory_xact_lock(hashtextextended('postrider.replay.' || who, 0));
+    if (select count(*)
+        from replay r
+        where r.kind = 'delivery'
+          and r.requested_by = who
+          and r.created_at > clock_timestamp() - interval '1 second') >= per_second_max then
+      return query select 'too_fast', null::uuid, null::uuid, null::text;
+      return;
+    end if;
+  end if;
+
+  select e.bucket, e.status, e.ordering into target from endpoint e where e.id = old.endpoint_id;
+  if not found or target.status not in ('active', 'paused') then
+    return query select 'endpoint_inactive', null::uuid, null::uuid, null::text;
+    return;
+  end if;
+  select e.erased_at into gone from event e where e.id = old.event_id for share;
+  if not found or id_time(old.event_id) < (select k.since from kept_since k where k.name = 'events') then
+    return query select 'event_gone', null::uuid, null::uuid, null::text;
+    return;
+  elsif gone.erased_at is not null then
+    return query select 'event_erased', null::uuid, null::uuid, null::text;
+    return;
+  end if;
+
+  replay_id := make_id();
+  delivery_id := make_id();
+  outcome := 'made';
+  tenant_id := old.tenant_id;
+  insert into replay (id, tenant_id, kind, status, reason, requested_by, delivery_id, is_counted, matched, queued,
+                      created_at, started_at, finished_at)
+  values (make_replay.replay_id, old.tenant_id, 'delivery', 'completed', why, who, wanted, true, 1, 1,
+          clock_timestamp(), now(), now());
+  insert into replayed (event_id, endpoint_id, delivery_id, origin_id, replay_id)
+  values (old.event_id, old.endpoint_id, make_replay.delivery_id, wanted, make_replay.replay_id);
+  update dead_letter d
+  set resolved_at = now(),
+      resolution = 'replayed'
+  where d.delivery_id = wanted
+    and d.bucket = target.bucket
+    and d.resolved_at is null;
+  if target.ordering = 'strict' then
+    insert into endpoint_position as p (endpoint_id, position)
+    values (old.endpoint_id, 1)
+    on conflict (endpoint_id) do update
+      set position = p.position + 1
+    returning p.position into place;
+  end if;
+  -- The time to give up counts from when it may be sent.
+  insert into queue (bucket, id, event_id, endpoint_id, tenant_id, position, due_at, created_at, replay_id)
+  values (target.bucket, make_replay.delivery_id, old.event_id, old.endpoint_id, old.tenant_id, place,
+          greatest(due, now()), greatest(due, now()), make_replay.replay_id);
+  -- Nobody hands it over in memory: its owner fetches it.
+  insert into publish_log (node_id, first_id, last_id, buckets)
+  values ('00000000-0000-0000-0000-000000000000', make_replay.delivery_id, make_replay.delivery_id,
+          array[target.bucket]);
+  return next;
+end
+$$;
+
 CREATE FUNCTION postrider.message_id(outside text) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT
     AS $_$
@@ -431,6 +666,59 @@ CREATE FUNCTION postrider.note_change(kind text, tenant_id text, endpoint_id uui
   select next.version, note_change.kind, note_change.tenant_id, note_change.endpoint_id, note_change.delivery_id
   from next
   returning version
+$$;
+
+CREATE FUNCTION postrider.operational_event(kind text, data json) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  made uuid := make_id('bfff');
+  shown text := 'evt_' || replace(made::text, '-', '');
+begin
+  insert into event (id, tenant_id, type, body)
+  values (made, 'postrider', kind,
+          format('{"id":"%s","type":"%s","tenant_id":"postrider","created_at":"%s","data":%s}', shown, kind,
+                 to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), data));
+  with target as materialized (
+    select distinct on (e.id) e.id as endpoint_id, e.bucket, e.ordering = 'strict' as is_strict,
+           (left(replace(made::text, '-', ''), 20) || e.delivery_tail)::uuid as id
+    from subscription s
+    join endpoint e on e.id = s.endpoint_id
+    where s.tenant_id = 'postrider'
+      and s.pattern = any (type_patterns(kind))
+      and s.enabled
+      and s.versions is null
+      and e.status in ('active', 'paused')
+    order by e.id
+  ),
+  counter as (
+    insert into endpoint_position as p (endpoint_id, position)
+    select t.endpoint_id, 1
+    from target t
+    where t.is_strict
+    order by t.endpoint_id
+    on conflict (endpoint_id) do update
+      set position = p.position + 1
+    returning p.endpoint_id, p.position
+  ),
+  queued as (
+    insert into queue (bucket, id, event_id, endpoint_id, tenant_id, position, due_at, created_at)
+    select t.bucket, t.id, made, t.endpoint_id, 'postrider', coalesce(c.position, 0), now(), now()
+    from target t
+    left join counter c on c.endpoint_id = t.endpoint_id
+    order by t.bucket, t.id
+    returning bucket, id
+  )
+  insert into publish_log (node_id, first_id, last_id, buckets)
+  select '00000000-0000-0000-0000-000000000000',
+         (left(replace(made::text, '-', ''), 20) || repeat('0', 12))::uuid,
+         (left(replace(made::text, '-', ''), 20) || repeat('f', 12))::uuid,
+         array_agg(distinct q.bucket)
+  from queued q
+  having count(*) > 0;
+  return shown;
+end
 $$;
 
 CREATE FUNCTION postrider.outbox_wake() RETURNS trigger
@@ -508,6 +796,152 @@ begin
 end
 $_$;
 
+CREATE FUNCTION postrider.replay_delivery(delivery text, reason text, not_before timestamp with time zone DEFAULT now()) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $_$
+declare
+  made record;
+begin
+  if delivery !~ '^dlv_[0-9a-f]{32}$' then
+    raise exception '"%" is not the id of a delivery', delivery
+      using errcode = 'invalid_parameter_value', hint = 'It begins with dlv_ and has 32 hex digits behind that.';
+  end if;
+  if coalesce(btrim(reason), '') = '' or octet_length(reason) > 1000 then
+    raise exception 'a replay needs a reason of up to 1,000 bytes' using errcode = 'invalid_parameter_value';
+  end if;
+  if not_before > now() + interval '30 days' then
+    raise exception 'not_before may be at most 30 days from now' using errcode = 'invalid_parameter_value';
+  end if;
+  select m.outcome, m.delivery_id, m.tenant_id
+  into made
+  from make_replay(null, substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now())) as m;
+  case made.outcome
+    when 'made' then
+      return 'dlv_' || replace(made.delivery_id::text, '-', '');
+    when 'unknown_delivery' then
+      raise exception 'there is no delivery %', delivery using errcode = 'no_data_found';
+    when 'endpoint_inactive' then
+      raise exception 'the endpoint of delivery % is disabled or deleted', delivery
+        using errcode = 'object_not_in_prerequisite_state', hint = 'Resume the endpoint first.';
+    when 'event_erased' then
+      raise exception 'the payload of the event of delivery % was erased', delivery
+        using errcode = 'object_not_in_prerequisite_state';
+    else
+      raise exception 'the event of delivery % is past its retention', delivery
+        using errcode = 'object_not_in_prerequisite_state';
+  end case;
+end
+$_$;
+
+CREATE FUNCTION postrider.report_dead_letters(at_most integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  told record;
+  events integer := 0;
+begin
+  for told in
+    with taken as (
+      select m.endpoint_id, m.minute, m.cause
+      from dead_letter_minute m
+      where m.minute < date_trunc('minute', now())
+      order by m.minute
+      limit at_most
+      for update skip locked
+    ),
+    gone as (
+      delete from dead_letter_minute m
+      using taken t
+      where m.endpoint_id = t.endpoint_id
+        and m.minute = t.minute
+        and m.cause = t.cause
+      returning m.endpoint_id, m.minute, m.cause, m.letters
+    )
+    select e.tenant_id, e.outside_id, g.minute, sum(g.letters) as letters, json_object_agg(g.cause, g.letters) as causes
+    from gone g
+    join endpoint e on e.id = g.endpoint_id
+    where e.tenant_id <> 'postrider'
+    group by e.tenant_id, e.outside_id, g.minute
+  loop
+    perform operational_event('delivery.dead_lettered', json_build_object(
+      'tenant_id', told.tenant_id, 'endpoint_id', told.outside_id, 'minute', told.minute, 'dead_letters', told.letters,
+      'causes', told.causes));
+    events := events + 1;
+  end loop;
+  return events;
+end
+$$;
+
+CREATE FUNCTION postrider.report_endpoint(which uuid, was integer, stage integer, span interval) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  e endpoint;
+  contacts jsonb;
+  kind text := case stage when 0 then 'endpoint.recovered' when 1 then 'endpoint.failing' when 100 then 'endpoint.disabled'
+                          else 'endpoint.unhealthy' end;
+  disables boolean;
+begin
+  select * into e from endpoint x where x.id = which for no key update;
+  if not found or e.reported <> was or e.status not in ('active', 'disabled')
+     or (stage = 0 and e.failing_since is not null)
+     or (stage between 1 and 90 and (e.failing_since is null or e.status <> 'active')) then
+    return null;
+  end if;
+  disables := stage = 100 and e.status = 'active';
+  update endpoint x
+  set reported = stage,
+      status = case when disables then 'disabled' else x.status end,
+      status_reason = case when disables then format('every attempt failed since %s',
+                             to_char(e.failing_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))
+                           else x.status_reason end,
+      status_since = case when disables then now() else x.status_since end,
+      updated_at = case when disables then now() else x.updated_at end
+  where x.id = which
+  returning * into e;
+  perform operational_event(kind, json_build_object(
+    'tenant_id', e.tenant_id, 'endpoint_id', e.outside_id, 'status', e.status, 'status_reason', e.status_reason,
+    'failing_since', e.failing_since, 'last_success_at', e.last_success_at,
+    'percent', case when stage between 50 and 100 then stage end,
+    'disabled_at', case when stage between 50 and 90 then e.failing_since + span end));
+
+  select t.contacts into contacts from tenant t where t.id = e.tenant_id;
+  if stage = 0 and e.told = 0 then
+    delete from notice n where n.endpoint_id = which;
+  elsif stage <> 1 and jsonb_typeof(contacts) = 'array' and jsonb_array_length(contacts) > 0 then
+    insert into notice (endpoint_id, tenant_id, kind, stage, failing_since, detail, contacts, due_at)
+    values (which, e.tenant_id,
+            case stage when 0 then 'recovered' when 100 then 'disabled' else 'warning' end,
+            stage, e.failing_since, e.status_reason, contacts, greatest(now(), e.told_at + interval '1 hour'))
+    on conflict (endpoint_id) do update
+      set kind = excluded.kind, stage = excluded.stage, failing_since = excluded.failing_since,
+          detail = excluded.detail, contacts = excluded.contacts, tries = 0, created_at = now();
+  end if;
+  if disables then
+    perform note_change('endpoint', e.tenant_id, which);
+  end if;
+  return kind;
+end
+$$;
+
+CREATE FUNCTION postrider.type_patterns(type text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+  select array_agg(pattern)
+  from (
+    select type as pattern
+    union all
+    select '*'
+    union all
+    select array_to_string(part[1:depth], '.') || '.*'
+    from string_to_array(type, '.') as part,
+         generate_series(1, cardinality(part) - 1) as depth
+  ) as patterns
+$$;
+
 CREATE TABLE postrider.api_key (
     id uuid NOT NULL,
     hash bytea NOT NULL,
@@ -557,6 +991,12 @@ CREATE TABLE postrider.bucket_lease (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE postrider.contact_secret (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    sealed bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE postrider.control_log (
     version bigint NOT NULL,
     kind text NOT NULL,
@@ -585,6 +1025,14 @@ CREATE TABLE postrider.dead_letter (
     CONSTRAINT dead_letter_resolution_check CHECK ((resolution = ANY (ARRAY['replayed'::text, 'discarded'::text])))
 )
 PARTITION BY RANGE (delivery_id);
+
+CREATE TABLE postrider.dead_letter_minute (
+    endpoint_id uuid NOT NULL,
+    minute timestamp with time zone NOT NULL,
+    cause text NOT NULL,
+    letters bigint NOT NULL
+)
+WITH (fillfactor='70');
 
 CREATE TABLE postrider.endpoint (
     id uuid NOT NULL,
@@ -616,6 +1064,10 @@ CREATE TABLE postrider.endpoint (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
     cancel_before timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    reported integer DEFAULT 0 NOT NULL,
+    told integer DEFAULT 0 NOT NULL,
+    told_at timestamp with time zone,
     CONSTRAINT endpoint_breaker_check CHECK ((breaker = ANY (ARRAY['closed'::text, 'open'::text]))),
     CONSTRAINT endpoint_on_rejected_check CHECK ((on_rejected = ANY (ARRAY['dead_letter'::text, 'retry'::text, 'pause'::text]))),
     CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text]))),
@@ -646,7 +1098,8 @@ CREATE TABLE postrider.event (
     subject text,
     traceparent text,
     body text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    erased_at timestamp with time zone
 )
 PARTITION BY RANGE (id);
 ALTER TABLE ONLY postrider.event ALTER COLUMN body SET COMPRESSION lz4;
@@ -670,6 +1123,15 @@ CREATE TABLE postrider.fanout_task (
     created_at timestamp with time zone NOT NULL,
     after_endpoint uuid
 );
+
+CREATE SEQUENCE postrider.id_sequence
+    AS integer
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    MAXVALUE 4095
+    CACHE 1
+    CYCLE;
 
 CREATE TABLE postrider.inbox (
     id uuid NOT NULL,
@@ -724,6 +1186,11 @@ ALTER TABLE postrider.inbox_queue ALTER COLUMN "position" ADD GENERATED ALWAYS A
     CACHE 1
 );
 
+CREATE TABLE postrider.kept_since (
+    name text NOT NULL,
+    since timestamp with time zone NOT NULL
+);
+
 CREATE TABLE postrider.migration (
     version integer NOT NULL,
     name text NOT NULL,
@@ -744,6 +1211,20 @@ CREATE TABLE postrider.node (
     CONSTRAINT node_slot_check CHECK (((slot >= 0) AND (slot <= 8191)))
 )
 WITH (fillfactor='50');
+
+CREATE TABLE postrider.notice (
+    endpoint_id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL,
+    stage integer NOT NULL,
+    failing_since timestamp with time zone,
+    detail text,
+    contacts jsonb NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT notice_kind_check CHECK ((kind = ANY (ARRAY['warning'::text, 'disabled'::text, 'recovered'::text])))
+);
 
 CREATE TABLE postrider.outbox (
     id bigint NOT NULL,
@@ -849,6 +1330,55 @@ CREATE TABLE postrider.registry_version (
     CONSTRAINT registry_version_singleton_check CHECK (singleton)
 );
 
+CREATE TABLE postrider.replay (
+    id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL,
+    status text NOT NULL,
+    reason text NOT NULL,
+    requested_by text NOT NULL,
+    delivery_id uuid,
+    scope text,
+    endpoint_id uuid,
+    event_types text[],
+    causes text[],
+    delivery_ids uuid[],
+    since timestamp with time zone,
+    until timestamp with time zone,
+    rate_per_second double precision,
+    is_counted boolean DEFAULT false NOT NULL,
+    matched bigint DEFAULT 0 NOT NULL,
+    queued bigint DEFAULT 0 NOT NULL,
+    after_id uuid,
+    after_endpoint uuid,
+    runner uuid,
+    lease_until timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    CONSTRAINT replay_kind_check CHECK ((kind = ANY (ARRAY['delivery'::text, 'range'::text]))),
+    CONSTRAINT replay_scope_check CHECK ((scope = ANY (ARRAY['failed'::text, 'missing'::text, 'all'::text]))),
+    CONSTRAINT replay_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'canceled'::text])))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE postrider.replay_progress (
+    replay_id uuid NOT NULL,
+    bucket integer NOT NULL,
+    delivered bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    canceled bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE postrider.replayed (
+    event_id uuid NOT NULL,
+    endpoint_id uuid NOT NULL,
+    delivery_id uuid NOT NULL,
+    origin_id uuid,
+    replay_id uuid NOT NULL
+);
+
 CREATE TABLE postrider.setting (
     name text NOT NULL,
     value text NOT NULL
@@ -949,6 +1479,21 @@ CREATE VIEW postrider.webhook_outbox AS
     o.set_aside_at
    FROM postrider.outbox o;
 
+CREATE VIEW postrider.webhook_replay_requests AS
+ SELECT replay.id AS replay_id,
+    replay.delivery_id,
+    replay.requested_by,
+    replay.reason,
+    replay.created_at,
+    replay.tenant_id,
+    replay.kind,
+    replay.status,
+    replay.matched,
+    replay.queued,
+    ('rpl_'::text || replace((replay.id)::text, '-'::text, ''::text)) AS replay,
+    ('dlv_'::text || replace((replay.delivery_id)::text, '-'::text, ''::text)) AS delivery
+   FROM postrider.replay;
+
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_hash_key UNIQUE (hash);
 
@@ -961,8 +1506,14 @@ ALTER TABLE ONLY postrider.attempt
 ALTER TABLE ONLY postrider.bucket_lease
     ADD CONSTRAINT bucket_lease_pkey PRIMARY KEY (bucket);
 
+ALTER TABLE ONLY postrider.contact_secret
+    ADD CONSTRAINT contact_secret_pkey PRIMARY KEY (tenant_id);
+
 ALTER TABLE ONLY postrider.control_log
     ADD CONSTRAINT control_log_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY postrider.dead_letter_minute
+    ADD CONSTRAINT dead_letter_minute_pkey PRIMARY KEY (endpoint_id, minute, cause);
 
 ALTER TABLE ONLY postrider.dead_letter
     ADD CONSTRAINT dead_letter_pkey PRIMARY KEY (delivery_id, bucket);
@@ -994,6 +1545,9 @@ ALTER TABLE ONLY postrider.inbox
 ALTER TABLE ONLY postrider.inbox_queue
     ADD CONSTRAINT inbox_queue_pkey PRIMARY KEY (id, work, bucket);
 
+ALTER TABLE ONLY postrider.kept_since
+    ADD CONSTRAINT kept_since_pkey PRIMARY KEY (name);
+
 ALTER TABLE ONLY postrider.migration
     ADD CONSTRAINT migration_pkey PRIMARY KEY (version);
 
@@ -1002,6 +1556,9 @@ ALTER TABLE ONLY postrider.node
 
 ALTER TABLE ONLY postrider.node
     ADD CONSTRAINT node_slot_key UNIQUE (slot);
+
+ALTER TABLE ONLY postrider.notice
+    ADD CONSTRAINT notice_pkey PRIMARY KEY (endpoint_id);
 
 ALTER TABLE ONLY postrider.outbox
     ADD CONSTRAINT outbox_pkey PRIMARY KEY (id);
@@ -1023,6 +1580,15 @@ ALTER TABLE ONLY postrider.queue
 
 ALTER TABLE ONLY postrider.registry_version
     ADD CONSTRAINT registry_version_pkey PRIMARY KEY (singleton);
+
+ALTER TABLE ONLY postrider.replay
+    ADD CONSTRAINT replay_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postrider.replay_progress
+    ADD CONSTRAINT replay_progress_pkey PRIMARY KEY (replay_id, bucket);
+
+ALTER TABLE ONLY postrider.replayed
+    ADD CONSTRAINT replayed_pkey PRIMARY KEY (event_id, endpoint_id, delivery_id);
 
 ALTER TABLE ONLY postrider.setting
     ADD CONSTRAINT setting_pkey PRIMARY KEY (name);
@@ -1055,6 +1621,8 @@ CREATE INDEX dead_letter_by_endpoint ON ONLY postrider.dead_letter USING btree (
 
 CREATE INDEX dead_letter_by_tenant ON ONLY postrider.dead_letter USING btree (tenant_id, delivery_id);
 
+CREATE INDEX dead_letter_minute_by_time ON postrider.dead_letter_minute USING btree (minute);
+
 CREATE INDEX dead_letter_unresolved ON ONLY postrider.dead_letter USING btree (tenant_id, cause, delivery_id) WHERE (resolved_at IS NULL);
 
 CREATE INDEX endpoint_by_bucket ON postrider.endpoint USING btree (bucket);
@@ -1065,7 +1633,11 @@ CREATE UNIQUE INDEX endpoint_by_tail ON postrider.endpoint USING btree (tenant_i
 
 CREATE INDEX endpoint_secret_by_endpoint ON postrider.endpoint_secret USING btree (endpoint_id);
 
+CREATE INDEX endpoint_to_report ON postrider.endpoint USING btree (id) WHERE (((status = 'active'::text) AND ((failing_since IS NOT NULL) OR (reported > 0))) OR ((status = 'disabled'::text) AND (reported < 100)));
+
 CREATE INDEX event_by_tenant ON ONLY postrider.event USING btree (tenant_id, id);
+
+CREATE INDEX event_key_by_event ON postrider.event_key USING btree (event_id);
 
 CREATE INDEX inbox_by_source ON ONLY postrider.inbox USING btree (source_id, id);
 
@@ -1077,6 +1649,8 @@ CREATE INDEX inbox_queue_due ON postrider.inbox_queue USING btree (source_id, wo
 
 CREATE INDEX inbox_queue_heads ON postrider.inbox_queue USING btree (source_id, work, bucket, partition_key, "position") WHERE is_ordered;
 
+CREATE INDEX notice_by_due ON postrider.notice USING btree (due_at);
+
 CREATE INDEX outbox_failed ON postrider.outbox USING btree (retry_at, id) WHERE ((attempts > 0) AND (set_aside_at IS NULL) AND (processed_at IS NULL));
 
 CREATE INDEX outbox_fresh ON postrider.outbox USING btree (xid, id) WHERE ((attempts = 0) AND (processed_at IS NULL));
@@ -1087,9 +1661,21 @@ CREATE INDEX outbox_set_aside ON postrider.outbox USING btree (id) WHERE ((set_a
 
 CREATE INDEX pause_span_by_tenant ON postrider.pause_span USING btree (tenant_id, endpoint_id);
 
+CREATE INDEX pause_span_ended ON postrider.pause_span USING btree (until) WHERE (until IS NOT NULL);
+
 CREATE INDEX publish_log_by_xid ON postrider.publish_log USING btree (xid);
 
 CREATE INDEX queue_lane ON postrider.queue USING btree (bucket, endpoint_id, retry, "position", due_at, id);
+
+CREATE INDEX replay_by_requester ON postrider.replay USING btree (requested_by, created_at) WHERE (kind = 'delivery'::text);
+
+CREATE INDEX replay_by_tenant ON postrider.replay USING btree (tenant_id, id);
+
+CREATE UNIQUE INDEX replay_running ON postrider.replay USING btree (tenant_id) WHERE (status = 'running'::text);
+
+CREATE INDEX replay_unfinished ON postrider.replay USING btree (tenant_id, id) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
+
+CREATE INDEX replayed_by_replay ON postrider.replayed USING btree (replay_id, delivery_id);
 
 CREATE INDEX source_secret_by_source ON postrider.source_secret USING btree (source_id);
 
@@ -1100,17 +1686,26 @@ CREATE CONSTRAINT TRIGGER outbox_wakes_relay AFTER INSERT ON postrider.outbox DE
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
 
+ALTER TABLE ONLY postrider.contact_secret
+    ADD CONSTRAINT contact_secret_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
+
 ALTER TABLE ONLY postrider.endpoint_secret
     ADD CONSTRAINT endpoint_secret_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES postrider.endpoint(id);
 
 ALTER TABLE ONLY postrider.endpoint
     ADD CONSTRAINT endpoint_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
 
+ALTER TABLE ONLY postrider.notice
+    ADD CONSTRAINT notice_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES postrider.endpoint(id);
+
 ALTER TABLE ONLY postrider.pause_span
     ADD CONSTRAINT pause_span_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES postrider.endpoint(id);
 
 ALTER TABLE ONLY postrider.pause_span
     ADD CONSTRAINT pause_span_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
+
+ALTER TABLE ONLY postrider.replay
+    ADD CONSTRAINT replay_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
 
 ALTER TABLE ONLY postrider.source
     ADD CONSTRAINT source_forward_tenant_id_fkey FOREIGN KEY (forward_tenant_id) REFERENCES postrider.tenant(id);

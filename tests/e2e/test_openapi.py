@@ -1,6 +1,7 @@
 """The OpenAPI document against a running node: every operation, its good answers and its refusals, each judged by the
 schema that the document gives for it."""
 
+import datetime
 import itertools
 import json
 import pathlib
@@ -18,6 +19,10 @@ CONFORMANCE = pathlib.Path(__file__).resolve().parents[1] / "conformance"
 @pytest.fixture(scope="module")
 def document(node):
     return Document(node.api.get("/openapi.json").expect(200))
+
+
+def an_hour_ago():
+    return (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=1)).isoformat()
 
 
 class World:
@@ -68,6 +73,12 @@ class World:
             values.update(self.source(operation))
         elif "secret" in operation.parameters("path"):
             values["secret"] = self.old_secret()
+        if "delivery" in operation.parameters("path"):
+            event = self.api.get(f"/v1/tenants/{self.tenant}/events/{self.event}").expect(200)
+            values["delivery"] = event["deliveries"][0]["id"]
+        if "replay" in operation.parameters("path"):
+            asked = {"only": "failed", "since": an_hour_ago(), "reason": "the walk"}
+            values["replay"] = self.api.post(f"/v1/tenants/{self.tenant}/replays", asked).expect(202)["id"]
         for name in operation.parameters("path"):
             values.setdefault(name, f"unknown-{name}")
         return values
@@ -80,6 +91,8 @@ class World:
             return {"database_url": NO_DATABASE}
         if operation.id in ("create_endpoint", "put_endpoint"):
             return {**body, "url": self.hook.url}
+        if operation.id == "create_replay":
+            return {"only": "failed", "since": an_hour_ago(), "reason": "the walk"}
         if operation.id == "publish_batch":
             return [{**body[0], "tenant_id": self.tenant}, {"tenant_id": "walk-unknown", "type": "a", "data": 1}]
         return body

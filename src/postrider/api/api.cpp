@@ -16,6 +16,9 @@ void add_routes(Routes& routes) {
   add_secret_routes(routes);
   add_event_routes(routes);
   add_event_read_routes(routes);
+  add_replay_routes(routes);
+  add_erasure_routes(routes);
+  add_contact_routes(routes);
   add_node_routes(routes);
   add_source_routes(routes);
   add_inbound_routes(routes);

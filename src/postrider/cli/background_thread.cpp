@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "postrider/cli/inbox_background.hpp"
+#include "postrider/replay/runner.hpp"
 #include "postrider/runtime/run_on.hpp"
+#include "postrider/upkeep/notices.hpp"
 #include "postrider/upkeep/upkeep.hpp"
 
 namespace postrider::cli {
@@ -15,6 +17,15 @@ pg::LinkOptions fanout_link(const std::string& url) {
   pg::LinkOptions options;
   options.connect = pg::ConnectOptions::engine(url);
   options.connect.application_name = "postrider fanout";
+  return options;
+}
+
+// Custom plans: filters of a replay that are not set must not keep the planner from an index.
+pg::LinkOptions replay_link(const std::string& url) {
+  pg::LinkOptions options;
+  options.connect.url = url;
+  options.connect.application_name = "postrider replay";
+  options.connect.plan_cache_mode = "force_custom_plan";
   return options;
 }
 
@@ -32,28 +43,43 @@ struct BackgroundThread::State {
   explicit State(BackgroundTools background_tools)
       : tools(std::move(background_tools)),
         link(loop, fanout_link(tools.database_url)),
+        replay_link(loop, cli::replay_link(tools.database_url)),
         upkeep_link(loop, cli::upkeep_link(tools.database_url)),
         fanout(loop, link, tools.node,
                {.node_id = tools.node.id(), .chunk_endpoints = tools.config.fanout_chunk_rows}),
         inbox(loop, link, tools),
-        upkeep(loop, upkeep_link, tools.metrics) {
+        replays(loop, replay_link, {.node_id = tools.node.id(), .lease_seconds = tools.config.lease_seconds}),
+        upkeep(loop, upkeep_link, tools.metrics,
+               {.retention = upkeep::RetentionOptions::from(tools.config),
+                .disable_after = tools.config.disable_after}),
+        client(loop, tools.guard, tools.tls, http::ClientOptions{}),
+        notices(loop, upkeep_link, client, tools.keys,
+                {.smtp_url = tools.config.smtp_url, .mail_from = tools.config.mail_from}) {
+    replays.on_committed([this] { tools.node.committed(); });
     fanout.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
   }
 
   runtime::Task<void> drain() {
     co_await fanout.stop();
     co_await inbox.stop();
+    co_await replays.stop();
+    client.close();
+    co_await notices.stop();
     co_await upkeep.stop();
+    co_await replay_link.stop();
     co_await upkeep_link.stop();
     co_await link.stop();
   }
 
   BackgroundTools tools;
   runtime::Loop loop;
-  pg::Link link, upkeep_link;
+  pg::Link link, replay_link, upkeep_link;
   publish::WideFanout fanout;
   InboxBackground inbox;
+  replay::ReplayRunner replays;
   upkeep::Upkeep upkeep;
+  http::Client client;
+  upkeep::Notices notices;
   runtime::TaskGroup tasks;
   std::thread thread;
 };
@@ -77,7 +103,11 @@ void BackgroundThread::start() {
     state.upkeep_link.start();
     state.fanout.start();
     state.inbox.start();
-    if (state.tools.config.roles.upkeep) state.upkeep.start();
+    state.replay_link.start();
+    if (!state.tools.config.roles.upkeep) return;
+    state.replays.start();
+    state.upkeep.start();
+    state.notices.start();
   });
   state.thread = std::thread([&state] { state.loop.run(); });
 }

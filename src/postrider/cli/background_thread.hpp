@@ -1,4 +1,5 @@
-// The thread for work that nobody waits for: fan-out of very wide events, duties of the inbox, and upkeep.
+// The thread for work that nobody waits for: fan-out of very wide events, replays, notices, duties of the
+// inbox, and upkeep.
 #pragma once
 
 #include <functional>
@@ -23,6 +24,9 @@ struct BackgroundTools {
   publish::PublishRates& rates;
   // Called on this thread when messages of a source were stored, here or on another node.
   std::function<void(std::string source)> on_inbox;
+  const crypto::MasterKeys& keys;
+  const http::AddressGuard& guard;
+  const http::TlsContext& tls;
 };
 
 class BackgroundThread {

@@ -40,7 +40,8 @@ runtime::Task<Prepared> prepare(pg::Link& link, const config::Config& config,
   const auto deadline = base::BootClock::now() + kDatabaseWait;
   co_await link.wait_up(deadline);
   co_await registry::verify_master_key(link, keys);
-  co_await upkeep::make_partitions(link);
+  const int days_back = upkeep::days_back(upkeep::RetentionOptions::from(config));
+  co_await upkeep::make_partitions(link, days_back);
   prepared.buckets = co_await registry::read_buckets(link);
   prepared.new_admin_key = co_await registry::ensure_admin_key(link, config.admin_key);
   co_return prepared;
@@ -104,7 +105,7 @@ class Serving {
                    .connections_max = static_cast<size_t>(config.connections_max)}),
         node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_}),
         background_({config, database.direct_url(), metrics_, node_, rejections_, ids_, rates_,
-                     [this](const std::string& source) { wake_consumers(source); }}),
+                     [this](const std::string& source) { wake_consumers(source); }, keys, guard_, tls_}),
         relay_({config, database.direct_url(), keys, metrics_, ids_, node_, background_.fanout()}) {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
       api_.push_back(std::make_unique<ApiThread>(

@@ -100,9 +100,14 @@ struct Config {
   seconds retain_inbox{0};
   seconds retain_audit{0};
   seconds retain_rollups{0};
+  std::string archive_dir;  // empty: what is dropped is gone
+
+  // Endpoint health
+  seconds disable_after{0};
 
   // Telling people
   std::string smtp_url;
+  std::string mail_from;
   std::string otlp_endpoint;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;

@@ -256,10 +256,20 @@ const Setting table[] = {
     {"retain_rollups", "400d", "", "How long hourly figures are kept.", Secrecy::open,
      retention<&C::retain_rollups>},
 
+    {"archive_dir", "", "none", "Where days that are dropped go first, as compressed NDJSON.", Secrecy::open,
+     text<&C::archive_dir>},
+
+    // Endpoint health
+    {"disable_after", "5d", "",
+     "Nothing but failure for so long disables an endpoint; warned at 50, 70 and 90 %.", Secrecy::open,
+     duration<&C::disable_after, 1'000, 366 * 24 * 60 * minute_ms>},
+
     // Telling people
     {"smtp_url", "", "none", "Mail server for notices: smtp://user:password@host:port or smtps://.",
      Secrecy::url,
      [](C& c, std::string_view v) { return store(parse_url(v, {"smtp", "smtps"}), c.smtp_url); }},
+    {"mail_from", "postrider@localhost", "", "Sender of notices by mail.", Secrecy::open,
+     text<&C::mail_from>},
     {"otlp_endpoint", "", "none", "Where traces go: the base URL of an OTLP/HTTP collector.", Secrecy::open,
      [](C& c, std::string_view v) { return store(parse_url(v, {"http", "https"}), c.otlp_endpoint); }},
     {"log_level", "info", "", "debug, info, warn or error.", Secrecy::open,

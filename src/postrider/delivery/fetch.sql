@@ -90,5 +90,6 @@ cross join lateral (
   where event.id = wanted.id
     and event.id >= $2::uuid
     and event.id <= $3::uuid
+    and event.erased_at is null
   offset 0
 ) as found

@@ -60,6 +60,7 @@ class Lane {
   bool in_turn[kTurns] = {false, false};
   bool wants_config = false, wants_rows = false, wants_bodies = false, is_sweeping = false;
   bool is_failing = false;       // as last written down
+  int failures = 0;              // exchanges without a success since
   bool is_breaker_open = false;  // as last written down
   base::SteadyTime wake_at = base::SteadyTime::max();
   base::SteadyTime idle_since{};

@@ -259,6 +259,7 @@ runtime::Task<void> Settler::write_changes() {
     params.add(
         std::views::transform(healths, [](const HealthChange& c) { return std::string_view(c.breaker); }));
     params.add(std::views::transform(healths, [](const HealthChange& c) { return c.at; }));
+    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.failures; }));
     out.add(sql::note_health, std::move(params));
   }
   for (const StatusChange& change : statuses) {

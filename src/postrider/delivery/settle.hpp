@@ -75,7 +75,10 @@ class Settler {
     bool is_failing;
     std::string breaker;  // "open" or "closed"
     base::Timestamp at;
+    int failures = 0;  // since the last success, up to kFailuresCounted
   };
+  // So many failures are enough to call an endpoint unhealthy; more are not counted.
+  static constexpr int kFailuresCounted = 10;
   void note_health(HealthChange change);
 
   size_t waiting() const { return waiting_.size() + writing_; }

@@ -1,7 +1,8 @@
 -- What an attempt came to. Every statement takes its arrays sorted by (bucket, id), so that two settles never
 -- deadlock, and changes only rows whose attempt count is still the one that was sent and whose bucket is still
 -- leased to this node in the same epoch: whoever lost the bucket meanwhile changes nothing. Each returns the ids
--- that it did settle.
+-- that it did settle. Those that end a delivery of a replay count it, those that make dead letters count them by
+-- minute for the operators; without replays the former costs a look at one column.
 --
 -- The leases are read once into an array by bucket (0, 1, …), not joined per row; what the attempt row repeats of
 -- the queue row comes from there, not over the wire.
@@ -26,6 +27,16 @@ gone as (
     and result.epoch = (select epochs from lease)[result.bucket + 1]
   returning queue.*, result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
             result.first_byte_us, result.total_us, result.preview, result.address
+),
+counted as (
+  insert into replay_progress as p (replay_id, bucket, delivered)
+  select replay_id, bucket, count(*)
+  from gone
+  where replay_id is not null
+  group by replay_id, bucket
+  order by replay_id, bucket
+  on conflict (replay_id, bucket) do update
+    set delivered = p.delivered + excluded.delivered
 )
 insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, status_code, started_at,
                      dns_us, connect_us, tls_us, first_byte_us, total_us, preview, address, node_id, created_at,
@@ -94,6 +105,25 @@ letter as (
   select id, bucket, endpoint_id, event_id, tenant_id, cause, attempts + exchanged::int, status_code, error,
          error_detail, created_at
   from gone
+),
+counted as (
+  insert into replay_progress as p (replay_id, bucket, failed)
+  select replay_id, bucket, count(*)
+  from gone
+  where replay_id is not null
+  group by replay_id, bucket
+  order by replay_id, bucket
+  on conflict (replay_id, bucket) do update
+    set failed = p.failed + excluded.failed
+),
+told as (
+  insert into dead_letter_minute as m (endpoint_id, minute, cause, letters)
+  select endpoint_id, date_trunc('minute', now()), cause, count(*)
+  from gone
+  group by endpoint_id, cause
+  order by endpoint_id, cause
+  on conflict (endpoint_id, minute, cause) do update
+    set letters = m.letters + excluded.letters
 )
 insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, status_code, started_at,
                      dns_us, connect_us, tls_us, first_byte_us, total_us, preview, address, node_id, created_at,
@@ -132,6 +162,25 @@ letter as (
   select id, bucket, endpoint_id, event_id, tenant_id, 'endpoint_disabled', attempts, 'the endpoint is disabled',
          created_at
   from gone
+),
+counted as (
+  insert into replay_progress as p (replay_id, bucket, failed)
+  select replay_id, bucket, count(*)
+  from gone
+  where replay_id is not null
+  group by replay_id, bucket
+  order by replay_id, bucket
+  on conflict (replay_id, bucket) do update
+    set failed = p.failed + excluded.failed
+),
+told as (
+  insert into dead_letter_minute as m (endpoint_id, minute, cause, letters)
+  select endpoint_id, date_trunc('minute', now()), 'endpoint_disabled', count(*)
+  from gone
+  group by endpoint_id
+  order by endpoint_id
+  on conflict (endpoint_id, minute, cause) do update
+    set letters = m.letters + excluded.letters
 )
 insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, started_at, total_us,
                      node_id, created_at, replay_id, error_detail)
@@ -160,6 +209,16 @@ gone as (
     and lease.owner = $1::uuid
     and lease.epoch = $4::bigint
   returning queue.*
+),
+counted as (
+  insert into replay_progress as p (replay_id, bucket, canceled)
+  select replay_id, bucket, count(*)
+  from gone
+  where replay_id is not null
+  group by replay_id, bucket
+  order by replay_id, bucket
+  on conflict (replay_id, bucket) do update
+    set canceled = p.canceled + excluded.canceled
 )
 insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, started_at, total_us,
                      node_id, created_at, replay_id, error_detail)
@@ -190,6 +249,16 @@ gone as (
     and lease.owner = $1::uuid
     and lease.epoch = $4::bigint
   returning queue.*
+),
+counted as (
+  insert into replay_progress as p (replay_id, bucket, canceled)
+  select replay_id, bucket, count(*)
+  from gone
+  where replay_id is not null
+  group by replay_id, bucket
+  order by replay_id, bucket
+  on conflict (replay_id, bucket) do update
+    set canceled = p.canceled + excluded.canceled
 )
 insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, started_at, total_us,
                      node_id, created_at, replay_id, error_detail)
@@ -266,14 +335,15 @@ from paused
 
 -- name: note_health
 -- An endpoint began to fail, recovered, or its breaker changed; written only at such changes.
--- $1 endpoints, $2 whether failing, $3 breaker labels, $4 when
+-- $1 endpoints, $2 whether failing, $3 breaker labels, $4 when, $5 failures since the last success, up to ten
 update endpoint
-set failing_since = case when change.failing then coalesce(endpoint.failing_since, change.at) end,
+set failures = change.failures,
+    failing_since = case when change.failing then coalesce(endpoint.failing_since, change.at) end,
     last_failure_at = case when change.failing then change.at else endpoint.last_failure_at end,
     last_success_at = case when change.failing then endpoint.last_success_at else change.at end,
     breaker = change.breaker
-from unnest($1::uuid[], $2::boolean[], $3::text[], $4::timestamptz[])
-       as change (endpoint_id, failing, breaker, at)
+from unnest($1::uuid[], $2::boolean[], $3::text[], $4::timestamptz[], $5::integer[])
+       as change (endpoint_id, failing, breaker, at, failures)
 where endpoint.id = change.endpoint_id
 
 -- name: make_partitions_of

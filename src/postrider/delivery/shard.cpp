@@ -172,6 +172,7 @@ void Shard::configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> co
     ++lane->tenant->lanes;
     lane->is_breaker_open = endpoint.is_breaker_open;
     lane->is_failing = endpoint.is_failing;
+    lane->failures = endpoint.failures;
   }
   const TenantLimits limits{endpoint.tenant_max_in_flight, endpoint.tenant_rate_per_second};
   chooser_.set_limits(*lane->tenant, limits, now().steady);

@@ -227,13 +227,18 @@ void Shard::update_endpoint(Lane& lane, const Verdict& verdict, const AttemptFac
 }
 
 void Shard::note_health(Lane& lane, bool is_failing) {
-  if (lane.is_failing == is_failing && lane.is_breaker_open == lane.breaker.is_open()) return;
+  // Probes count: behind an open breaker there is nothing else.
+  const int failures = is_failing ? std::min(lane.failures + 1, Settler::kFailuresCounted) : 0;
+  const bool are_enough = failures == Settler::kFailuresCounted && lane.failures < failures;
+  lane.failures = failures;
+  if (lane.is_failing == is_failing && lane.is_breaker_open == lane.breaker.is_open() && !are_enough) return;
   lane.is_failing = is_failing;
   lane.is_breaker_open = lane.breaker.is_open();
   settler_.note_health({.endpoint = lane.endpoint,
                         .is_failing = is_failing,
                         .breaker = lane.is_breaker_open ? "open" : "closed",
-                        .at = tools_.clock.now()});
+                        .at = tools_.clock.now(),
+                        .failures = failures});
 }
 
 // It was given up while it waited: it ends without another exchange.

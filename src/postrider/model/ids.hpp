@@ -46,6 +46,9 @@ struct SecretTag {
 struct MessageTag {
   static constexpr std::string_view prefix = "msg_";
 };
+struct ReplayTag {
+  static constexpr std::string_view prefix = "rpl_";
+};
 struct NodeTag {
   static constexpr std::string_view prefix = "node_";
 };
@@ -56,6 +59,7 @@ using DeliveryId = Id<DeliveryTag>;
 using KeyId = Id<KeyTag>;
 using SecretId = Id<SecretTag>;
 using MessageId = Id<MessageTag>;
+using ReplayId = Id<ReplayTag>;
 using NodeId = Id<NodeTag>;
 using TenantId = std::string;  // chosen by the caller: [A-Za-z0-9_-]{1,64}
 

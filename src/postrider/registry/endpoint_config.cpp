@@ -31,6 +31,7 @@ enum Column : size_t {
   on_rejected,
   is_breaker_open,
   is_failing,
+  failures,
   signature,
   headers_sealed,
   tenant_max_in_flight,
@@ -109,6 +110,7 @@ EndpointConfig read_config(const pg::Rows& rows, size_t row, const crypto::Maste
   config.on_rejected = known(model::parse_on_rejected(word(on_rejected)));
   config.is_breaker_open = rows.get<bool>(row, is_breaker_open);
   config.is_failing = rows.get<bool>(row, is_failing);
+  config.failures = rows.get<int32_t>(row, failures);
   config.signature = known(crypto::parse_signature_scheme(word(signature)));
   config.tenant_max_in_flight = rows.get<std::optional<int32_t>>(row, tenant_max_in_flight);
   config.tenant_rate_per_second = rows.get<std::optional<double>>(row, tenant_rate_per_second);

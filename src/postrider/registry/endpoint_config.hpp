@@ -50,6 +50,7 @@ struct EndpointConfig {
   model::OnRejected on_rejected = model::OnRejected::dead_letter;
   bool is_breaker_open = false;  // as last recorded by an owner
   bool is_failing = false;       // the same
+  int failures = 0;              // the same: exchanges without a success since, up to ten
 
   crypto::SignatureScheme signature = crypto::SignatureScheme::standard;
   // The current one first, then, during overlaps, older ones from the newest to the oldest. Those that had

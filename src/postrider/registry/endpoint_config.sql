@@ -21,6 +21,7 @@ select
   endpoint.on_rejected,
   endpoint.breaker = 'open',
   endpoint.failing_since is not null,
+  endpoint.failures,
   endpoint.signature,
   endpoint.headers_sealed,
   tenant.max_in_flight,

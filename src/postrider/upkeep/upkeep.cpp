@@ -1,9 +1,12 @@
 #include "postrider/upkeep/upkeep.hpp"
 
+#include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "postrider/pg/error.hpp"
 #include "postrider/telemetry/log.hpp"
+#include "postrider/upkeep/health.hpp"
 #include "postrider/upkeep/upkeep.sql.hpp"
 
 namespace postrider::upkeep {
@@ -11,10 +14,15 @@ namespace postrider::upkeep {
 namespace {
 using namespace std::chrono_literals;
 constexpr auto kPass = 1s;
+
+// Often enough for each stage to be seen in its time.
+std::chrono::seconds health_interval(std::chrono::seconds disable_after) {
+  return std::clamp<std::chrono::seconds>(disable_after / 200, 1s, 60s);
+}
 }  // namespace
 
-runtime::Task<int> make_partitions(pg::Link& link) {
-  pg::Params range(kPartitionDaysBack, kPartitionDaysAhead);
+runtime::Task<int> make_partitions(pg::Link& link, int days_back) {
+  pg::Params range(days_back, kPartitionDaysAhead);
   const pg::Rows missing = co_await link.run_one(sql::missing_partitions, std::move(range));
   int made = 0;
   for (size_t i = 0; i < missing.size(); ++i) {
@@ -26,14 +34,17 @@ runtime::Task<int> make_partitions(pg::Link& link) {
   co_return made;
 }
 
-Upkeep::Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics)
-    : link_(link), metrics_(metrics), wakeup_(loop) {
+Upkeep::Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics, UpkeepOptions options)
+    : link_(link), metrics_(metrics), options_(std::move(options)), wakeup_(loop) {
   duties_ = {
       {"partitions", 1h, [this] { return keep_partitions(); }},
       {"logs", 60s, [this] { return trim_logs(); }},
       {"gauges", 5s, [this] { return read_gauges(); }},
       {"endpoints", 60s, [this] { return count_endpoints(); }},
       {"statistics", 1h, [this] { return analyze_parents(); }},
+      {"health", health_interval(options_.disable_after), [this] { return tell_health(); }},
+      {"dead_letters", 10s, [this] { return tell_dead_letters(); }},
+      {"retention", 600s, [this] { return drop_old(); }},
   };
 }
 
@@ -55,7 +66,7 @@ runtime::Task<void> Upkeep::run_once(base::SteadyTime now) {
     try {
       auto task = duty.run();
       co_await task;
-    } catch (const pg::Error& error) {
+    } catch (const std::exception& error) {
       // A lock that could not be had in time is normal; soon again, not at the next full interval.
       duty.due = now + std::min<std::chrono::nanoseconds>(duty.interval, 30s);
       telemetry::log_warn("upkeep_failed").field("duty", duty.name).field("error", error.what());
@@ -64,7 +75,19 @@ runtime::Task<void> Upkeep::run_once(base::SteadyTime now) {
 }
 
 runtime::Task<void> Upkeep::keep_partitions() {
-  co_await make_partitions(link_);
+  co_await make_partitions(link_, days_back(options_.retention));
+}
+
+runtime::Task<void> Upkeep::tell_health() {
+  co_await report_health(link_, options_.disable_after);
+}
+
+runtime::Task<void> Upkeep::tell_dead_letters() {
+  co_await report_dead_letters(link_);
+}
+
+runtime::Task<void> Upkeep::drop_old() {
+  co_await retire(link_, options_.retention);
 }
 
 runtime::Task<void> Upkeep::trim_logs() {

@@ -1,4 +1,5 @@
-// Recurring duties of a node: partitions ahead of time, logs trimmed, gauges read, statistics fresh.
+// Recurring duties of a node: partitions ahead of time and old ones dropped, logs trimmed, gauges read,
+// statistics fresh, and operators told about endpoints.
 //
 // Every duty is safe to run on several nodes at once and twice in a row; one that fails is logged and tried
 // again at its next turn. Used on its loop only.
@@ -13,6 +14,7 @@
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/task.hpp"
 #include "postrider/telemetry/metrics.hpp"
+#include "postrider/upkeep/retention.hpp"
 
 namespace postrider::upkeep {
 
@@ -21,11 +23,16 @@ constexpr int kPartitionDaysAhead = 14;
 
 // Makes the partitions that are missing; returns how many. Called once before a node serves, so that a node
 // which was stopped for weeks finds today's. Throws pg::Error.
-runtime::Task<int> make_partitions(pg::Link& link);
+runtime::Task<int> make_partitions(pg::Link& link, int days_back = kPartitionDaysBack);
+
+struct UpkeepOptions {
+  RetentionOptions retention;
+  std::chrono::seconds disable_after{0};
+};
 
 class Upkeep {
  public:
-  Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics);
+  Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics, UpkeepOptions options);
 
   void start();
   runtime::Task<void> stop();
@@ -46,9 +53,13 @@ class Upkeep {
   runtime::Task<void> read_gauges();
   runtime::Task<void> count_endpoints();
   runtime::Task<void> analyze_parents();
+  runtime::Task<void> tell_health();
+  runtime::Task<void> tell_dead_letters();
+  runtime::Task<void> drop_old();
 
   pg::Link& link_;
   telemetry::Metrics& metrics_;
+  UpkeepOptions options_;
   std::vector<Duty> duties_;
   bool is_stopping_ = false;
   runtime::Wakeup wakeup_;

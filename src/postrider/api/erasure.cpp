@@ -1,0 +1,93 @@
+// DELETE …/events/{event}/payload and …/tenants/{tenant}/payloads: erasure for privacy requests.
+//
+// The body goes and what is pending of it is canceled; id, type, times and the history of attempts stay, as
+// proof that and when something was sent.
+#include "postrider/api/erasure.sql.hpp"
+#include "postrider/api/events.sql.hpp"
+#include "postrider/api/json_writer.hpp"
+#include "postrider/api/page.hpp"
+#include "postrider/api/problems.hpp"
+#include "postrider/api/routes.hpp"
+#include "postrider/registry/tenants.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int32_t kEventsAtOnce = 200;
+constexpr auto kPatience = 20s;  // then the caller asks again
+
+struct Erased {
+  int64_t events = 0, canceled = 0;
+  bool is_complete = true;
+};
+
+Response answer(const Call& call, const std::string& object, const Erased& erased) {
+  telemetry::log_info("payloads_erased")
+      .field("object", object)
+      .field("events", erased.events)
+      .field("canceled", erased.canceled)
+      .field("key_id", call.principal.key.outside());
+  JsonObject json;
+  json.add("erased", erased.events)
+      .add("canceled_deliveries", erased.canceled)
+      .add("is_complete", erased.is_complete);
+  return Response::json(200, json.text());
+}
+
+Task<Response> erase_event(Call& call) {
+  const model::TenantId tenant = call.tenant();
+  const std::string wanted = call.parameter("event");
+  const auto own = model::EventId::from_outside(wanted);
+  std::optional<base::Uuid> uuid;
+  if (own) uuid = own->uuid;
+  pg::Params find(tenant, wanted, uuid);
+  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Rows found = co_await lease->run_one(sql::find_event, std::move(find));
+  if (found.empty()) {
+    http::Problem unknown;
+    unknown.status = 404;
+    unknown.type = "unknown-event";
+    unknown.detail = "There is no such event.";
+    co_return call.refuse(unknown);
+  }
+  pg::Params which(found.get<base::Uuid>(0, 0));
+  const pg::Rows row = co_await lease->run_one(sql::erase_event, std::move(which));
+  const Erased erased{row.get<int64_t>(0, 0), row.get<int64_t>(0, 1)};
+  co_return answer(call, wanted, erased);
+}
+
+Task<Response> erase_tenant(Call& call) {
+  const model::TenantId tenant = call.tenant();
+  const pg::Pool::Lease lease = co_await call.database();
+  const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
+  if (!known) co_return call.refuse(unknown_tenant());
+  Erased erased;
+  base::Uuid after;
+  const base::SteadyTime deadline = base::BootClock::now() + kPatience;
+  while (true) {
+    pg::Params next(tenant, after, kEventsAtOnce);
+    const pg::Rows row = co_await lease->run_one(sql::erase_next, std::move(next));
+    erased.events += row.get<int64_t>(0, 1);
+    erased.canceled += row.get<int64_t>(0, 2);
+    const auto last = row.get<std::optional<base::Uuid>>(0, 0);
+    if (!last) break;
+    after = *last;
+    if (base::BootClock::now() < deadline) continue;
+    erased.is_complete = false;
+    break;
+  }
+  co_return answer(call, tenant, erased);
+}
+
+}  // namespace
+
+void add_erasure_routes(Routes& routes) {
+  routes.add(Method::delete_, "/v1/tenants/{tenant}/events/{event}/payload", Access::operate, erase_event);
+  routes.add(Method::delete_, "/v1/tenants/{tenant}/payloads", Access::operate, erase_tenant);
+}
+
+}  // namespace postrider::api

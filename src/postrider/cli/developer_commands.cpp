@@ -1,0 +1,130 @@
+// `postrider verify`, `trigger`: for those who write receivers.
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <chrono>
+
+#include "postrider/base/time.hpp"
+#include "postrider/cli/groups.hpp"
+#include "postrider/cli/invocation.hpp"
+#include "postrider/cli/verify.hpp"
+
+namespace postrider::cli {
+
+namespace {
+
+// "Name: value" lines, as curl -i and many logs print them.
+void add_header(std::map<std::string, std::string>& headers, std::string_view line) {
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos) throw Misuse("A header is given as \"name: value\".");
+  std::string name(line.substr(0, colon));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::string_view value = line.substr(colon + 1);
+  while (value.starts_with(' ')) value.remove_prefix(1);
+  while (value.ends_with('\r') || value.ends_with(' ')) value.remove_suffix(1);
+  headers[name] = std::string(value);
+}
+
+int verify(Invocation& in) {
+  SignedRequest request;
+  for (const std::string& line : in.values("--header")) add_header(request.headers, line);
+  if (const auto path = in.value("--headers")) {
+    const std::string text = read_text(*path);
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      const std::string line = text.substr(at, end - at);
+      if (line.find(": ") != std::string::npos) add_header(request.headers, line);
+      at = end + 1;
+    }
+  }
+  request.body = read_text(in.argument("body"));
+  // A secret on the command line is there for everybody on the machine to see.
+  const auto file = in.value("--secret-file");
+  const auto variable = in.environment().find("POSTRIDER_SECRET");
+  if (file)
+    request.secret = read_text(*file);
+  else if (variable != in.environment().end())
+    request.secret = variable->second;
+  else
+    throw Misuse("The secret comes from --secret-file or the variable POSTRIDER_SECRET.");
+  while (request.secret.ends_with('\n') || request.secret.ends_with('\r')) request.secret.pop_back();
+  if (const auto name = in.value("--scheme")) request.scheme = crypto::parse_signature_scheme(*name);
+  request.tolerance_seconds = in.integer("--tolerance").value_or(300);
+  request.now = std::chrono::duration_cast<std::chrono::seconds>(base::wall_now().time_since_epoch()).count();
+
+  const SignatureReport report = verify_signature(request);
+  if (in.as_json()) {
+    json::array findings;
+    for (const std::string& finding : report.findings) findings.emplace_back(finding);
+    in.out().json(
+        json::object{{"valid", report.is_valid}, {"scheme", report.scheme}, {"findings", findings}});
+  } else {
+    in.out().line((report.is_valid ? "valid: " : "NOT valid: ") + report.scheme);
+    for (const std::string& finding : report.findings) in.out().line("  " + visible(finding));
+  }
+  return report.is_valid ? done : failed;
+}
+
+// The example of a type in the catalogue; null if there is none.
+json::value example_of(Invocation& in, const std::string& type) {
+  json::value known;
+  try {
+    known = in.server().get(Target("v1", "event-types", type));
+  } catch (const ServerProblem& problem) {
+    if (problem.status != 404) throw;
+    return nullptr;
+  }
+  const json::object& document = known.as_object();
+  const json::value* versions = document.if_contains("versions");
+  if (versions == nullptr || !versions->is_array()) return nullptr;
+  const auto wanted = in.value("--version");
+  json::value found = nullptr;
+  for (const json::value& each : versions->as_array()) {
+    const json::object& version = each.as_object();
+    const json::value* name = version.if_contains("version");
+    const json::value* example = version.if_contains("example");
+    if (example == nullptr || example->is_null()) continue;
+    if (wanted && (name == nullptr || !name->is_string() || name->as_string() != *wanted)) continue;
+    found = *example;  // the last one is the newest
+  }
+  return found;
+}
+
+int trigger(Invocation& in) {
+  const std::string type = in.argument("type");
+  json::value data = example_of(in, type);
+  if (data.is_null()) {
+    in.out().note("The catalogue has no example of " + visible(type) + "; a sample is sent.");
+    data = json::object{{"sample", true}, {"type", type}, {"sent_at", base::to_rfc3339(base::wall_now())}};
+  }
+  json::object body{{"type", type}, {"data", std::move(data)}};
+  if (const auto version = in.value("--version")) body["version"] = *version;
+  if (const auto subject = in.value("--subject")) body["subject"] = *subject;
+  in.out().record(in.server().send("POST", Target("v1", "tenants", in.argument("tenant"), "events"), body));
+  return done;
+}
+
+}  // namespace
+
+Command verify_command() {
+  return command("verify", "Check a webhook's signature and say which part differs",
+                 {argument("body", "File with the body as it came; - for standard input"),
+                  list_option("--header", "LINE", "A header, as \"webhook-id: …\""),
+                  option("--headers", "FILE", "File with all headers, a line each"),
+                  option("--secret-file", "FILE", "File with the secret, or with the public key (whpk_…)"),
+                  choice("--scheme", {"standard", "standard-ed25519", "hex-v1", "sha256"},
+                         "Otherwise as the headers look"),
+                  option("--tolerance", "SECONDS", "How old the timestamp may be. Default: 300."),
+                  flag("--json", "For programs")},
+                 verify, Needs::nothing);
+}
+
+Command trigger_command() {
+  return command("trigger", "Publish the catalogue's example of an event type, or a sample",
+                 {argument("tenant", "The tenant's id"), argument("type", "Event type, as invoice.paid"),
+                  option("--version", "VERSION", "Version of the type"),
+                  option("--subject", "SUBJECT", "What it is about")},
+                 trigger);
+}
+
+}  // namespace postrider::cli

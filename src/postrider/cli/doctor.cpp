@@ -1,0 +1,280 @@
+// `postrider doctor`: looks at everything a node depends on; each finding says what to do.
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <sys/statvfs.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "postrider/base/time.hpp"
+#include "postrider/cli/blocking.hpp"
+#include "postrider/cli/doctor.sql.hpp"
+#include "postrider/cli/groups.hpp"
+#include "postrider/cli/invocation.hpp"
+#include "postrider/http/client.hpp"
+#include "postrider/pg/connection.hpp"
+#include "postrider/pg/private_cluster.hpp"
+#include "postrider/sql/migrations.hpp"
+
+namespace postrider::cli {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Finding {
+  enum class Level { ok, warning, problem };
+  Level level;
+  std::string about, what, advice;
+};
+
+std::string_view label(Finding::Level level) {
+  switch (level) {
+    case Finding::Level::ok:
+      return "ok";
+    case Finding::Level::warning:
+      return "warning";
+    case Finding::Level::problem:
+      return "problem";
+  }
+  return "";
+}
+
+class Doctor {
+ public:
+  explicit Doctor(const config::Config& config) : config_(config) {}
+
+  std::vector<Finding> examine(const std::optional<std::string>& url) {
+    database();
+    disk();
+    trust_store();
+    if (url)
+      egress(*url);
+    else
+      good("egress", "not tried; --url https://… tries one");
+    return std::move(findings_);
+  }
+
+ private:
+  using Level = Finding::Level;
+  void good(std::string about, std::string what) { add(Level::ok, std::move(about), std::move(what), ""); }
+  void add(Level level, std::string about, std::string what, std::string advice) {
+    findings_.push_back({level, std::move(about), std::move(what), std::move(advice)});
+  }
+
+  void database() {
+    const std::string url =
+        config_.database_url.empty() ? pg::PrivateCluster::url_of(config_.data_dir) : config_.database_url;
+    runtime::Loop loop;
+    try {
+      run_blocking(loop, ask(loop, url));
+    } catch (const pg::Error& error) {
+      add(Level::problem, "database", error.what(),
+          config_.database_url.empty()
+              ? "The private Postgres in " + config_.data_dir +
+                    " runs while `postrider serve` does: start it."
+              : "Check POSTRIDER_DATABASE_URL, the server, and that it takes connections from here.");
+    }
+  }
+
+  runtime::Task<void> ask(runtime::Loop& loop, std::string url) {
+    pg::ConnectOptions options;
+    options.url = std::move(url);
+    options.application_name = "postrider doctor";
+    auto opening = pg::Connection::open(loop, std::move(options));
+    const std::unique_ptr<pg::Connection> connection = co_await opening;
+    const base::Timestamp before = base::wall_now();
+    const pg::Rows server = co_await connection->run_one(sql::server);
+    about_server(server, before, base::wall_now());
+    if (server.get<bool>(0, 0)) {
+      const pg::Rows version = co_await connection->run_one(sql::schema_version);
+      about_schema(version.get<int32_t>(0, 0));
+      const pg::Rows days = co_await connection->run_one(sql::partitions);
+      about_partitions(days);
+      const pg::Rows leases = co_await connection->run_one(sql::leases);
+      about_leases(leases);
+    }
+    connection->close();
+  }
+
+  void about_server(const pg::Rows& row, base::Timestamp before, base::Timestamp after) {
+    const int version = row.get<int32_t>(0, 1);
+    if (version < 140000)
+      add(Level::problem, "database", "it is Postgres " + std::to_string(version / 10000),
+          "Use Postgres 14 or later.");
+    else
+      good("database", "reached; Postgres " + std::to_string(version / 10000));
+    if (row.get<bool>(0, 3))
+      add(Level::problem, "database", "it is a standby and takes no writes",
+          "Point POSTRIDER_DATABASE_URL to the primary.");
+    if (!row.get<bool>(0, 0))
+      add(Level::problem, "migrations", "there is no schema yet",
+          "Run `postrider migrate`, or `postrider serve`.");
+    const auto theirs = row.get<base::Timestamp>(0, 2);
+    const auto apart = theirs < before  ? before - theirs
+                       : theirs > after ? theirs - after
+                                        : base::Microseconds(0);
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(apart).count();
+    if (seconds >= 2)
+      add(Level::warning, "clock",
+          "this machine and the database are " + std::to_string(seconds) + " s apart",
+          "Ids and due times follow the database; signatures carry this machine's time. Run NTP on both.");
+    else
+      good("clock", "this machine and the database agree");
+  }
+
+  void about_schema(int version) {
+    const int wanted = static_cast<int>(::postrider::sql::migrations.size());
+    if (version < wanted)
+      add(Level::problem, "migrations",
+          "the schema is at version " + std::to_string(version) + ", this program wants " +
+              std::to_string(wanted),
+          "Run `postrider migrate`; `postrider serve` does it at its start.");
+    else if (version > wanted)
+      add(Level::warning, "migrations", "the schema is newer than this program", "Update this program.");
+    else
+      good("migrations", "the schema is at version " + std::to_string(version));
+  }
+
+  void about_partitions(const pg::Rows& row) {
+    const auto missing = row.get<int64_t>(0, 0);
+    if (missing > 0)
+      add(Level::problem, "partitions", std::to_string(missing) + " of the next days are missing",
+          "A node with the role upkeep makes them: see its log for upkeep_failed.");
+    else
+      good("partitions",
+           "ready; events since " + row.get<std::optional<std::string>>(0, 1).value_or("never"));
+    if (row.get<int64_t>(0, 2) > 0)
+      add(Level::warning, "partitions", "a day waits to be detached",
+          "A long transaction may hold it; look for it in pg_stat_activity. The next pass goes on.");
+  }
+
+  void about_leases(const pg::Rows& row) {
+    const auto free = row.get<int64_t>(0, 0), dead = row.get<int64_t>(0, 1), nodes = row.get<int64_t>(0, 2);
+    if (nodes == 0)
+      add(Level::warning, "leases", "no node delivers", "Start `postrider serve` with the role delivery.");
+    else if (free + dead > 0)
+      add(Level::warning, "leases", std::to_string(free + dead) + " buckets have no owner",
+          "They are taken within the lease time; if not, look for lease_pass_failed in the nodes' logs.");
+    else
+      good("leases", std::to_string(nodes) + " nodes share all buckets");
+    if (row.get<int64_t>(0, 3) > 0)
+      add(Level::warning, "leases", "a node that counts as alive has been silent for over a minute",
+          "The others declare it dead by themselves; if there are none, start one.");
+  }
+
+  void disk() {
+    for (const std::string& directory : {config_.data_dir, config_.archive_dir}) {
+      if (directory.empty()) continue;
+      std::error_code error;
+      if (!std::filesystem::exists(directory, error)) {
+        const bool is_needed = directory == config_.archive_dir;
+        if (is_needed)
+          add(Level::problem, "disk", directory + " is not there",
+              "Make it: nothing is dropped before it is archived.");
+        continue;
+      }
+      struct statvfs info{};
+      if (::statvfs(directory.c_str(), &info) != 0) continue;
+      const double free = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) / (1 << 30);
+      const double share =
+          info.f_blocks == 0 ? 1 : static_cast<double>(info.f_bavail) / static_cast<double>(info.f_blocks);
+      char text[128];
+      std::snprintf(text, sizeof text, "%.1f GiB free (%.0f %%) in ", free, share * 100);
+      if (free < 1 || share < 0.05)
+        add(Level::problem, "disk", text + directory, "Free some: Postgres stops at a full disk.");
+      else
+        good("disk", text + directory);
+    }
+  }
+
+  void trust_store() {
+    SSL_CTX* context = SSL_CTX_new(TLS_client_method());
+    int count = 0;
+    if (context != nullptr) {
+      SSL_CTX_set_default_verify_paths(context);
+      STACK_OF(X509_OBJECT)* found = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
+      count = found == nullptr ? 0 : sk_X509_OBJECT_num(found);
+      SSL_CTX_free(context);
+    }
+    try {
+      http::TlsContext tls({.extra_ca_file = config_.extra_ca_file});
+    } catch (const std::exception& error) {
+      add(Level::problem, "tls store", error.what(), "Check POSTRIDER_EXTRA_CA_FILE.");
+    }
+    if (count == 0)
+      add(Level::problem, "tls store", "no certificate authority is known: every https delivery would fail",
+          "Install ca-certificates.");
+    else
+      good("tls store", std::to_string(count) + " certificate authorities");
+  }
+
+  // The way of a delivery: name, guard, connection, TLS.
+  void egress(const std::string& text) {
+    const auto url = http::parse_url(text);
+    if (!url) {
+      add(Level::problem, "egress", text + " is no URL that deliveries can go to",
+          "Give one as https://example.com/.");
+      return;
+    }
+    http::GuardPolicy policy;
+    policy.allow_http = config_.allow_http;
+    for (const config::Network& network : config_.allow_networks)
+      policy.allow_networks.push_back(*http::Network::parse(network.text()));
+    const http::AddressGuard guard(policy);
+    const http::TlsContext tls({.extra_ca_file = config_.extra_ca_file});
+    runtime::Loop loop;
+    http::Client client(loop, guard, tls, {});
+    http::OutboundRequest request{.url = *url};
+    request.method = "HEAD";
+    request.deadline = base::BootClock::now() + 10s;
+    const http::Exchange exchange = run_blocking(loop, client.send(request));
+    client.close();
+    if (const http::NetFailure* failure = exchange.failure()) {
+      const bool is_name = failure->detail.find("name") != std::string::npos;
+      add(Level::problem, is_name ? "names" : "egress",
+          text + ": " +
+              (failure->detail.empty() ? std::string(http::describe(failure->error)) : failure->detail),
+          failure->blocked_reason ? "The guard refuses it; POSTRIDER_ALLOW_NETWORKS opens private networks."
+          : is_name               ? "Check /etc/resolv.conf and the name servers."
+                                  : "Check the firewall's rules for outgoing connections.");
+      return;
+    }
+    good("names", url->host + " was found");
+    good("egress", text + " answered " + std::to_string(exchange.answer()->status));
+  }
+
+  const config::Config& config_;
+  std::vector<Finding> findings_;
+};
+
+int doctor(Invocation& in) {
+  const config::Loaded loaded = in.settings();
+  const std::vector<Finding> findings = Doctor(loaded.config).examine(in.value("--url"));
+  bool is_well = true;
+  json::array rows;
+  for (const Finding& finding : findings) {
+    is_well = is_well && finding.level != Finding::Level::problem;
+    rows.push_back(json::object{{"status", label(finding.level)},
+                                {"about", finding.about},
+                                {"finding", finding.what},
+                                {"advice", finding.advice}});
+    if (in.as_json()) continue;
+    in.out().line(std::string(label(finding.level)) + "  " + finding.about + ": " + visible(finding.what));
+    if (!finding.advice.empty()) in.out().line("    → " + visible(finding.advice));
+  }
+  if (in.as_json()) in.out().json(rows);
+  return is_well ? done : failed;
+}
+
+}  // namespace
+
+Command doctor_command() {
+  return command("doctor", "Look at database, clock, disk, TLS, partitions and leases; say what to do",
+                 {option("--url", "URL", "Also try to reach this one, as a delivery would"),
+                  flag("--json", "For programs")},
+                 doctor, Needs::settings);
+}
+
+}  // namespace postrider::cli

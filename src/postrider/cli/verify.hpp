@@ -1,0 +1,30 @@
+// Checks the signature of a webhook and says which part of it differs. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "postrider/crypto/signing_key.hpp"
+
+namespace postrider::cli {
+
+struct SignedRequest {
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;
+  std::string secret;  // whsec_…, whpk_… or whsk_…, or the plain secret of the hex schemes
+  std::optional<crypto::SignatureScheme> scheme{};  // none: as the headers look
+  int64_t now = 0;                                  // unix seconds
+  int64_t tolerance_seconds = 300;
+};
+
+struct SignatureReport {
+  bool is_valid = false;
+  std::string scheme;
+  std::vector<std::string> findings;  // sentences; what is wrong, or what would have been right
+};
+SignatureReport verify_signature(const SignedRequest& request);
+
+}  // namespace postrider::cli

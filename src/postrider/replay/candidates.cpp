@@ -1,0 +1,69 @@
+#include "postrider/replay/candidates.hpp"
+
+#include <algorithm>
+
+#include "postrider/replay/candidates.sql.hpp"
+
+namespace postrider::replay {
+
+namespace {
+
+base::Uuid last_uuid() {
+  base::Uuid id;
+  id.bytes.fill(0xFF);
+  return id;
+}
+
+// The smallest id of that moment.
+base::Uuid id_floor(base::Timestamp time) {
+  const auto ms =
+      std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(time).time_since_epoch().count());
+  base::Uuid id;
+  for (size_t i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(ms >> (40 - 8 * i));
+  return id;
+}
+
+std::optional<base::Uuid> uuid_of(const std::optional<model::EndpointId>& endpoint) {
+  if (!endpoint) return std::nullopt;
+  return endpoint->uuid;
+}
+
+}  // namespace
+
+Cursor start_of(const Range& range) {
+  return {id_floor(range.since), base::Uuid{}};
+}
+
+void add_search(pg::Batch& batch, const Range& range, const Cursor& from, const Look& look) {
+  const base::Uuid before = id_floor(range.until);
+  if (range.scope == Scope::failed)
+    batch.with(sql::failed_candidates, range.tenant, uuid_of(range.endpoint), range.event_types, range.causes,
+               range.deliveries, from.id, before, look.rows_max, look.candidates_max);
+  else
+    batch.with(sql::event_candidates, range.tenant, uuid_of(range.endpoint), range.event_types,
+               range.scope == Scope::missing, from.id, from.endpoint, before, look.rows_max,
+               look.candidates_max);
+}
+
+Found read_found(const pg::Rows& rows, const Range& range, const Cursor& from, const Look& look) {
+  enum Column : size_t { looked_at, last, event, endpoint, origin };
+  Found found;
+  const bool is_failed = range.scope == Scope::failed;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    if (rows.is_null(row, event)) continue;
+    Candidate candidate{rows.get<base::Uuid>(row, event), rows.get<base::Uuid>(row, endpoint), std::nullopt};
+    if (is_failed) candidate.origin = rows.get<base::Uuid>(row, origin);
+    found.candidates.push_back(candidate);
+  }
+  const bool is_full = found.candidates.size() == static_cast<size_t>(look.candidates_max);
+  if (is_full) {
+    const Candidate& end = found.candidates.back();
+    found.next = is_failed ? Cursor{*end.origin, base::Uuid{}} : Cursor{end.event, end.endpoint};
+    return found;
+  }
+  found.is_last = rows.get<int64_t>(0, looked_at) < look.rows_max;
+  found.next = {rows.get<std::optional<base::Uuid>>(0, last).value_or(from.id), last_uuid()};
+  return found;
+}
+
+}  // namespace postrider::replay

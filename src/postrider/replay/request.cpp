@@ -1,0 +1,166 @@
+#include "postrider/replay/request.hpp"
+
+#include <utility>
+
+#include "postrider/base/check.hpp"
+#include "postrider/replay/candidates.hpp"
+#include "postrider/replay/requests.sql.hpp"
+
+namespace postrider::replay {
+
+namespace {
+
+using runtime::Task;
+
+Single::Outcome outcome_of(std::string_view text) {
+  if (text == "made") return Single::Outcome::made;
+  if (text == "unknown_delivery") return Single::Outcome::unknown_delivery;
+  if (text == "endpoint_inactive") return Single::Outcome::endpoint_inactive;
+  if (text == "event_gone") return Single::Outcome::event_gone;
+  if (text == "event_erased") return Single::Outcome::event_erased;
+  CHECK(text == "too_fast");
+  return Single::Outcome::too_fast;
+}
+
+Replay read_replay(const pg::Rows& rows, size_t row) {
+  Replay replay;
+  size_t column = 0;
+  replay.id = {rows.get<base::Uuid>(row, column++)};
+  replay.kind = rows.get<std::string>(row, column++);
+  replay.status = rows.get<std::string>(row, column++);
+  replay.scope = rows.get<std::optional<std::string>>(row, column++);
+  replay.endpoint = rows.get<std::optional<std::string>>(row, column++);
+  replay.event_types = rows.get<std::optional<std::vector<std::string>>>(row, column++);
+  replay.since = rows.get<std::optional<base::Timestamp>>(row, column++);
+  replay.until = rows.get<std::optional<base::Timestamp>>(row, column++);
+  replay.rate_per_second = rows.get<std::optional<double>>(row, column++);
+  replay.reason = rows.get<std::string>(row, column++);
+  replay.requested_by = rows.get<std::string>(row, column++);
+  if (const auto old = rows.get<std::optional<base::Uuid>>(row, column++))
+    replay.delivery = model::DeliveryId{*old};
+  replay.is_counted = rows.get<bool>(row, column++);
+  replay.matched = rows.get<int64_t>(row, column++);
+  replay.queued = rows.get<int64_t>(row, column++);
+  replay.delivered = rows.get<int64_t>(row, column++);
+  replay.failed = rows.get<int64_t>(row, column++);
+  replay.canceled = rows.get<int64_t>(row, column++);
+  replay.created_at = rows.get<base::Timestamp>(row, column++);
+  replay.started_at = rows.get<std::optional<base::Timestamp>>(row, column++);
+  replay.finished_at = rows.get<std::optional<base::Timestamp>>(row, column++);
+  return replay;
+}
+
+}  // namespace
+
+std::string_view label(Scope scope) {
+  switch (scope) {
+    case Scope::failed:
+      return "failed";
+    case Scope::missing:
+      return "missing";
+    case Scope::all:
+      return "all";
+  }
+  return "";
+}
+
+std::optional<Scope> parse_scope(std::string_view text) {
+  for (const Scope scope : {Scope::failed, Scope::missing, Scope::all})
+    if (label(scope) == text) return scope;
+  return std::nullopt;
+}
+
+Task<Single> replay_delivery(pg::Link& link, const Requester& caller, SingleRequest request) {
+  pg::Transaction transaction = co_await link.begin();
+  pg::Batch make;
+  make.with(sql::make_replay, request.tenant, request.delivery.uuid, request.reason, caller.id,
+            request.not_before, singles_per_second_max);
+  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(make));
+  const pg::Rows& row = answers.front();
+  Single single;
+  single.outcome = outcome_of(row.get<std::string_view>(0, 0));
+  if (single.outcome != Single::Outcome::made) {
+    co_await transaction.rollback();
+    co_return single;
+  }
+  single.replay = {row.get<base::Uuid>(0, 1)};
+  single.delivery = {row.get<base::Uuid>(0, 2)};
+  co_await transaction.commit();
+  co_return single;
+}
+
+Task<model::ReplayId> request_range(pg::Link& link, const Requester& caller, RangeRequest request) {
+  const Range& range = request.range;
+  std::optional<base::Uuid> endpoint;
+  if (range.endpoint) endpoint = range.endpoint->uuid;
+  pg::Transaction transaction = co_await link.begin();
+  pg::Batch insert;
+  insert.with(sql::insert_replay, range.tenant, label(range.scope), endpoint, range.event_types, range.causes,
+              range.deliveries, range.since, range.until, request.rate_per_second, request.reason, caller.id);
+  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(insert));
+  const model::ReplayId id{answers.front().get<base::Uuid>(0, 0)};
+  co_await transaction.commit();
+  co_return id;
+}
+
+Task<Counted> count_matches(pg::Link& link, Range range, base::SteadyTime deadline) {
+  Counted counted;
+  Cursor cursor = start_of(range);
+  const Look look;
+  while (true) {
+    pg::Batch search;
+    add_search(search, range, cursor, look);
+    const std::vector<pg::Rows> answers = co_await link.run(std::move(search));
+    const Found found = read_found(answers.front(), range, cursor, look);
+    counted.matched += static_cast<int64_t>(found.candidates.size());
+    cursor = found.next;
+    if (found.is_last) co_return counted;
+    if (base::BootClock::now() > deadline) break;
+  }
+  counted.is_complete = false;
+  co_return counted;
+}
+
+Task<std::optional<Replay>> find_replay(pg::Link& link, model::TenantId tenant, model::ReplayId id) {
+  pg::Params params(tenant, id.uuid);
+  const pg::Rows rows = co_await link.run_one(sql::find_replay, std::move(params));
+  if (rows.empty()) co_return std::nullopt;
+  co_return read_replay(rows, 0);
+}
+
+Task<std::vector<Replay>> list_replays(pg::Link& link, ListFilter filter) {
+  base::Uuid before;
+  before.bytes.fill(0xFF);
+  if (filter.before) before = filter.before->uuid;
+  pg::Params params(filter.tenant, before, filter.status, filter.limit);
+  const pg::Rows rows = co_await link.run_one(sql::list_replays, std::move(params));
+  std::vector<Replay> replays;
+  for (size_t row = 0; row < rows.size(); ++row) replays.push_back(read_replay(rows, row));
+  co_return replays;
+}
+
+Task<bool> cancel_replay(pg::Link& link, const Requester&, CancelRequest request) {
+  pg::Transaction transaction = co_await link.begin();
+  pg::Batch cancel;
+  cancel.with(sql::cancel_replay, request.tenant, request.id.uuid);
+  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(cancel));
+  if (answers.front().empty()) {
+    co_await transaction.rollback();
+    co_return false;
+  }
+  co_await transaction.commit();
+  co_return true;
+}
+
+Task<std::optional<FoundEndpoint>> find_endpoint(pg::Link& link, model::TenantId tenant,
+                                                 std::string outside_id) {
+  pg::Params params(tenant, outside_id);
+  const pg::Rows rows = co_await link.run_one(sql::find_endpoint, std::move(params));
+  if (rows.empty()) co_return std::nullopt;
+  FoundEndpoint found;
+  found.id = {rows.get<base::Uuid>(0, 0)};
+  found.is_active = rows.get<std::string_view>(0, 1) != "disabled";
+  co_return found;
+}
+
+}  // namespace postrider::replay

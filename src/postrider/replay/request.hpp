@@ -1,0 +1,116 @@
+// Asking for replays, and what became of them.
+//
+// A replay of one delivery is made at once. A replay of a range is a row that a ReplayRunner works on, on
+// whichever node takes it.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "postrider/base/time.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::replay {
+
+// How many deliveries one key may replay one by one in a second, over all nodes.
+inline constexpr int singles_per_second_max = 10;
+
+// Who asks, as it is remembered with the replay.
+struct Requester {
+  std::string id;  // "key_…"
+};
+
+enum class Scope {
+  failed,   // unresolved dead letters
+  missing,  // events that an endpoint wants and never got a delivery of
+  all,      // every event that an endpoint wants
+};
+std::string_view label(Scope scope);
+std::optional<Scope> parse_scope(std::string_view text);
+
+struct SingleRequest {
+  model::TenantId tenant;
+  model::DeliveryId delivery;
+  std::string reason;
+  std::optional<base::Timestamp> not_before{};
+};
+
+struct Single {
+  enum class Outcome { made, unknown_delivery, endpoint_inactive, event_gone, event_erased, too_fast };
+  Outcome outcome = Outcome::made;
+  model::ReplayId replay{};      // only when made, as the next
+  model::DeliveryId delivery{};  // the new one
+};
+runtime::Task<Single> replay_delivery(pg::Link& link, const Requester& caller, SingleRequest request);
+
+// What a range matches. Empty filters match everything.
+struct Range {
+  model::TenantId tenant;
+  Scope scope = Scope::failed;
+  std::optional<model::EndpointId> endpoint{};
+  std::optional<std::vector<std::string>> event_types{};  // patterns
+  std::optional<std::vector<std::string>> causes{};       // Scope::failed only
+  std::optional<std::vector<base::Uuid>> deliveries{};    // Scope::failed only: these dead letters
+  base::Timestamp since{};  // when the delivery (failed) or the event (others) was made: inclusive
+  base::Timestamp until{};  // exclusive
+};
+struct RangeRequest {
+  Range range;
+  double rate_per_second = 50;
+  std::string reason;
+};
+runtime::Task<model::ReplayId> request_range(pg::Link& link, const Requester& caller, RangeRequest request);
+
+// A dry run. Stops at the deadline and then says so.
+struct Counted {
+  int64_t matched = 0;
+  bool is_complete = true;
+};
+runtime::Task<Counted> count_matches(pg::Link& link, Range range, base::SteadyTime deadline);
+
+struct Replay {
+  model::ReplayId id;
+  std::string kind, status;
+  std::optional<std::string> scope, endpoint;
+  std::optional<std::vector<std::string>> event_types;
+  std::optional<base::Timestamp> since, until;
+  std::optional<double> rate_per_second;
+  std::string reason, requested_by;
+  std::optional<model::DeliveryId> delivery;  // kind delivery: the old one
+  bool is_counted = false;                    // until then, matched goes on growing
+  int64_t matched = 0, queued = 0, delivered = 0, failed = 0, canceled = 0;
+  base::Timestamp created_at{};
+  std::optional<base::Timestamp> started_at, finished_at;
+};
+runtime::Task<std::optional<Replay>> find_replay(pg::Link& link, model::TenantId tenant, model::ReplayId id);
+
+struct ListFilter {
+  model::TenantId tenant;
+  std::optional<std::string> status{};
+  std::optional<model::ReplayId> before{};  // the last one of the page before
+  int limit = 50;
+};
+// The newest first.
+runtime::Task<std::vector<Replay>> list_replays(pg::Link& link, ListFilter filter);
+
+// What is queued already goes its way; nothing more is. False: it is over, or there is no such replay.
+struct CancelRequest {
+  model::TenantId tenant;
+  model::ReplayId id;
+  std::optional<std::string> reason{};
+};
+runtime::Task<bool> cancel_replay(pg::Link& link, const Requester& caller, CancelRequest request);
+
+struct FoundEndpoint {
+  model::EndpointId id;
+  bool is_active = false;  // or paused: replays are queued for both
+};
+runtime::Task<std::optional<FoundEndpoint>> find_endpoint(pg::Link& link, model::TenantId tenant,
+                                                          std::string outside_id);
+
+}  // namespace postrider::replay

@@ -1,0 +1,55 @@
+// Works on replays of ranges: first counts what matches, then makes the new deliveries, at the rate that was
+// asked for.
+//
+// Every step is one transaction that makes deliveries, resolves their dead letters, counts them and moves the
+// replay's cursor, so a node that dies in between forgets nothing and repeats nothing. A replay belongs to
+// one node at a time, by a lease on its row; another takes it when the lease is over. Used on one loop.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "postrider/base/unique_function.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::replay {
+
+struct RunnerOptions {
+  model::NodeId node_id{};
+  int lease_seconds = 10;
+  int replays_max = 8;  // that this node works on at the same time, each of another tenant
+  int step_deliveries_max = 1'000;
+  int step_rows_max = 2'000;              // that one step looks at
+  std::chrono::milliseconds poll{1'000};  // for replays that wait or were left by other nodes
+  std::chrono::milliseconds pace{100};    // between two steps of a replay that has used up its rate
+};
+
+class ReplayRunner {
+ public:
+  // The link has custom plans: see candidates.sql.
+  ReplayRunner(runtime::Loop& loop, pg::Link& link, RunnerOptions options);
+  ~ReplayRunner();  // stop() was awaited, or start() never called
+  ReplayRunner(const ReplayRunner&) = delete;
+  ReplayRunner& operator=(const ReplayRunner&) = delete;
+
+  // Deliveries were committed; their owners may be on other nodes.
+  void on_committed(base::UniqueFunction<void()> callback);
+
+  void start();
+  // Leaves its replays to other nodes.
+  runtime::Task<void> stop();
+
+  // Takes what is free and makes one step of each replay that may make one. Returns when to come again: at
+  // once, if there is more to do. Throws pg::Error.
+  runtime::Task<base::SteadyTime> run_once(base::SteadyTime now);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::replay

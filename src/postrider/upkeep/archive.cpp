@@ -1,0 +1,68 @@
+#include "postrider/upkeep/archive.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <stdexcept>
+
+namespace postrider::upkeep {
+
+namespace {
+
+// Never over an older file: the same day may have been archived before.
+std::string free_path(const std::string& directory, const std::string& name) {
+  const std::string path = directory + "/" + name + ".ndjson.gz";
+  if (!std::filesystem::exists(path)) return path;
+  return directory + "/" + name + "-" + std::to_string(std::time(nullptr)) + ".ndjson.gz";
+}
+
+bool sync(const std::string& path, int flags) {
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool is_synced = ::fsync(file) == 0;
+  return ::close(file) == 0 && is_synced;
+}
+
+}  // namespace
+
+ArchiveFile::ArchiveFile(const std::string& directory, const std::string& name)
+    : directory_(directory), path_(free_path(directory, name)), unfinished_(path_ + ".part") {
+  file_ = ::gzopen(unfinished_.c_str(), "wb6");
+  if (file_ == nullptr) fail("cannot be opened");
+}
+
+ArchiveFile::~ArchiveFile() {
+  if (file_ == nullptr) return;
+  ::gzclose(file_);
+  ::unlink(unfinished_.c_str());
+}
+
+void ArchiveFile::fail(const char* what) const {
+  throw std::runtime_error("the archive " + unfinished_ + " " + what + ": " + std::strerror(errno));
+}
+
+void ArchiveFile::add_line(std::string_view json) {
+  const bool is_written =
+      ::gzwrite(file_, json.data(), static_cast<unsigned>(json.size())) == static_cast<int>(json.size()) &&
+      ::gzputc(file_, '\n') == '\n';
+  if (!is_written) fail("cannot be written");
+}
+
+void ArchiveFile::finish() {
+  gzFile_s* const file = file_;
+  file_ = nullptr;
+  if (::gzclose(file) != Z_OK || !sync(unfinished_, O_RDONLY)) {
+    ::unlink(unfinished_.c_str());
+    fail("cannot be written");
+  }
+  if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) fail("cannot be renamed");
+  if (!sync(directory_, O_RDONLY | O_DIRECTORY)) fail("cannot be synced");
+}
+
+}  // namespace postrider::upkeep

@@ -1,0 +1,116 @@
+-- Retention: whole days are dropped, the rest is deleted some rows at a time. Safe to run on several nodes: a session
+-- lock lets one of them do it.
+
+-- name: lock_retention
+select pg_try_advisory_lock(hashtextextended('postrider.retention', 0))
+
+-- name: unlock_retention
+select pg_advisory_unlock(hashtextextended('postrider.retention', 0))
+
+-- name: keep_events_since
+-- $1 seconds. From now on nothing older is replayed; so what is found to hold a day is all that ever will.
+update kept_since
+set since = greatest(since, now() - make_interval(secs => $1::bigint))
+where name = 'events'
+
+-- name: partitions
+-- Days of $1 (event, attempt, dead_letter) that ended more than $2 seconds ago, oldest first: the name of the table,
+-- the day, whether it is attached, and whether a detach was interrupted. Catalogue only.
+select c.relname::text,
+       to_date(right(c.relname, 8), 'YYYYMMDD')::text,
+       i.inhrelid is not null,
+       coalesce(i.inhdetachpending, false)
+from pg_class c
+left join pg_inherits i on i.inhrelid = c.oid
+where c.relnamespace = 'postrider'::regnamespace
+  and c.relkind = 'r'
+  and c.relname ~ ('^' || $1::text || '_[0-9]{8}$')
+  and (to_date(right(c.relname, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC' < now() - make_interval(secs => $2::bigint)
+order by c.relname
+
+-- name: held_by
+-- $1 parent, $2 day. What keeps it, or null.
+select held_by($1::text, $2::text::date)
+
+-- name: commands
+-- $1 parent, $2 partition: what takes it away, as text, since none of it can be prepared; and what reads it, behind the
+-- row $1 and $2 rows at most.
+select format('alter table postrider.%I detach partition postrider.%I concurrently', $1::text, $2::text),
+       format('alter table postrider.%I detach partition postrider.%I finalize', $1, $2),
+       format('drop table postrider.%I', $2),
+       format('select t.ctid::text, row_to_json(t)::text from postrider.%I t where t.ctid > $1::text::tid limit $2::integer',
+              $2)
+
+-- name: discard_dead_letters
+-- Dead letters that nobody looked at in twice the time are given up, so that the days they hold can go.
+-- $1 seconds that events are kept, $2 how many at most. Returns how many.
+with old as (
+  select delivery_id, bucket
+  from dead_letter
+  where delivery_id < id_floor(now() - 2 * make_interval(secs => $1::bigint))
+    and resolved_at is null
+  limit $2::integer
+),
+given_up as (
+  update dead_letter d
+  set resolved_at = now(),
+      resolution = 'discarded'
+  from old
+  where d.delivery_id = old.delivery_id
+    and d.bucket = old.bucket
+    and d.resolved_at is null
+  returning d.delivery_id
+)
+select count(*) from given_up
+
+-- name: trim_event_keys
+-- $1 seconds, $2 how many at most. Index event_key_by_event.
+with old as (
+  select tenant_id, kind, key
+  from event_key
+  where event_id < id_floor(date_trunc('day', now() - make_interval(secs => $1::bigint), 'UTC'))
+  limit $2::integer
+)
+delete from event_key k
+using old
+where k.tenant_id = old.tenant_id
+  and k.kind = old.kind
+  and k.key = old.key
+
+-- name: trim_replayed
+-- $1 seconds, $2 how many at most. Primary key. What a day's partition is held by stays.
+delete from replayed r
+where (r.event_id, r.endpoint_id, r.delivery_id) in (
+  select o.event_id, o.endpoint_id, o.delivery_id
+  from replayed o
+  where o.event_id < id_floor(date_trunc('day', now() - make_interval(secs => $1::bigint), 'UTC'))
+    and to_regclass('postrider.event_' || to_char(id_time(o.event_id) at time zone 'UTC', 'YYYYMMDD')) is null
+  limit $2::integer
+)
+
+-- name: trim_replays
+-- $1 seconds, $2 how many at most. Scans replay, which is small.
+with old as (
+  select id
+  from replay
+  where finished_at < now() - make_interval(secs => $1::bigint)
+  limit $2::integer
+),
+counts as (
+  delete from replay_progress p
+  using old
+  where p.replay_id = old.id
+)
+delete from replay r
+using old
+where r.id = old.id
+
+-- name: trim_pauses
+-- Longer than any delivery lives. $1 how many at most. Index pause_span_ended.
+delete from pause_span
+where id in (
+  select id
+  from pause_span
+  where until < now() - interval '1 year'
+  limit $1::integer
+)

@@ -1,0 +1,158 @@
+#include "postrider/upkeep/retention.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "postrider/upkeep/upkeep_testing.hpp"
+
+namespace postrider::upkeep {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr auto kDay = std::chrono::hours(24);
+
+class Retention : public UpkeepTest {
+ protected:
+  Retention() { db.sql("select make_partitions(20, 1)"); }
+
+  // Rows of a day so many days ago; the id, quoted.
+  std::string event_of(int days_ago) {
+    return db.sql("with made as (select (left(replace(id_floor(now() - interval '" +
+                  std::to_string(days_ago) +
+                  " days')::text, '-', ''), 20) || left(md5(random()::text), 12))::uuid as id), e as (insert "
+                  "into event "
+                  "(id, tenant_id, type, body) select id, 'acme', 't', '{\"a\":1}' from made) select '''' || "
+                  "id || '''' "
+                  "from made");
+  }
+  void dead_letter_of(const std::string& id) {
+    db.sql(
+        "insert into dead_letter (delivery_id, bucket, endpoint_id, event_id, tenant_id, cause, attempts, "
+        "created_at) "
+        "values (" +
+        id + ", 1, gen_random_uuid(), " + id + ", 'acme', 'exhausted', 1, now())");
+  }
+  Retired pass(RetentionOptions options) { return run(retire(link, std::move(options))); }
+  static RetentionOptions kept(int events, int attempts) {
+    return {.events = events * kDay, .attempts = attempts * kDay, .archive_dir = ""};
+  }
+  // Up to today; those of the days to come are there, too.
+  std::string days(const std::string& parent) {
+    return db.sql("select count(*) from pg_inherits where inhparent = '" + parent +
+                  "'::regclass and right(inhrelid::regclass::text, 8) <= to_char(now() at time zone 'UTC', "
+                  "'YYYYMMDD')");
+  }
+};
+
+TEST_F(Retention, DaysPastTheirTimeAreDroppedEachKindByItsOwn) {
+  const auto old = event_of(12), young = event_of(3);
+  const Retired retired = pass(kept(10, 15));
+  EXPECT_EQ(db.sql("select count(*) from event where id = " + old), "0");
+  EXPECT_EQ(db.sql("select count(*) from event where id = " + young), "1");
+  EXPECT_EQ(days("event"), "11");  // 10 days and today
+  EXPECT_EQ(days("dead_letter"), "11");
+  EXPECT_EQ(days("attempt"), "16");
+  EXPECT_EQ(retired.dropped, 10 + 10 + 5);
+  EXPECT_EQ(pass(kept(10, 15)).dropped, 0);
+}
+
+TEST_F(Retention, ADayWithAPendingDeliveryStays) {
+  const auto id = event_of(12);
+  db.sql("insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at) values (3, " +
+         id + ", " + id + ", gen_random_uuid(), 'acme', now(), now())");
+  EXPECT_EQ(pass(kept(10, 10)).held, 3);
+  EXPECT_EQ(db.sql("select count(*) from event where id = " + id), "1");
+  db.sql("delete from queue where bucket = 3");
+  EXPECT_EQ(pass(kept(10, 10)).dropped, 3);
+}
+
+TEST_F(Retention, ADayWithAnUnresolvedDeadLetterStaysForTwiceTheTime) {
+  const auto young = event_of(12), old = event_of(20);
+  dead_letter_of(young);
+  dead_letter_of(old);
+  pass(kept(8, 8));
+  EXPECT_EQ(
+      db.sql("select count(*) from dead_letter where delivery_id = " + young + " and resolved_at is null"),
+      "1");
+  EXPECT_EQ(db.sql("select count(*) from event where id = " + young), "1");
+  EXPECT_EQ(db.sql("select count(*) from dead_letter where delivery_id = " + old), "0");
+}
+
+TEST_F(Retention, AnEventThatAReplayStillNeedsStays) {
+  const auto id = event_of(12), endpoint = make_endpoint();
+  db.sql(
+      "insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at, replay_id) "
+      "select bucket, "
+      "make_id(), " +
+      id +
+      ", id, 'acme', now(), now(), gen_random_uuid() from endpoint; insert into replayed select "
+      "event_id, endpoint_id, id, null, replay_id from queue where bucket >= 0");
+  EXPECT_EQ(pass(kept(10, 10)).held, 1);
+  EXPECT_EQ(db.sql("select count(*) from event where id = " + id), "1");
+}
+
+TEST_F(Retention, WhatIsPastItsTimeIsNotReplayedAnyMore) {
+  const auto id = event_of(12), endpoint = make_endpoint();
+  dead_letter_of(id);
+  db.sql("update dead_letter set endpoint_id = " + endpoint);
+  pass(kept(10, 10));
+  EXPECT_EQ(db.sql("select outcome from make_replay('acme', " + id + ", 'x', 'y', now())"), "event_gone");
+}
+
+TEST_F(Retention, KeysGoWithTheirEvents) {
+  db.sql(
+      "insert into event_key select 'acme', 'id', 'k' || d, (left(replace(id_floor(now() - d * interval '1 "
+      "day')::text, '-', ''), 20) || 'abcdefabcdef')::uuid, '', '' from generate_series(1, 20) d");
+  pass(kept(10, 10));
+  EXPECT_EQ(db.sql("select count(*) from event_key"), "10");
+}
+
+TEST_F(Retention, AnInterruptedDetachIsFinished) {
+  event_of(12);
+  const std::string name =
+      db.sql("select 'event_' || to_char((now() - interval '12 days') at time zone 'UTC', 'YYYYMMDD')");
+  {
+    // A reader of the parent keeps the detach from ending within its lock_timeout.
+    support::SyncSql reader(db.url());
+    reader("begin; select count(*) from event");
+    EXPECT_THROW(pass(kept(10, 30)), pg::Error);
+    reader("commit");
+  }
+  EXPECT_EQ(pass(kept(10, 30)).held, 0);
+  EXPECT_EQ(db.sql("select to_regclass('postrider." + name + "') is null"), "t");
+  EXPECT_EQ(days("event"), "11");
+}
+
+TEST_F(Retention, ADayGoesToTheArchiveFirst) {
+  std::string directory = "/tmp/archive-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const auto id = event_of(12);
+  for (int i = 0; i < 5'000; ++i)
+    if (i % 1'000 == 0)
+      db.sql("insert into event (id, tenant_id, type, body) select (left(" + id +
+             ", 18) || '-8000-' || "
+             "lpad(to_hex(n), 12, '0'))::uuid, 'acme', 't', '{}' from generate_series(" +
+             std::to_string(i) + ", " + std::to_string(i + 999) + ") n");
+  RetentionOptions options = kept(10, 30);
+  options.archive_dir = directory;
+  pass(options);
+  const std::string file =
+      directory + "/event_" +
+      db.sql("select to_char((now() - interval '12 days') at time zone 'UTC', 'YYYYMMDD')") + ".ndjson.gz";
+  EXPECT_EQ(std::system(("test $(zcat " + file + " | wc -l) = 5001").c_str()), 0);
+  EXPECT_EQ(std::system(("zcat " + file + " | grep -q '\"tenant_id\":\"acme\"'").c_str()), 0);
+  std::filesystem::remove_all(directory);
+
+  options.archive_dir = "/nowhere";
+  db.sql("select make_partitions(20, 1)");
+  const auto kept_id = event_of(16);
+  EXPECT_THROW(pass(options), std::runtime_error);
+  EXPECT_EQ(db.sql("select count(*) > 0 from pg_class where relname = 'event_' || to_char((now() - interval "
+                   "'16 days') at "
+                   "time zone 'UTC', 'YYYYMMDD')"),
+            "t");
+}
+
+}  // namespace
+}  // namespace postrider::upkeep
