@@ -24,6 +24,7 @@ void add_routes(Routes& routes) {
   add_inbound_routes(routes);
   add_inbox_routes(routes);
   add_outbox_routes(routes);
+  add_audit_routes(routes);
 }
 
 Api::Api(Services services) : services_(std::move(services)), routes_(router_, services_) {

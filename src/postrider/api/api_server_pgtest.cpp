@@ -145,6 +145,7 @@ ApiServer::~ApiServer() {
 Answer ApiServer::send(const Call& call) const {
   std::string request = call.method + " " + call.target + " HTTP/1.1\r\nhost: test\r\nconnection: close\r\n";
   if (!call.key.empty()) request += "authorization: Bearer " + call.key + "\r\n";
+  request += call.extra_headers;
   if (!call.body.empty())
     request += call.headers + "content-length: " + std::to_string(call.body.size()) + "\r\n";
   request += "\r\n" + call.body;

@@ -3,12 +3,12 @@
 
 #include <utility>
 
+#include "postrider/api/conditional.hpp"
 #include "postrider/api/document.hpp"
 #include "postrider/api/endpoint_document.hpp"
 #include "postrider/api/json_writer.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
-#include "postrider/api/revision.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/api/tenant_document.hpp"
 #include "postrider/model/event_type.hpp"
@@ -31,7 +31,7 @@ EndpointRef ref(const Call& call) {
 Response answer(const Call& call, const EndpointResult& result) {
   if (!result) return call.refuse(problem_of(result.error()));
   Response response = Response::json(200, endpoint_json(*result, call.services.registry.keys));
-  response.header("etag", etag(result->revision));
+  add_etag(response, result->revision);
   return response;
 }
 
@@ -42,7 +42,7 @@ Response answer(const Call& call, const CreateResult& result) {
       Response::json(201, endpoint_json(endpoint, call.services.registry.keys, &result->secret));
   response.header("location", "/v1/tenants/" + endpoint.tenant_id + "/endpoints/" + endpoint.outside_id);
   response.header("cache-control", "no-store");
-  response.header("etag", etag(endpoint.revision));
+  add_etag(response, endpoint.revision);
   return response;
 }
 
@@ -95,22 +95,24 @@ Task<Response> create(Call& call) {
   wanted.draft = std::move(document->draft);
   wanted.secret = std::move(document->secret);
   const pg::Pool::Lease lease = co_await call.database();
+  const registry::Caller caller = call.caller();
   const CreateResult created =
-      co_await registry::create_endpoint(*lease, call.services.registry, std::move(wanted));
+      co_await registry::create_endpoint(*lease, call.services.registry, caller, std::move(wanted));
   co_return answer(call, created);
 }
 
 Task<EndpointResult> replace(const Call& call, pg::Link& link, const EndpointDocument& document) {
   registry::EndpointEdit edit;
   edit.secret = document.secret;
-  edit.if_revision = if_match(call.request);
   edit.apply = [&document](registry::EndpointDraft& draft) {
     draft = document.draft;
     if (!draft.headers) draft.headers.emplace();
     return true;
   };
   EndpointRef of = ref(call);
-  co_return co_await registry::change_endpoint(link, call.services.registry, std::move(of), std::move(edit));
+  const registry::Caller caller = call.caller();
+  co_return co_await registry::change_endpoint(link, call.services.registry, caller, std::move(of),
+                                               std::move(edit));
 }
 
 // Makes the endpoint with the caller's own id, or turns it into what the document says.
@@ -131,8 +133,9 @@ Task<Response> put(Call& call) {
   wanted.own_id = call.parameter("endpoint");
   wanted.draft = document->draft;
   wanted.secret = document->secret;
+  const registry::Caller caller = call.caller();
   const CreateResult created =
-      co_await registry::create_endpoint(*lease, call.services.registry, std::move(wanted));
+      co_await registry::create_endpoint(*lease, call.services.registry, caller, std::move(wanted));
   if (created || created.error().kind != registry::RefusalKind::endpoint_exists)
     co_return answer(call, created);
   // Somebody else made it a moment ago.
@@ -199,7 +202,6 @@ Task<Response> change(Call& call) {
   const EndpointRules rules{call.services.config, call.services.guard};
   FieldProblems problems;
   registry::EndpointEdit edit;
-  edit.if_revision = if_match(call.request);
   edit.apply = [&json, &rules, &problems](registry::EndpointDraft& draft) {
     EndpointDocument document;
     document.kind = DocumentKind::patch;
@@ -210,8 +212,9 @@ Task<Response> change(Call& call) {
   };
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
-  const EndpointResult changed =
-      co_await registry::change_endpoint(*lease, call.services.registry, std::move(of), std::move(edit));
+  const registry::Caller caller = call.caller();
+  const EndpointResult changed = co_await registry::change_endpoint(*lease, call.services.registry, caller,
+                                                                    std::move(of), std::move(edit));
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   co_return answer(call, changed);
 }
@@ -219,8 +222,8 @@ Task<Response> change(Call& call) {
 Task<Response> remove(Call& call) {
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
-  const EndpointResult deleted =
-      co_await registry::delete_endpoint(*lease, std::move(of), if_match(call.request));
+  const registry::Caller caller = call.caller();
+  const EndpointResult deleted = co_await registry::delete_endpoint(*lease, caller, std::move(of));
   if (!deleted) co_return call.refuse(problem_of(deleted.error()));
   co_return Response::json(200, canceled_json(*deleted, "deleted"));
 }
@@ -233,7 +236,9 @@ Task<Response> cancel_pending(Call& call) {
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
-  const auto canceled = co_await registry::cancel_pending(*lease, call.services.registry, std::move(of));
+  const registry::Caller caller = call.caller();
+  const auto canceled =
+      co_await registry::cancel_pending(*lease, call.services.registry, caller, std::move(of));
   if (!canceled) co_return call.refuse(problem_of(canceled.error()));
   const auto& endpoint = canceled->endpoint;
   co_return Response::json(202, canceled_json(endpoint, model::label(endpoint.status), canceled->before));
@@ -243,12 +248,14 @@ Task<Response> set_status(Call& call, EndpointStatus status) {
   const auto document = parse_body(call.request, Body::may_be_empty);
   if (!document) co_return call.refuse(document.error());
   FieldProblems problems;
-  registry::StatusChange wanted{status, std::nullopt, if_match(call.request)};
+  registry::StatusChange wanted{status, std::nullopt};
   read_reason(*document, wanted.reason, problems);
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
-  const EndpointResult changed = co_await registry::change_status(*lease, std::move(of), std::move(wanted));
+  const registry::Caller caller = call.caller();
+  const EndpointResult changed =
+      co_await registry::change_status(*lease, caller, std::move(of), std::move(wanted));
   co_return answer(call, changed);
 }
 

@@ -87,6 +87,12 @@ std::optional<http::Problem> reserved(const model::TenantId& tenant) {
   return api::problem_of(registry::Refusal{registry::RefusalKind::reserved_tenant});
 }
 
+// To a key that is bound to a tenant there are no others.
+std::optional<http::Problem> foreign(const Call& call, const model::TenantId& tenant) {
+  if (!call.principal.tenant || *call.principal.tenant == tenant) return std::nullopt;
+  return unknown_tenant();
+}
+
 Task<Response> publish_one(Call& call) {
   if (!is_json(call.request)) co_return call.refuse(not_json());
   if (const auto problem = bad_key(call.request)) co_return call.refuse(*problem);
@@ -139,6 +145,10 @@ Task<Response> publish_batch(Call& call) {
       items[place] = call.refuse(problem_of(item.error())).body;
       continue;
     }
+    if (const auto problem = foreign(call, item->tenant_id)) {
+      items[place] = call.refuse(*problem).body;
+      continue;
+    }
     if (const auto problem = reserved(item->tenant_id)) {
       items[place] = call.refuse(*problem).body;
       continue;
@@ -161,7 +171,8 @@ void add_event_routes(Routes& routes) {
   if (routes.services().publisher == nullptr) return;
   const auto batch_bytes_max = static_cast<size_t>(routes.services().config.batch_body_bytes_max);
   routes.add(Method::post, "/v1/tenants/{tenant}/events", Access::publish, publish_one);
-  routes.add(Method::post, "/v1/events/batch", Access::publish, publish_batch, batch_bytes_max);
+  routes.add(Method::post, "/v1/events/batch", Access::publish, publish_batch,
+             {.body_bytes_max = batch_bytes_max, .bound_keys = BoundKeys::confined});
 }
 
 }  // namespace postrider::api

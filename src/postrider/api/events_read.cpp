@@ -71,21 +71,13 @@ struct Filter {
   }
 };
 
-std::optional<base::Timestamp> time_value(Query& query, std::string_view name) {
-  const auto text = query.value(name);
-  if (!text) return std::nullopt;
-  const auto time = base::parse_rfc3339(*text);
-  if (!time) query.refuse(name, "must be a time as in RFC 3339");
-  return time;
-}
-
 Filter read_filter(Query& query) {
   Filter filter;
   filter.type = query.value("type");
   filter.subject = query.value("subject");
   filter.before.bytes.fill(0xFF);
-  if (const auto since = time_value(query, "since")) filter.from = id_floor(*since);
-  if (const auto until = time_value(query, "until")) filter.before = id_floor(*until);
+  if (const auto since = query.time("since")) filter.from = id_floor(*since);
+  if (const auto until = query.time("until")) filter.before = id_floor(*until);
   filter.limit = query.limit();
   const std::string after = query.after();
   if (after.empty()) return filter;

@@ -27,6 +27,14 @@ std::optional<std::string> Query::value(std::string_view name) {
   return found;
 }
 
+std::optional<base::Timestamp> Query::time(std::string_view name) {
+  const auto text = value(name);
+  if (!text) return std::nullopt;
+  const auto time = base::parse_rfc3339(*text);
+  if (!time) refuse(name, "must be a time as in RFC 3339");
+  return time;
+}
+
 int Query::limit() {
   const auto text = value("limit");
   if (!text) return page_limit_default;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "postrider/api/problems.hpp"
+#include "postrider/base/time.hpp"
 #include "postrider/http/request.hpp"
 #include "postrider/http/response.hpp"
 
@@ -23,6 +24,7 @@ class Query {
 
   // The value of a parameter; a second one of the same name is a problem. Nothing if it is not there.
   std::optional<std::string> value(std::string_view name);
+  std::optional<base::Timestamp> time(std::string_view name);  // as in RFC 3339
   int limit();
   // The key that the page before ended with; empty for the first page.
   std::string after();

@@ -53,8 +53,9 @@ class ApiServer {
     std::string method;
     std::string target;
     std::string body = {};
-    std::string key = {};  // empty: no Authorization
-    std::string headers = "content-type: application/json\r\n";
+    std::string key = {};                                        // empty: no Authorization
+    std::string headers = "content-type: application/json\r\n";  // with a body
+    std::string extra_headers = {};                              // in any case
   };
   Answer send(const Call& call) const;
   // Drops cached keys and tenants, as the control log does in a node.

@@ -25,7 +25,8 @@ http::Problem field(std::string pointer, std::string detail) {
 }
 
 std::string or_else(const std::string& detail, std::string otherwise) {
-  return detail.empty() ? std::move(otherwise) : detail;
+  if (detail.empty()) return otherwise;
+  return detail;
 }
 
 }  // namespace

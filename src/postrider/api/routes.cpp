@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "postrider/api/conditional.hpp"
 #include "postrider/api/problems.hpp"
 
 namespace postrider::api {
@@ -53,20 +54,26 @@ Task<std::optional<registry::Principal>> authenticate(const Call& call) {
   co_return found;
 }
 
+// Who may use a route.
+struct Policy {
+  Access access;
+  BoundKeys bound_keys;
+};
+
 // What the principal may not do, or nothing.
-std::optional<http::Problem> refusal(const Call& call, Access access) {
-  if (call.principal.tenant) {
+std::optional<http::Problem> refusal(const Call& call, const Policy& policy) {
+  if (call.principal.tenant && policy.bound_keys == BoundKeys::by_path) {
     const bool has_tenant =
         !call.request.path_parameters.empty() && call.request.path_parameters.front().name == "tenant";
     if (!has_tenant) return forbidden();
     if (call.tenant() != *call.principal.tenant) return unknown_tenant();
   }
-  if (!allows(call.principal.role, access)) return forbidden();
+  if (!allows(call.principal.role, policy.access)) return forbidden();
   return std::nullopt;
 }
 
-Task<Response> try_once(Call& call, Access access, CallHandler handler) {
-  if (access != Access::everyone) {
+Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
+  if (policy.access != Access::everyone) {
     const std::optional<registry::Principal> principal = co_await authenticate(call);
     if (!principal) {
       Response response = call.refuse(unauthorized());
@@ -74,16 +81,18 @@ Task<Response> try_once(Call& call, Access access, CallHandler handler) {
       co_return response;
     }
     call.principal = *principal;
-    if (const auto problem = refusal(call, access)) co_return call.refuse(*problem);
+    if (const auto problem = refusal(call, policy)) co_return call.refuse(*problem);
   }
-  co_return co_await handler(call);
+  Response response = co_await handler(call);
+  drop_body_if_known(response, call.request);
+  co_return response;
 }
 
-Task<Response> answer(Services& services, Access access, CallHandler handler, http::Request& request) {
+Task<Response> answer(Services& services, Policy policy, CallHandler handler, http::Request& request) {
   Call call{services, request};
   for (int tries = 1;; ++tries) {
     try {
-      co_return co_await try_once(call, access, handler);
+      co_return co_await try_once(call, policy, handler);
     } catch (const pg::Error& error) {
       // Rolled back for a passing reason: nothing of the call has happened yet.
       if (error.kind() != pg::Kind::retry || tries == kTriesMax) co_return call.refuse(problem_of(error));
@@ -107,6 +116,16 @@ bool allows(Role role, Access access) {
   return false;
 }
 
+registry::Caller Call::caller() const {
+  registry::Caller caller;
+  caller.kind = registry::ActorKind::key;
+  caller.id = principal.key.outside();
+  caller.address = request.remote_address;
+  caller.request_id = request.id;
+  caller.if_match = read_if_match(request);
+  return caller;
+}
+
 Task<pg::Pool::Lease> Call::database() const {
   // Without a connection a caller learns it soon; with one, it waits its turn.
   const auto patience = services.pool.is_up() ? 5'000ms : 500ms;
@@ -115,15 +134,16 @@ Task<pg::Pool::Lease> Call::database() const {
 }
 
 void Routes::add(Method method, std::string pattern, Access access, CallHandler handler,
-                 size_t body_bytes_max) {
-  entries_.push_back({method, pattern, access});
+                 RouteOptions options) {
+  entries_.push_back({method, pattern, access, options.bound_keys});
   http::Route route;
   route.method = method;
   route.pattern = std::move(pattern);
-  route.handle = [services = &services_, access, handler](http::Request& request) {
-    return answer(*services, access, handler, request);
+  const Policy policy{access, options.bound_keys};
+  route.handle = [services = &services_, policy, handler](http::Request& request) {
+    return answer(*services, policy, handler, request);
   };
-  route.body_bytes_max = body_bytes_max;
+  route.body_bytes_max = options.body_bytes_max;
   router_.add(std::move(route));
 }
 

@@ -17,6 +17,7 @@
 #include "postrider/http/request.hpp"
 #include "postrider/http/response.hpp"
 #include "postrider/http/router.hpp"
+#include "postrider/registry/caller.hpp"
 #include "postrider/registry/keys.hpp"
 #include "postrider/runtime/task.hpp"
 
@@ -35,6 +36,17 @@ enum class Access {
 };
 bool allows(registry::Role role, Access access);  // what is not for everyone
 
+// What a key that is bound to a tenant gets from a route.
+enum class BoundKeys {
+  by_path,   // its own tenant's paths; nothing where the path has no tenant
+  confined,  // the handler itself keeps them to call.principal.tenant
+};
+
+struct RouteOptions {
+  size_t body_bytes_max = 0;  // 0: the server's limit
+  BoundKeys bound_keys = BoundKeys::by_path;
+};
+
 struct Call {
   Services& services;
   http::Request& request;
@@ -43,6 +55,9 @@ struct Call {
   // Path parameters, decoded.
   std::string parameter(std::string_view name) const { return std::string(request.path_parameter(name)); }
   std::string tenant() const { return parameter("tenant"); }
+
+  // Who asks for a change, for the registry: the key, its address, the request and its If-Match.
+  registry::Caller caller() const;
 
   Response refuse(const http::Problem& problem) const { return http::problem(request, problem); }
   // A connection for this call alone.
@@ -55,14 +70,14 @@ class Routes {
  public:
   Routes(http::Router& router, Services& services) : router_(router), services_(services) {}
 
-  // body_bytes_max 0: the server's limit.
-  void add(Method method, std::string pattern, Access access, CallHandler handler, size_t body_bytes_max = 0);
+  void add(Method method, std::string pattern, Access access, CallHandler handler, RouteOptions options = {});
   Services& services() { return services_; }
 
   struct Entry {
     Method method;
     std::string pattern;
     Access access;
+    BoundKeys bound_keys;
   };
   // In the order they were added.
   const std::vector<Entry>& entries() const { return entries_; }
@@ -86,6 +101,8 @@ void add_erasure_routes(Routes& routes);
 void add_contact_routes(Routes& routes);
 void add_node_routes(Routes& routes);
 void add_outbox_routes(Routes& routes);
+void add_audit_routes(Routes& routes);
+void add_key_routes(Routes& routes);
 void add_health_routes(Routes& routes);
 void add_openapi_routes(Routes& routes);
 void add_source_routes(Routes& routes);

@@ -63,8 +63,9 @@ Task<Response> rotate(Call& call) {
 
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
-  const auto rotated =
-      co_await registry::rotate_secret(*lease, call.services.registry, std::move(of), std::move(rotation));
+  const registry::Caller caller = call.caller();
+  const auto rotated = co_await registry::rotate_secret(*lease, call.services.registry, caller, std::move(of),
+                                                        std::move(rotation));
   if (!rotated) co_return call.refuse(problem_of(rotated.error()));
   JsonObject json = secret_object(rotated->secret);
   json.add("secret", rotated->text);
@@ -78,7 +79,8 @@ Task<Response> remove(Call& call) {
   if (!id) co_return call.refuse(problem_of(Refusal{RefusalKind::unknown_secret}));
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
-  const std::optional<Refusal> refusal = co_await registry::delete_secret(*lease, std::move(of), *id);
+  const registry::Caller caller = call.caller();
+  const std::optional<Refusal> refusal = co_await registry::delete_secret(*lease, caller, std::move(of), *id);
   if (refusal) co_return call.refuse(problem_of(*refusal));
   co_return Response::empty(204);
 }

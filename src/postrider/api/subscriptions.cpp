@@ -124,8 +124,9 @@ Task<Response> put(Call& call) {
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
+  const registry::Caller caller = call.caller();
   const SubscriptionsResult replaced =
-      co_await registry::replace_subscriptions(*lease, std::move(of), std::move(wanted));
+      co_await registry::replace_subscriptions(*lease, caller, std::move(of), std::move(wanted));
   co_return answer(call, replaced);
 }
 
@@ -142,8 +143,9 @@ Task<Response> change(Call& call) {
   EndpointRef of = ref(call);
   std::string pattern = call.parameter("pattern");
   const pg::Pool::Lease lease = co_await call.database();
-  const auto changed =
-      co_await registry::change_subscription(*lease, std::move(of), std::move(pattern), std::move(edit));
+  const registry::Caller caller = call.caller();
+  const auto changed = co_await registry::change_subscription(*lease, caller, std::move(of),
+                                                              std::move(pattern), std::move(edit));
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   if (!changed) co_return call.refuse(problem_of(changed.error()));
   co_return Response::json(200, subscription_json(*changed));

@@ -3,10 +3,10 @@
 
 #include <utility>
 
+#include "postrider/api/conditional.hpp"
 #include "postrider/api/document.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
-#include "postrider/api/revision.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/api/tenant_document.hpp"
 
@@ -20,7 +20,7 @@ using registry::TenantSettings;
 Response answer(const Call& call, const TenantResult& result, int status = 200) {
   if (!result) return call.refuse(problem_of(result.error()));
   Response response = Response::json(status, tenant_json(*result));
-  response.header("etag", etag(result->revision));
+  add_etag(response, result->revision);
   return response;
 }
 
@@ -33,7 +33,8 @@ Task<Response> create(Call& call) {
   read_tenant(*document, &id, settings, problems);
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
-  const TenantResult created = co_await registry::create_tenant(*lease, id, std::move(settings));
+  const registry::Caller caller = call.caller();
+  const TenantResult created = co_await registry::create_tenant(*lease, caller, id, std::move(settings));
   Response response = answer(call, created, 201);
   if (created) response.header("location", "/v1/tenants/" + id);
   co_return response;
@@ -76,20 +77,24 @@ Task<Response> change(Call& call) {
   };
   std::string id = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
+  const registry::Caller caller = call.caller();
   const TenantResult changed =
-      co_await registry::change_tenant(*lease, std::move(id), std::move(edit), if_match(call.request));
+      co_await registry::change_tenant(*lease, caller, std::move(id), std::move(edit));
   co_return answer(call, changed);
 }
 
 Task<Response> remove(Call& call) {
   std::string id = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
-  const std::optional<registry::Refusal> refusal = co_await registry::delete_tenant(*lease, std::move(id));
+  const registry::Caller caller = call.caller();
+  const std::optional<registry::Refusal> refusal =
+      co_await registry::delete_tenant(*lease, caller, std::move(id));
   if (refusal) co_return call.refuse(problem_of(*refusal));
   co_return Response::empty(204);
 }
 
-using StatusCall = Task<TenantResult> (*)(pg::Link&, model::TenantId, std::optional<std::string>);
+using StatusCall = Task<TenantResult> (*)(pg::Link&, const registry::Caller&, model::TenantId,
+                                          std::optional<std::string>);
 
 Task<Response> set_status(Call& call, StatusCall status_call) {
   const auto document = parse_body(call.request, Body::may_be_empty);
@@ -100,7 +105,8 @@ Task<Response> set_status(Call& call, StatusCall status_call) {
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   std::string id = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
-  const TenantResult changed = co_await status_call(*lease, std::move(id), std::move(reason));
+  const registry::Caller caller = call.caller();
+  const TenantResult changed = co_await status_call(*lease, caller, std::move(id), std::move(reason));
   co_return answer(call, changed);
 }
 

@@ -97,7 +97,7 @@ class DeliveryTest : public testing::Test {
   }
 
   void make_tenant(const std::string& id, registry::TenantSettings settings = {}) {
-    ASSERT_TRUE(run(registry::create_tenant(registry_link, id, std::move(settings))).ok());
+    ASSERT_TRUE(run(registry::create_tenant(registry_link, caller, id, std::move(settings))).ok());
   }
 
   using Edit = std::function<void(registry::EndpointSettings&)>;
@@ -108,7 +108,7 @@ class DeliveryTest : public testing::Test {
     wanted.draft.patterns = std::vector<std::string>{"*"};
     if (edit) edit(wanted.draft.settings);
     const bool is_strict = wanted.draft.settings.ordering == model::Ordering::strict;
-    auto created = run(registry::create_endpoint(registry_link, context, std::move(wanted)));
+    auto created = run(registry::create_endpoint(registry_link, context, caller, std::move(wanted)));
     EXPECT_TRUE(created.ok());
     const registry::Endpoint& made = created->endpoint;
     return {made.id, tenant, made.outside_id, made.bucket, is_strict};
@@ -116,7 +116,7 @@ class DeliveryTest : public testing::Test {
   void set_status(const TestEndpoint& endpoint, model::EndpointStatus status) {
     registry::StatusChange change{status, std::nullopt};
     registry::EndpointRef ref{endpoint.tenant, endpoint.outside_id};
-    EXPECT_TRUE(run(registry::change_status(registry_link, ref, std::move(change))).ok());
+    EXPECT_TRUE(run(registry::change_status(registry_link, caller, ref, std::move(change))).ok());
   }
 
   struct Fields {
@@ -182,6 +182,7 @@ class DeliveryTest : public testing::Test {
   model::IdSource ids;
   crypto::MasterKeys keys = *crypto::MasterKeys::parse(crypto::MasterKeys::generate());
   registry::Context context{keys, ids, support::buckets};
+  registry::Caller caller = registry::Caller::system();
   support::Receiver receiver;
 };
 

@@ -136,7 +136,7 @@ TEST_F(SendingTest, RowsOfADeletedEndpointAreCanceled) {
   shard.offer(commit(endpoint, numbered(20)));
   ASSERT_TRUE(receiver.wait_for_count("/in", 1));
   registry::EndpointRef ref{"acme", endpoint.outside_id};
-  EXPECT_TRUE(run(registry::delete_endpoint(registry_link, ref)).ok());
+  EXPECT_TRUE(run(registry::delete_endpoint(registry_link, caller, ref)).ok());
   shard.refresh(endpoint);
   // Configurations are loaded in order: once a new endpoint has its own, the deletion is known.
   auto other = make_endpoint("acme", receiver.url("/other"));
@@ -189,7 +189,7 @@ TEST_F(SendingTest, AChangedUrlAppliesToWhatWaits) {
     draft.settings.url = receiver.url("/new");
     return true;
   };
-  EXPECT_TRUE(run(registry::change_endpoint(registry_link, context, ref, std::move(edit))).ok());
+  EXPECT_TRUE(run(registry::change_endpoint(registry_link, context, caller, ref, std::move(edit))).ok());
   shard.refresh(endpoint);
   wait_until_drained();
   EXPECT_THAT(receiver.bodies("/new"), UnorderedElementsAreArray(numbered(20)));

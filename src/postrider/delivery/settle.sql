@@ -306,9 +306,11 @@ with disabled as (
       updated_at = now()
   where id = $1::uuid
     and status in ('active', 'paused')
-  returning id, tenant_id
+  returning id, tenant_id, outside_id, status, status_reason
 )
-select note_change('endpoint', tenant_id, id)
+select write_audit('system', 'system', 'endpoint.disable', tenant_id, outside_id,
+                   after => jsonb_build_object('status', status, 'status_reason', status_reason)),
+       note_change('endpoint', tenant_id, id)
 from disabled
 
 -- name: pause_endpoint
@@ -323,14 +325,16 @@ with paused as (
       updated_at = now()
   where id = $1::uuid
     and status = 'active'
-  returning id, tenant_id
+  returning id, tenant_id, outside_id, status, status_reason
 ),
 span as (
   insert into pause_span (tenant_id, endpoint_id)
   select tenant_id, id
   from paused
 )
-select note_change('endpoint', tenant_id, id)
+select write_audit('system', 'system', 'endpoint.pause', tenant_id, outside_id,
+                   after => jsonb_build_object('status', status, 'status_reason', status_reason)),
+       note_change('endpoint', tenant_id, id)
 from paused
 
 -- name: note_health

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "postrider/base/encoding.hpp"
+#include "postrider/base/json_writer.hpp"
 #include "postrider/registry/columns.hpp"
 
 namespace postrider::registry {
@@ -77,6 +79,17 @@ Endpoint read_endpoint(RowReader row, int32_t pending_max) {
   return endpoint;
 }
 
+std::string masked_headers(const Endpoint& endpoint, const crypto::MasterKeys* keys) {
+  if (endpoint.headers_sealed.empty()) return "{}";
+  const base::Result<CustomHeaders, crypto::OpenError> headers =
+      keys ? Sealing{*keys, endpoint.id}.open_headers(endpoint.headers_sealed)
+           : base::Failure{crypto::OpenError{}};
+  if (!headers) return base::json_quoted(masked_text);
+  base::JsonObject json;
+  for (const auto& header : *headers) json.add(header.name, masked_text);
+  return json.text();
+}
+
 }  // namespace
 
 void add_settings(pg::Params& params, const EndpointSettings& settings) {
@@ -100,6 +113,28 @@ std::vector<Endpoint> read_endpoints(const pg::Rows& rows, int32_t pending_max) 
   for (size_t row = 0; row < rows.size(); ++row)
     endpoints.push_back(read_endpoint(RowReader(rows, row), pending_max));
   return endpoints;
+}
+
+Snapshot snapshot(const Endpoint& endpoint, const crypto::MasterKeys* keys) {
+  const EndpointSettings& settings = endpoint.settings;
+  Snapshot fields;
+  fields.add("url", settings.url)
+      .add("description", settings.description)
+      .add("event_types", endpoint.patterns)
+      .add("status", model::label(endpoint.status))
+      .add("status_reason", endpoint.status_reason)
+      .add("max_attempts", settings.max_attempts)
+      .add("timeout_ms", settings.timeout_ms)
+      .add("give_up_seconds", settings.give_up_seconds)
+      .add("max_in_flight", settings.max_in_flight)
+      .add("rate_per_second", settings.rate_per_second)
+      .add("ordering", model::label(settings.ordering))
+      .raw_or_null("retry_schedule", settings.retry_schedule)
+      .add("on_rejected", model::label(settings.on_rejected))
+      .masked("headers", masked_headers(endpoint, keys), endpoint.headers_sealed)
+      .add("signature", crypto::label(settings.signature))
+      .raw_or_null("metadata", settings.metadata);
+  return fields;
 }
 
 std::string_view Endpoint::health() const {

@@ -5,6 +5,7 @@
 
 #include "postrider/pg/params.hpp"
 #include "postrider/pg/rows.hpp"
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/endpoints.hpp"
 
 namespace postrider::registry {
@@ -18,5 +19,8 @@ inline constexpr int32_t pending_counted_in_list_max = 500;
 
 // The rows of load_endpoints, asked to count up to `pending_max`.
 std::vector<Endpoint> read_endpoints(const pg::Rows& rows, int32_t pending_max);
+
+// As the audit log shows it. Without keys the names of custom headers are masked, too.
+Snapshot snapshot(const Endpoint& endpoint, const crypto::MasterKeys* keys);
 
 }  // namespace postrider::registry

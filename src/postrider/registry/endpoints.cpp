@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "postrider/model/event_type.hpp"
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/endpoint_rows.hpp"
@@ -37,18 +38,41 @@ std::string seal_headers(const Sealing& sealing, const CustomHeaders& headers) {
   return headers.empty() ? std::string() : sealing.seal_headers(headers);
 }
 
-// Runs the last batch of a change, with the endpoint as it then is and the note, and commits.
-Task<EndpointResult> finish(pg::Transaction& transaction, pg::Batch batch, const EndpointKey& key) {
+// A change of one endpoint, as the audit log wants it.
+struct EndpointChange {
+  const Caller& caller;
+  EndpointKey key;
+  std::string_view action;
+  const crypto::MasterKeys* keys = nullptr;  // to show the names of custom headers
+  const Endpoint* before = nullptr;
+  std::optional<std::string> reason = {};
+};
+
+void add_audit(pg::Batch& batch, EndpointChange change, const Endpoint& after) {
+  AuditEntry entry{.action = change.action, .tenant = change.key.tenant, .object = after.outside_id};
+  if (change.before) entry.before = snapshot(*change.before, change.keys);
+  entry.after = snapshot(after, change.keys);
+  entry.reason = std::move(change.reason);
+  registry::add_audit(batch, change.caller, std::move(entry));
+}
+
+// Makes the change, writes it down with the endpoint as it then is, and commits.
+Task<EndpointResult> finish(pg::Transaction& transaction, pg::Batch batch, EndpointChange change) {
   const size_t loaded = batch.size();
+  const EndpointKey key = change.key;
   batch.with(sql::load_endpoints, one(key.id), pending_counted_max);
-  add_note(batch, ChangeKind::endpoint, key.tenant, key.id);
   const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
+  Endpoint endpoint = std::move(read_endpoints(answers[loaded], pending_counted_max).front());
+  pg::Batch last;
+  add_audit(last, std::move(change), endpoint);
+  add_note(last, ChangeKind::endpoint, key.tenant, key.id);
+  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(last));
   co_await transaction.commit();
-  co_return std::move(read_endpoints(answers[loaded], pending_counted_max).front());
+  co_return endpoint;
 }
 
 // Locks tenant and endpoint, in this order, and reads the endpoint as it is then.
-Task<EndpointResult> lock(pg::Transaction& transaction, const EndpointRef& ref) {
+Task<EndpointResult> lock(pg::Transaction& transaction, const Caller& caller, const EndpointRef& ref) {
   pg::Batch batch;
   batch.with(sql::lock_tenant, ref.tenant).with(sql::lock_endpoint, ref.tenant, ref.endpoint);
   const std::vector<pg::Rows> found = co_await transaction.run(std::move(batch));
@@ -57,11 +81,10 @@ Task<EndpointResult> lock(pg::Transaction& transaction, const EndpointRef& ref) 
   pg::Batch load;
   load.with(sql::load_endpoints, one(EndpointId{found[1].get<base::Uuid>(0, 0)}), pending_counted_max);
   const std::vector<pg::Rows> loaded = co_await transaction.run(std::move(load));
-  co_return std::move(read_endpoints(loaded[0], pending_counted_max).front());
-}
-
-bool is_changed(const Endpoint& endpoint, std::optional<int32_t> expected) {
-  return expected && *expected != endpoint.revision;
+  Endpoint endpoint = std::move(read_endpoints(loaded[0], pending_counted_max).front());
+  if (!caller.if_match.accepts(endpoint.revision))
+    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
+  co_return endpoint;
 }
 
 // The tenant is locked and has room for one more; the own id, if any, is free from here on.
@@ -137,6 +160,17 @@ bool is_same(const Endpoint& endpoint, const EndpointDraft& draft, const Sealing
   return headers && *headers == *draft.headers;
 }
 
+std::string_view action_of(EndpointStatus status) {
+  switch (status) {
+    case EndpointStatus::active:
+      return "endpoint.resume";
+    case EndpointStatus::paused:
+      return "endpoint.pause";
+    default:
+      return "endpoint.disable";
+  }
+}
+
 // The statements that turn the endpoint into the draft.
 pg::Batch changes(const Endpoint& endpoint, const EndpointDraft& draft, const Sealing& sealing) {
   const EndpointKey key{endpoint.id, endpoint.tenant_id};
@@ -156,7 +190,7 @@ pg::Batch changes(const Endpoint& endpoint, const EndpointDraft& draft, const Se
 }  // namespace
 
 Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, const Context& context,
-                                                             NewEndpoint wanted) {
+                                                             const Caller& caller, NewEndpoint wanted) {
   const EndpointSettings& settings = wanted.draft.settings;
   if (wanted.own_id && wanted.own_id->starts_with(model::EndpointTag::prefix))
     co_return base::Failure{Refusal{RefusalKind::reserved_id}};
@@ -177,7 +211,8 @@ Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, con
       .with(sql::add_to_counts, wanted.tenant, int32_t{1}, strict_count(settings));
   if (strict_count(settings) > 0) batch.with(sql::ensure_position, id.uuid);
   if (wanted.draft.patterns) add_patterns(batch, key, *wanted.draft.patterns);
-  EndpointResult endpoint = co_await finish(transaction, std::move(batch), key);
+  EndpointChange change{caller, key, "endpoint.create", &context.keys};
+  EndpointResult endpoint = co_await finish(transaction, std::move(batch), std::move(change));
   CreatedEndpoint created{std::move(*endpoint), std::move(secret)};
   co_return created;
 }
@@ -211,14 +246,12 @@ Task<base::Result<std::vector<Endpoint>, Refusal>> list_endpoints(pg::Link& link
   co_return read_endpoints(rows, pending_counted_in_list_max);
 }
 
-Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, EndpointRef ref,
-                                     EndpointEdit edit) {
+Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, const Caller& caller,
+                                     EndpointRef ref, EndpointEdit edit) {
   pg::Transaction transaction = co_await link.begin();
-  EndpointResult found = co_await lock(transaction, ref);
+  EndpointResult found = co_await lock(transaction, caller, ref);
   if (!found) co_return std::move(found);
   const Endpoint& endpoint = *found;
-  if (is_changed(endpoint, edit.if_revision))
-    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
   EndpointDraft draft;
   draft.settings = endpoint.settings;
   if (!edit.apply(draft)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
@@ -231,40 +264,45 @@ Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, End
   if (is_same(endpoint, draft, sealing)) co_return std::move(found);
   const EndpointKey key{endpoint.id, ref.tenant};
   pg::Batch batch = changes(endpoint, draft, sealing);
-  co_return co_await finish(transaction, std::move(batch), key);
+  EndpointChange change{caller, key, "endpoint.change", &context.keys, &endpoint};
+  co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
 
-Task<EndpointResult> change_status(pg::Link& link, EndpointRef ref, StatusChange change) {
+Task<EndpointResult> change_status(pg::Link& link, const Caller& caller, EndpointRef ref,
+                                   StatusChange wanted) {
   pg::Transaction transaction = co_await link.begin();
-  EndpointResult found = co_await lock(transaction, ref);
-  if (found && is_changed(*found, change.if_revision))
-    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
-  if (!found || found->status == change.status) co_return std::move(found);
+  EndpointResult found = co_await lock(transaction, caller, ref);
+  if (!found || found->status == wanted.status) co_return std::move(found);
   const EndpointStatus before = found->status;
-  if (before == EndpointStatus::disabled && change.status == EndpointStatus::paused)
+  if (before == EndpointStatus::disabled && wanted.status == EndpointStatus::paused)
     co_return base::Failure{Refusal{RefusalKind::endpoint_disabled}};
 
   const EndpointKey key{found->id, ref.tenant};
-  const bool forgets_failures = before == EndpointStatus::disabled && change.status == EndpointStatus::active;
+  const bool forgets_failures = before == EndpointStatus::disabled && wanted.status == EndpointStatus::active;
   pg::Batch batch;
-  batch.with(sql::set_endpoint_status, key.id.uuid, model::label(change.status), change.reason,
+  batch.with(sql::set_endpoint_status, key.id.uuid, model::label(wanted.status), wanted.reason,
              forgets_failures);
   if (before == EndpointStatus::paused) batch.with(sql::close_endpoint_pause, key.tenant, key.id.uuid);
-  if (change.status == EndpointStatus::paused) batch.with(sql::open_endpoint_pause, key.tenant, key.id.uuid);
-  co_return co_await finish(transaction, std::move(batch), key);
+  if (wanted.status == EndpointStatus::paused) batch.with(sql::open_endpoint_pause, key.tenant, key.id.uuid);
+  EndpointChange change{caller, key, action_of(wanted.status), nullptr, &*found, std::move(wanted.reason)};
+  co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
 
-Task<EndpointResult> delete_endpoint(pg::Link& link, EndpointRef ref, std::optional<int32_t> if_revision) {
+Task<EndpointResult> delete_endpoint(pg::Link& link, const Caller& caller, EndpointRef ref) {
   pg::Transaction transaction = co_await link.begin();
-  EndpointResult found = co_await lock(transaction, ref);
+  EndpointResult found = co_await lock(transaction, caller, ref);
   if (!found) co_return std::move(found);
-  if (is_changed(*found, if_revision)) co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
   const EndpointKey key{found->id, ref.tenant};
   pg::Batch batch;
   batch.with(sql::delete_secrets_and_subscriptions, key.id.uuid)
       .with(sql::close_endpoint_pause, key.tenant, key.id.uuid)
       .with(sql::delete_endpoint, key.id.uuid)
       .with(sql::add_to_counts, key.tenant, int32_t{-1}, -strict_count(found->settings));
+  registry::add_audit(batch, caller,
+                      {.action = "endpoint.delete",
+                       .tenant = ref.tenant,
+                       .object = found->outside_id,
+                       .before = snapshot(*found, nullptr)});
   add_note(batch, ChangeKind::endpoint, key.tenant, key.id);
   const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
   co_await transaction.commit();
@@ -272,13 +310,16 @@ Task<EndpointResult> delete_endpoint(pg::Link& link, EndpointRef ref, std::optio
 }
 
 Task<base::Result<CanceledPending, Refusal>> cancel_pending(pg::Link& link, const Context& context,
-                                                            EndpointRef ref) {
+                                                            const Caller& caller, EndpointRef ref) {
   pg::Transaction transaction = co_await link.begin();
-  EndpointResult found = co_await lock(transaction, ref);
+  EndpointResult found = co_await lock(transaction, caller, ref);
   if (!found) co_return base::Failure{found.error()};
   const EndpointKey key{found->id, ref.tenant};
   pg::Batch batch;
   batch.with(sql::cancel_pending, key.id.uuid, context.ids.now());
+  registry::add_audit(
+      batch, caller,
+      {.action = "endpoint.cancel_pending", .tenant = ref.tenant, .object = found->outside_id});
   add_note(batch, ChangeKind::endpoint, key.tenant, key.id);
   const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
   co_await transaction.commit();

@@ -1,8 +1,8 @@
 // Endpoints: URLs of a tenant, with status, limits and retry policy.
 //
-// Every change is one transaction that ends with its note in the control log and keeps the tenant's counts
-// right. A deleted endpoint is kept for its history, without secrets; its own id may be used again for a new
-// one.
+// Every change is one transaction that writes to the audit log, keeps the tenant's counts right and ends with
+// its note in the control log. A deleted endpoint is kept for its history, without secrets; its own id may be
+// used again for a new one.
 #pragma once
 
 #include <optional>
@@ -16,6 +16,7 @@
 #include "postrider/model/endpoint_enums.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
 #include "postrider/registry/context.hpp"
 #include "postrider/registry/refusal.hpp"
 #include "postrider/registry/sealing.hpp"
@@ -91,6 +92,7 @@ struct CreatedEndpoint {
   std::string secret;  // outside form, to be shown this once
 };
 runtime::Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, const Context& context,
+                                                                      const Caller& caller,
                                                                       NewEndpoint wanted);
 
 runtime::Task<EndpointResult> find_endpoint(pg::Link& link, EndpointRef ref);
@@ -112,23 +114,21 @@ runtime::Task<base::Result<std::vector<Endpoint>, Refusal>> list_endpoints(pg::L
 // URL closes the breaker.
 struct EndpointEdit {
   base::UniqueFunction<bool(EndpointDraft&)> apply;
-  std::optional<std::string> secret;     // refused if it is not an active one
-  std::optional<int32_t> if_revision{};  // refused if it has another one by now
+  std::optional<std::string> secret;  // refused if it is not an active one
 };
-runtime::Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, EndpointRef ref,
-                                              EndpointEdit edit);
+runtime::Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, const Caller& caller,
+                                              EndpointRef ref, EndpointEdit edit);
 
 // Pausing an endpoint that is disabled is refused; otherwise all three may be repeated.
 struct StatusChange {
   model::EndpointStatus status;  // active: resume
   std::optional<std::string> reason;
-  std::optional<int32_t> if_revision{};
 };
-runtime::Task<EndpointResult> change_status(pg::Link& link, EndpointRef ref, StatusChange change);
+runtime::Task<EndpointResult> change_status(pg::Link& link, const Caller& caller, EndpointRef ref,
+                                            StatusChange change);
 
 // The endpoint as it was, with the count of deliveries that are canceled now; their owner does it soon.
-runtime::Task<EndpointResult> delete_endpoint(pg::Link& link, EndpointRef ref,
-                                              std::optional<int32_t> if_revision = std::nullopt);
+runtime::Task<EndpointResult> delete_endpoint(pg::Link& link, const Caller& caller, EndpointRef ref);
 
 // Deliveries that are pending now are canceled by the node that owns the bucket; what is being sent at that
 // moment is let end first. Returns the endpoint as it is now.
@@ -137,6 +137,6 @@ struct CanceledPending {
   base::Timestamp before{};
 };
 runtime::Task<base::Result<CanceledPending, Refusal>> cancel_pending(pg::Link& link, const Context& context,
-                                                                     EndpointRef ref);
+                                                                     const Caller& caller, EndpointRef ref);
 
 }  // namespace postrider::registry

@@ -164,7 +164,6 @@ set
   on_rejected = $13::text,
   signature = $14::text,
   metadata = $15::jsonb,
-  revision = revision + 1,
   updated_at = now()
 where id = $1::uuid
 
@@ -178,7 +177,6 @@ set
   status_since = now(),
   breaker = case when $2 = 'active' then 'closed' else breaker end,
   failing_since = case when $4::boolean then null else failing_since end,
-  revision = revision + 1,
   updated_at = now()
 where id = $1::uuid
 

@@ -18,7 +18,7 @@ struct Endpoints : RegistryTest {
   EndpointResult edit(const EndpointRef& of, base::UniqueFunction<bool(EndpointDraft&)> apply) {
     EndpointEdit edit;
     edit.apply = std::move(apply);
-    return run(change_endpoint(link, context, of, std::move(edit)));
+    return run(change_endpoint(link, context, caller, of, std::move(edit)));
   }
   EndpointResult order(const EndpointRef& of, Ordering ordering) {
     return edit(of, [ordering](EndpointDraft& draft) {
@@ -28,7 +28,7 @@ struct Endpoints : RegistryTest {
   }
   EndpointResult set(const EndpointRef& of, EndpointStatus status) {
     StatusChange change{status, "because"};
-    return run(change_status(link, of, std::move(change)));
+    return run(change_status(link, caller, of, std::move(change)));
   }
   std::string open_spans() {
     return sql("select count(*), count(until) from postrider.pause_span where endpoint_id is not null");
@@ -60,9 +60,9 @@ TEST_F(Endpoints, CountsFollowCreationOrderingAndDeletion) {
   ASSERT_TRUE(order(ref(second), Ordering::none).ok());
   EXPECT_EQ(counts("acme"), "2|1");
 
-  EXPECT_TRUE(run(delete_endpoint(link, ref(first))).ok());
+  EXPECT_TRUE(run(delete_endpoint(link, caller, ref(first))).ok());
   EXPECT_EQ(counts("acme"), "1|0");
-  EXPECT_EQ(run(delete_endpoint(link, ref(first))).error().kind, RefusalKind::unknown_endpoint);
+  EXPECT_EQ(run(delete_endpoint(link, caller, ref(first))).error().kind, RefusalKind::unknown_endpoint);
   EXPECT_EQ(counts("acme"), "1|0");
 }
 
@@ -70,7 +70,7 @@ TEST_F(Endpoints, AreLimitedPerTenant) {
   context.endpoints_max = 2;
   make_endpoint("acme");
   make_endpoint("acme");
-  EXPECT_EQ(run(create_endpoint(link, context, new_endpoint("acme"))).error().kind,
+  EXPECT_EQ(run(create_endpoint(link, context, caller, new_endpoint("acme"))).error().kind,
             RefusalKind::too_many_endpoints);
   sql("update postrider.tenant set endpoints_max = 3");
   make_endpoint("acme");
@@ -81,14 +81,14 @@ TEST_F(Endpoints, AnOwnIdIsFreeAgainAfterDeletion) {
   auto wanted = new_endpoint("acme");
   wanted.own_id = "orders";
   const auto first = make_endpoint(wanted);
-  EXPECT_EQ(run(create_endpoint(link, context, wanted)).error().kind, RefusalKind::endpoint_exists);
-  EXPECT_TRUE(run(delete_endpoint(link, {"acme", "orders"})).ok());
+  EXPECT_EQ(run(create_endpoint(link, context, caller, wanted)).error().kind, RefusalKind::endpoint_exists);
+  EXPECT_TRUE(run(delete_endpoint(link, caller, {"acme", "orders"})).ok());
   const auto second = make_endpoint(wanted);
   EXPECT_NE(first.endpoint.id, second.endpoint.id);
   EXPECT_EQ(sql("select outside_id from postrider.endpoint where status = 'deleted'"),
             first.endpoint.id.outside());
   wanted.own_id = "ep_mine";
-  EXPECT_EQ(run(create_endpoint(link, context, wanted)).error().kind, RefusalKind::reserved_id);
+  EXPECT_EQ(run(create_endpoint(link, context, caller, wanted)).error().kind, RefusalKind::reserved_id);
 }
 
 TEST_F(Endpoints, OfAnotherTenantAreUnknown) {
@@ -98,7 +98,7 @@ TEST_F(Endpoints, OfAnotherTenantAreUnknown) {
   EXPECT_EQ(run(find_endpoint(link, foreign)).error().kind, RefusalKind::unknown_endpoint);
   EXPECT_EQ(order(foreign, Ordering::strict).error().kind, RefusalKind::unknown_endpoint);
   EXPECT_EQ(set(foreign, EndpointStatus::paused).error().kind, RefusalKind::unknown_endpoint);
-  EXPECT_EQ(run(delete_endpoint(link, foreign)).error().kind, RefusalKind::unknown_endpoint);
+  EXPECT_EQ(run(delete_endpoint(link, caller, foreign)).error().kind, RefusalKind::unknown_endpoint);
 }
 
 TEST_F(Endpoints, PauseDisableAndResumeKeepTheSpans) {
@@ -153,7 +153,7 @@ TEST_F(Endpoints, AnotherUrlClosesTheBreaker) {
 TEST_F(Endpoints, PatternsThatStayKeepTheirFlags) {
   const auto of = ref(make_endpoint("acme"));
   Subscriptions wanted{{"a", false, std::vector<std::string>{"1", "2"}}, {"b", true, {}}};
-  ASSERT_TRUE(run(replace_subscriptions(link, of, wanted)).ok());
+  ASSERT_TRUE(run(replace_subscriptions(link, caller, of, wanted)).ok());
   EXPECT_EQ(*run(find_subscriptions(link, of)), wanted);
   ASSERT_TRUE(edit(of, [](EndpointDraft& draft) {
                 draft.patterns = std::vector<std::string>{"c", "a"};
@@ -212,9 +212,9 @@ TEST_F(Endpoints, EveryChangeIsInTheControlLogInOrder) {
   const auto created = make_endpoint("acme");
   const auto of = ref(created);
   ASSERT_TRUE(set(of, EndpointStatus::paused).ok());
-  ASSERT_TRUE(run(replace_subscriptions(link, of, {{"a", true, {}}})).ok());
-  ASSERT_TRUE(run(pause_tenant(link, "acme", {})).ok());
-  EXPECT_TRUE(run(delete_endpoint(link, of)).ok());
+  ASSERT_TRUE(run(replace_subscriptions(link, caller, of, {{"a", true, {}}})).ok());
+  ASSERT_TRUE(run(pause_tenant(link, caller, "acme", {})).ok());
+  EXPECT_TRUE(run(delete_endpoint(link, caller, of)).ok());
   const auto changes = run(read_changes(link, start));
   ASSERT_EQ(changes.size(), 5u);
   const ChangeKind kinds[] = {ChangeKind::endpoint, ChangeKind::endpoint, ChangeKind::subscriptions,

@@ -62,6 +62,7 @@ Task<std::optional<Principal>> find_key(pg::Link& link, KeyHash hash) {
   principal.role = known(parse_role(rows.get<std::string_view>(0, 2)));
   principal.tenant = rows.get<std::optional<std::string>>(0, 3);
   principal.sees_payloads = rows.get<bool>(0, 4);
+  principal.rate_per_second = rows.get<std::optional<double>>(0, 5);
   co_return principal;
 }
 

@@ -23,6 +23,7 @@ struct Principal {
   Role role = Role::reader;
   std::optional<model::TenantId> tenant;  // bound to it; none: all tenants
   bool sees_payloads = true;
+  std::optional<double> rate_per_second{};  // requests per node; none: no limit
 
   bool operator==(const Principal&) const = default;
 };

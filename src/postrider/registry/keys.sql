@@ -7,7 +7,8 @@ select
   id,
   role,
   tenant_id,
-  payloads
+  payloads,
+  rate_per_second
 from api_key
 where hash = $1::bytea
   and revoked_at is null

@@ -38,7 +38,7 @@ struct RegistryTest : testing::Test {
 
   std::string sql(const std::string& text) { return database.sql(text); }
 
-  void make_tenant(const std::string& id) { ASSERT_TRUE(run(create_tenant(link, id, {})).ok()); }
+  void make_tenant(const std::string& id) { ASSERT_TRUE(run(create_tenant(link, caller, id, {})).ok()); }
 
   static NewEndpoint new_endpoint(std::string tenant) {
     NewEndpoint wanted;
@@ -48,7 +48,7 @@ struct RegistryTest : testing::Test {
     return wanted;
   }
   CreatedEndpoint make_endpoint(NewEndpoint wanted) {
-    auto created = run(create_endpoint(link, context, std::move(wanted)));
+    auto created = run(create_endpoint(link, context, caller, std::move(wanted)));
     EXPECT_TRUE(created.ok());
     return std::move(*created);
   }
@@ -64,6 +64,7 @@ struct RegistryTest : testing::Test {
   crypto::MasterKeys keys = *crypto::MasterKeys::parse(crypto::MasterKeys::generate());
   model::IdSource ids;
   Context context{keys, ids, support::buckets};
+  Caller caller = Caller::system();
 };
 
 }  // namespace postrider::registry

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/sealing.hpp"
@@ -78,7 +79,8 @@ Task<base::Result<std::vector<Secret>, Refusal>> list_secrets(pg::Link& link, co
 }
 
 Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const Context& context,
-                                                         EndpointRef ref, Rotation rotation) {
+                                                         const Caller& caller, EndpointRef ref,
+                                                         Rotation rotation) {
   pg::Transaction transaction = co_await link.begin();
   pg::Batch lock;
   lock.with(sql::lock_endpoint, ref.tenant, ref.endpoint);
@@ -101,6 +103,14 @@ Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const C
       .with(sql::delete_expired_secrets, endpoint)
       .with(sql::insert_secret, id.uuid, endpoint, pg::Bytes{sealed})
       .with(sql::load_secrets, endpoint);
+  Snapshot after;
+  after.add("secret_id", id.outside())
+      .add("secret", masked_text)
+      .add("overlap_seconds", rotation.overlap.count())
+      .add("is_given", rotation.secret.has_value());
+  add_audit(
+      batch, caller,
+      {.action = "secret.rotate", .tenant = ref.tenant, .object = ref.endpoint, .after = std::move(after)});
   add_note(batch, ChangeKind::endpoint, ref.tenant, sealing.endpoint);
   const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
   co_await transaction.commit();
@@ -109,7 +119,8 @@ Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const C
   co_return rotated;
 }
 
-Task<std::optional<Refusal>> delete_secret(pg::Link& link, EndpointRef ref, model::SecretId secret) {
+Task<std::optional<Refusal>> delete_secret(pg::Link& link, const Caller& caller, EndpointRef ref,
+                                           model::SecretId secret) {
   pg::Transaction transaction = co_await link.begin();
   pg::Batch lock;
   lock.with(sql::lock_endpoint, ref.tenant, ref.endpoint);
@@ -123,7 +134,12 @@ Task<std::optional<Refusal>> delete_secret(pg::Link& link, EndpointRef ref, mode
     const bool is_current = !removed[0].empty() && removed[0].get<base::Uuid>(0, 0) == secret.uuid;
     co_return Refusal{is_current ? RefusalKind::is_current_secret : RefusalKind::unknown_secret};
   }
+  Snapshot before;
+  before.add("secret_id", secret.outside()).add("secret", masked_text);
   pg::Batch note;
+  add_audit(
+      note, caller,
+      {.action = "secret.delete", .tenant = ref.tenant, .object = ref.endpoint, .before = std::move(before)});
   add_note(note, ChangeKind::endpoint, ref.tenant, endpoint);
   const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
   co_await transaction.commit();

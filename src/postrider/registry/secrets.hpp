@@ -11,6 +11,7 @@
 #include "postrider/crypto/signing_key.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
 #include "postrider/registry/context.hpp"
 #include "postrider/registry/refusal.hpp"
 #include "postrider/registry/subscriptions.hpp"
@@ -42,9 +43,11 @@ struct RotatedSecret {
   std::string text;  // outside form, to be shown this once
 };
 runtime::Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const Context& context,
-                                                                  EndpointRef ref, Rotation rotation);
+                                                                  const Caller& caller, EndpointRef ref,
+                                                                  Rotation rotation);
 
 // Ends an overlap at once.
-runtime::Task<std::optional<Refusal>> delete_secret(pg::Link& link, EndpointRef ref, model::SecretId secret);
+runtime::Task<std::optional<Refusal>> delete_secret(pg::Link& link, const Caller& caller, EndpointRef ref,
+                                                    model::SecretId secret);
 
 }  // namespace postrider::registry

@@ -23,7 +23,7 @@ struct Secrets : RegistryTest {
 
   EndpointRef ref(const CreatedEndpoint& created) { return {"acme", created.endpoint.outside_id}; }
   base::Result<RotatedSecret, Refusal> rotate(const EndpointRef& of, Rotation rotation) {
-    return run(rotate_secret(link, context, of, std::move(rotation)));
+    return run(rotate_secret(link, context, caller, of, std::move(rotation)));
   }
   EndpointConfig config(const CreatedEndpoint& created, const crypto::MasterKeys& with) {
     const model::EndpointId wanted[] = {created.endpoint.id};
@@ -94,9 +94,9 @@ TEST_F(Secrets, OverlapsEndEarlyButTheCurrentOneStays) {
   ASSERT_EQ(listed->size(), 2u);
   EXPECT_EQ(listed->at(0).id, rotated->secret.id);
   EXPECT_THAT(*listed->at(0).masked, Not(HasSubstr(rotated->text.substr(12))));
-  EXPECT_EQ(run(delete_secret(link, of, rotated->secret.id))->kind, RefusalKind::is_current_secret);
-  EXPECT_FALSE(run(delete_secret(link, of, listed->at(1).id)));
-  EXPECT_EQ(run(delete_secret(link, of, listed->at(1).id))->kind, RefusalKind::unknown_secret);
+  EXPECT_EQ(run(delete_secret(link, caller, of, rotated->secret.id))->kind, RefusalKind::is_current_secret);
+  EXPECT_FALSE(run(delete_secret(link, caller, of, listed->at(1).id)));
+  EXPECT_EQ(run(delete_secret(link, caller, of, listed->at(1).id))->kind, RefusalKind::unknown_secret);
   EXPECT_EQ(run(list_secrets(link, context, of))->size(), 1u);
 }
 
@@ -119,7 +119,7 @@ TEST_F(Secrets, ASchemeThatTheSecretDoesNotFitIsRefused) {
       draft.settings.signature = scheme;
       return true;
     };
-    return run(change_endpoint(link, context, ref(created), std::move(edit)));
+    return run(change_endpoint(link, context, caller, ref(created), std::move(edit)));
   };
   EXPECT_TRUE(change(crypto::SignatureScheme::hex_v1).ok());
   EXPECT_EQ(change(crypto::SignatureScheme::standard_ed25519).error().kind, RefusalKind::secret_unfit);
@@ -145,7 +145,7 @@ TEST_F(Secrets, ConfigurationsOfManyEndpointsComeTogether) {
   context.endpoints_max = 100;
   for (int i = 0; i < 60; ++i) wanted.push_back(make_endpoint("acme").endpoint.id);
   wanted.push_back(model::EndpointId{ids.next()});
-  ASSERT_TRUE(run(pause_tenant(link, "acme", {})).ok());
+  ASSERT_TRUE(run(pause_tenant(link, caller, "acme", {})).ok());
   const auto configs = run(load_endpoint_configs(link, wanted, keys));
   ASSERT_EQ(configs.size(), 60u);
   for (const auto& config : configs) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/subscriptions.sql.hpp"
 
@@ -36,14 +37,61 @@ Subscriptions read_subscriptions(const pg::Rows& rows) {
   return subscriptions;
 }
 
-Task<SubscriptionsResult> finish(pg::Transaction& transaction, pg::Batch batch, const EndpointKey& endpoint) {
-  batch.with(sql::bump_revision, endpoint.id.uuid);
+Snapshot snapshot(const Subscriptions& subscriptions) {
+  std::vector<std::string> items;
+  for (const auto& subscription : subscriptions) {
+    base::JsonObject json;
+    json.add("pattern", subscription.pattern)
+        .add("enabled", subscription.enabled)
+        .add("versions", subscription.versions);
+    items.push_back(json.text());
+  }
+  Snapshot fields;
+  fields.raw_or_null("subscriptions", base::json_array(items));
+  return fields;
+}
+
+// An endpoint that is locked, and what it subscribes to.
+struct LockedEndpoint {
+  EndpointKey key;
+  std::string outside_id;
+  Subscriptions subscriptions;
+};
+
+Task<base::Result<LockedEndpoint, Refusal>> lock(pg::Transaction& transaction, const Caller& caller,
+                                                 const EndpointRef& ref) {
+  pg::Batch lock;
+  lock.with(sql::lock_endpoint, ref.tenant, ref.endpoint);
+  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
+  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
+  if (!caller.if_match.accepts(found[0].get<int32_t>(0, 1)))
+    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
+  LockedEndpoint locked{{model::EndpointId{found[0].get<base::Uuid>(0, 0)}, ref.tenant}, ref.endpoint, {}};
+  pg::Batch load;
+  load.with(sql::load_subscriptions, locked.key.id.uuid);
+  const std::vector<pg::Rows> loaded = co_await transaction.run(std::move(load));
+  locked.subscriptions = read_subscriptions(loaded[0]);
+  co_return locked;
+}
+
+// Makes the change, writes it down with the subscriptions as they then are, and commits.
+Task<SubscriptionsResult> finish(pg::Transaction& transaction, pg::Batch batch, const Caller& caller,
+                                 const LockedEndpoint& endpoint) {
   const size_t loaded = batch.size();
-  batch.with(sql::load_subscriptions, endpoint.id.uuid);
-  add_note(batch, ChangeKind::subscriptions, endpoint.tenant, endpoint.id);
+  batch.with(sql::load_subscriptions, endpoint.key.id.uuid).with(sql::bump_revision, endpoint.key.id.uuid);
   const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
+  Subscriptions subscriptions = read_subscriptions(answers[loaded]);
+  pg::Batch last;
+  add_audit(last, caller,
+            {.action = "subscriptions.change",
+             .tenant = endpoint.key.tenant,
+             .object = endpoint.outside_id,
+             .before = snapshot(endpoint.subscriptions),
+             .after = snapshot(subscriptions)});
+  add_note(last, ChangeKind::subscriptions, endpoint.key.tenant, endpoint.key.id);
+  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(last));
   co_await transaction.commit();
-  co_return read_subscriptions(answers[loaded]);
+  co_return subscriptions;
 }
 
 }  // namespace
@@ -76,31 +124,23 @@ Task<SubscriptionsResult> find_subscriptions(pg::Link& link, EndpointRef ref) {
   co_return read_subscriptions(rows);
 }
 
-Task<SubscriptionsResult> replace_subscriptions(pg::Link& link, EndpointRef ref,
+Task<SubscriptionsResult> replace_subscriptions(pg::Link& link, const Caller& caller, EndpointRef ref,
                                                 Subscriptions subscriptions) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock;
-  lock.with(sql::lock_endpoint, ref.tenant, ref.endpoint);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
-  const EndpointKey endpoint{model::EndpointId{found[0].get<base::Uuid>(0, 0)}, ref.tenant};
+  const base::Result<LockedEndpoint, Refusal> endpoint = co_await lock(transaction, caller, ref);
+  if (!endpoint) co_return base::Failure{endpoint.error()};
   pg::Batch batch;
-  add_subscriptions(batch, endpoint, subscriptions);
-  co_return co_await finish(transaction, std::move(batch), endpoint);
+  add_subscriptions(batch, endpoint->key, subscriptions);
+  co_return co_await finish(transaction, std::move(batch), caller, *endpoint);
 }
 
-Task<base::Result<Subscription, Refusal>> change_subscription(pg::Link& link, EndpointRef ref,
-                                                              std::string pattern, SubscriptionEdit edit) {
+Task<base::Result<Subscription, Refusal>> change_subscription(pg::Link& link, const Caller& caller,
+                                                              EndpointRef ref, std::string pattern,
+                                                              SubscriptionEdit edit) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock;
-  lock.with(sql::lock_endpoint, ref.tenant, ref.endpoint);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
-  const EndpointKey endpoint{model::EndpointId{found[0].get<base::Uuid>(0, 0)}, ref.tenant};
-  pg::Batch load;
-  load.with(sql::load_subscriptions, endpoint.id.uuid);
-  const std::vector<pg::Rows> loaded = co_await transaction.run(std::move(load));
-  Subscriptions subscriptions = read_subscriptions(loaded[0]);
+  const base::Result<LockedEndpoint, Refusal> endpoint = co_await lock(transaction, caller, ref);
+  if (!endpoint) co_return base::Failure{endpoint.error()};
+  Subscriptions subscriptions = endpoint->subscriptions;
   const auto wanted =
       std::find_if(subscriptions.begin(), subscriptions.end(),
                    [&](const Subscription& subscription) { return subscription.pattern == pattern; });
@@ -108,8 +148,9 @@ Task<base::Result<Subscription, Refusal>> change_subscription(pg::Link& link, En
   if (!edit(*wanted)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
 
   pg::Batch batch;
-  batch.with(sql::update_subscription, endpoint.id.uuid, pattern, wanted->enabled, joined(wanted->versions));
-  const SubscriptionsResult changed = co_await finish(transaction, std::move(batch), endpoint);
+  batch.with(sql::update_subscription, endpoint->key.id.uuid, pattern, wanted->enabled,
+             joined(wanted->versions));
+  const SubscriptionsResult changed = co_await finish(transaction, std::move(batch), caller, *endpoint);
   CHECK(changed.ok());
   co_return std::move(*wanted);
 }

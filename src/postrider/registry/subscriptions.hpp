@@ -10,6 +10,7 @@
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/batch.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
 #include "postrider/registry/refusal.hpp"
 #include "postrider/runtime/task.hpp"
 
@@ -34,13 +35,13 @@ using SubscriptionsResult = base::Result<Subscriptions, Refusal>;
 runtime::Task<SubscriptionsResult> find_subscriptions(pg::Link& link, EndpointRef ref);
 
 // Exactly these from now on.
-runtime::Task<SubscriptionsResult> replace_subscriptions(pg::Link& link, EndpointRef ref,
-                                                         Subscriptions subscriptions);
+runtime::Task<SubscriptionsResult> replace_subscriptions(pg::Link& link, const Caller& caller,
+                                                         EndpointRef ref, Subscriptions subscriptions);
 
 // `edit` changes one that is there, but not its pattern; false abandons the change.
 using SubscriptionEdit = base::UniqueFunction<bool(Subscription&)>;
-runtime::Task<base::Result<Subscription, Refusal>> change_subscription(pg::Link& link, EndpointRef ref,
-                                                                       std::string pattern,
+runtime::Task<base::Result<Subscription, Refusal>> change_subscription(pg::Link& link, const Caller& caller,
+                                                                       EndpointRef ref, std::string pattern,
                                                                        SubscriptionEdit edit);
 
 // For changes of an endpoint that include its subscriptions.

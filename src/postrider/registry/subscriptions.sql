@@ -41,7 +41,9 @@ where tenant_id = $1::text
 
 -- name: lock_endpoint
 -- $1 tenant, $2 outside id. endpoint_by_outside_id; locks the row against other changes, not against references.
-select id
+select
+  id,
+  revision
 from endpoint
 where tenant_id = $1::text
   and outside_id = $2::text
@@ -49,7 +51,7 @@ where tenant_id = $1::text
 for no key update
 
 -- name: bump_revision
--- $1 endpoint. Primary key.
+-- $1 endpoint. Primary key; the row is locked already. Subscriptions are part of the endpoint's document.
 update endpoint
 set
   revision = revision + 1,

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/tenants.sql.hpp"
@@ -52,14 +53,61 @@ std::vector<TenantId> one(const TenantId& id) {
   return {id};
 }
 
-// Runs the last batch of a change, with the tenant as it then is and the note, and commits.
-Task<TenantResult> finish(pg::Transaction& transaction, pg::Batch batch, const TenantId& id) {
+Snapshot snapshot(const Tenant& tenant) {
+  const TenantSettings& settings = tenant.settings;
+  Snapshot fields;
+  fields.add("name", settings.name)
+      .add("status", model::label(tenant.status))
+      .add("status_reason", tenant.status_reason)
+      .add("max_in_flight", settings.max_in_flight)
+      .add("rate_per_second", settings.rate_per_second)
+      .add("publish_rate_per_second", settings.publish_rate_per_second)
+      .add("payload_bytes_max", settings.payload_bytes_max)
+      .add("endpoints_max", settings.endpoints_max)
+      .raw_or_null("contacts", settings.contacts)
+      .raw_or_null("metadata", settings.metadata);
+  return fields;
+}
+
+// A change of one tenant, as the audit log wants it.
+struct TenantChange {
+  const Caller& caller;
+  const TenantId& id;
+  std::string_view action;
+  std::optional<Snapshot> before = {};
+  std::optional<std::string> reason = {};
+};
+
+// Makes the change, writes it down with the tenant as it then is, and commits.
+Task<TenantResult> finish(pg::Transaction& transaction, pg::Batch batch, TenantChange change) {
   const size_t loaded = batch.size();
-  batch.with(sql::load_tenants, one(id));
-  add_note(batch, ChangeKind::tenant, id);
+  batch.with(sql::load_tenants, one(change.id));
   const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
+  Tenant tenant = read_tenant(answers[loaded], 0);
+  pg::Batch last;
+  add_audit(last, change.caller,
+            {.action = change.action,
+             .tenant = change.id,
+             .object = change.id,
+             .before = std::move(change.before),
+             .after = snapshot(tenant),
+             .reason = std::move(change.reason)});
+  add_note(last, ChangeKind::tenant, change.id);
+  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(last));
   co_await transaction.commit();
-  co_return read_tenant(answers[loaded], 0);
+  co_return tenant;
+}
+
+// Locks the tenant and reads it as it is then.
+Task<TenantResult> lock(pg::Transaction& transaction, const Caller& caller, const TenantId& id) {
+  pg::Batch batch;
+  batch.with(sql::lock_tenant, id).with(sql::load_tenants, one(id));
+  const std::vector<pg::Rows> found = co_await transaction.run(std::move(batch));
+  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
+  Tenant tenant = read_tenant(found[1], 0);
+  if (!caller.if_match.accepts(tenant.revision))
+    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
+  co_return tenant;
 }
 
 struct NewStatus {
@@ -67,28 +115,24 @@ struct NewStatus {
   std::optional<std::string> reason;
 };
 
-Task<TenantResult> set_status(pg::Link& link, TenantId id, NewStatus wanted) {
+Task<TenantResult> set_status(pg::Link& link, const Caller& caller, TenantId id, NewStatus wanted) {
   if (id == reserved_tenant_id) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock;
-  lock.with(sql::lock_tenant, id).with(sql::load_tenants, one(id));
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
-  Tenant tenant = read_tenant(found[1], 0);
-  if (tenant.status == wanted.status) co_return tenant;
+  TenantResult found = co_await lock(transaction, caller, id);
+  if (!found || found->status == wanted.status) co_return std::move(found);
 
+  const bool is_pause = wanted.status == TenantStatus::paused;
   pg::Batch batch;
-  batch.with(sql::set_tenant_status, id, model::label(wanted.status), wanted.reason);
-  if (wanted.status == TenantStatus::paused)
-    batch.with(sql::open_tenant_pause, id);
-  else
-    batch.with(sql::close_tenant_pause, id);
-  co_return co_await finish(transaction, std::move(batch), id);
+  batch.with(sql::set_tenant_status, id, model::label(wanted.status), wanted.reason)
+      .with(is_pause ? sql::open_tenant_pause : sql::close_tenant_pause, id);
+  TenantChange change{caller, id, is_pause ? "tenant.pause" : "tenant.resume", snapshot(*found),
+                      std::move(wanted.reason)};
+  co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
 
 }  // namespace
 
-Task<TenantResult> create_tenant(pg::Link& link, TenantId id, TenantSettings settings) {
+Task<TenantResult> create_tenant(pg::Link& link, const Caller& caller, TenantId id, TenantSettings settings) {
   if (id == reserved_tenant_id) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
   pg::Batch insert(sql::insert_tenant, settings_parameters(id, settings));
@@ -99,7 +143,8 @@ Task<TenantResult> create_tenant(pg::Link& link, TenantId id, TenantSettings set
     co_return base::Failure{Refusal{is_deleted ? RefusalKind::tenant_id_used : RefusalKind::tenant_exists}};
   }
   pg::Batch nothing_more;
-  co_return co_await finish(transaction, std::move(nothing_more), id);
+  TenantChange change{caller, id, "tenant.create"};
+  co_return co_await finish(transaction, std::move(nothing_more), std::move(change));
 }
 
 Task<std::optional<Tenant>> find_tenant(pg::Link& link, TenantId id) {
@@ -121,42 +166,36 @@ Task<std::vector<Tenant>> list_tenants(pg::Link& link, std::string after, int li
   co_return tenants;
 }
 
-Task<TenantResult> change_tenant(pg::Link& link, TenantId id, TenantEdit edit,
-                                 std::optional<int32_t> if_revision) {
+Task<TenantResult> change_tenant(pg::Link& link, const Caller& caller, TenantId id, TenantEdit edit) {
   if (id == reserved_tenant_id) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock;
-  lock.with(sql::lock_tenant, id).with(sql::load_tenants, one(id));
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
-
-  Tenant tenant = read_tenant(found[1], 0);
-  if (if_revision && *if_revision != tenant.revision)
-    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
-  TenantSettings settings = tenant.settings;
+  TenantResult found = co_await lock(transaction, caller, id);
+  if (!found) co_return std::move(found);
+  TenantSettings settings = found->settings;
   if (!edit(settings)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
-  if (is_same(tenant.settings, settings)) co_return tenant;
+  if (is_same(found->settings, settings)) co_return std::move(found);
   pg::Batch batch(sql::update_tenant, settings_parameters(id, settings));
-  co_return co_await finish(transaction, std::move(batch), id);
+  TenantChange change{caller, id, "tenant.change", snapshot(*found)};
+  co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
 
-Task<TenantResult> pause_tenant(pg::Link& link, TenantId id, std::optional<std::string> reason) {
+Task<TenantResult> pause_tenant(pg::Link& link, const Caller& caller, TenantId id,
+                                std::optional<std::string> reason) {
   NewStatus wanted{TenantStatus::paused, std::move(reason)};
-  co_return co_await set_status(link, std::move(id), std::move(wanted));
+  co_return co_await set_status(link, caller, std::move(id), std::move(wanted));
 }
 
-Task<TenantResult> resume_tenant(pg::Link& link, TenantId id, std::optional<std::string> reason) {
+Task<TenantResult> resume_tenant(pg::Link& link, const Caller& caller, TenantId id,
+                                 std::optional<std::string> reason) {
   NewStatus wanted{TenantStatus::active, std::move(reason)};
-  co_return co_await set_status(link, std::move(id), std::move(wanted));
+  co_return co_await set_status(link, caller, std::move(id), std::move(wanted));
 }
 
-Task<std::optional<Refusal>> delete_tenant(pg::Link& link, TenantId id) {
+Task<std::optional<Refusal>> delete_tenant(pg::Link& link, const Caller& caller, TenantId id) {
   if (id == reserved_tenant_id) co_return Refusal{RefusalKind::reserved_tenant};
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock;
-  lock.with(sql::lock_tenant, id);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (found[0].empty()) co_return Refusal{RefusalKind::unknown_tenant};
+  const TenantResult found = co_await lock(transaction, caller, id);
+  if (!found) co_return found.error();
 
   pg::Batch batch;
   batch.with(sql::delete_endpoints_of_tenant, id)
@@ -165,6 +204,8 @@ Task<std::optional<Refusal>> delete_tenant(pg::Link& link, TenantId id) {
       .with(sql::close_pauses_of_tenant, id)
       .with(sql::revoke_keys_of_tenant, id)
       .with(sql::delete_tenant, id);
+  add_audit(batch, caller,
+            {.action = "tenant.delete", .tenant = id, .object = id, .before = snapshot(*found)});
   add_note(batch, ChangeKind::key, id);
   add_note(batch, ChangeKind::tenant, id);
   const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));

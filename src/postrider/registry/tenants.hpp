@@ -1,7 +1,7 @@
 // Tenants: customers of the application that uses postrider.
 //
-// Every change is one transaction that ends with its note in the control log. Deleted tenants are kept for
-// their history, but nobody finds them here.
+// Every change is one transaction that writes to the audit log and ends with its note in the control log.
+// Deleted tenants are kept for their history, but nobody finds them here.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,7 @@
 #include "postrider/model/endpoint_enums.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
 #include "postrider/registry/refusal.hpp"
 #include "postrider/runtime/task.hpp"
 
@@ -50,7 +51,8 @@ struct Tenant {
 
 using TenantResult = base::Result<Tenant, Refusal>;
 
-runtime::Task<TenantResult> create_tenant(pg::Link& link, model::TenantId id, TenantSettings settings);
+runtime::Task<TenantResult> create_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
+                                          TenantSettings settings);
 
 runtime::Task<std::optional<Tenant>> find_tenant(pg::Link& link, model::TenantId id);
 
@@ -59,16 +61,16 @@ runtime::Task<std::vector<Tenant>> list_tenants(pg::Link& link, std::string afte
 
 // `edit` changes the settings as they are at that moment, with the tenant locked; false abandons the change.
 using TenantEdit = base::UniqueFunction<bool(TenantSettings&)>;
-runtime::Task<TenantResult> change_tenant(pg::Link& link, model::TenantId id, TenantEdit edit,
-                                          std::optional<int32_t> if_revision = std::nullopt);
+runtime::Task<TenantResult> change_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
+                                          TenantEdit edit);
 
 // Nothing is sent to any endpoint of a paused tenant; events go on queueing. Both may be repeated.
-runtime::Task<TenantResult> pause_tenant(pg::Link& link, model::TenantId id,
+runtime::Task<TenantResult> pause_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
                                          std::optional<std::string> reason);
-runtime::Task<TenantResult> resume_tenant(pg::Link& link, model::TenantId id,
+runtime::Task<TenantResult> resume_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
                                           std::optional<std::string> reason);
 
 // Its endpoints are deleted and its keys revoked with it.
-runtime::Task<std::optional<Refusal>> delete_tenant(pg::Link& link, model::TenantId id);
+runtime::Task<std::optional<Refusal>> delete_tenant(pg::Link& link, const Caller& caller, model::TenantId id);
 
 }  // namespace postrider::registry

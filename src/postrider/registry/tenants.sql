@@ -74,7 +74,6 @@ set
   endpoints_max = $7::integer,
   contacts = $8::jsonb,
   metadata = $9::jsonb,
-  revision = revision + 1,
   updated_at = now()
 where id = $1::text
 
@@ -85,7 +84,6 @@ set
   status = $2::text,
   status_reason = $3::text,
   status_since = now(),
-  revision = revision + 1,
   updated_at = now()
 where id = $1::text
 

@@ -24,7 +24,7 @@ TEST_F(Tenants, KeepWhatTheyWereGiven) {
   settings.max_in_flight = 7;
   settings.rate_per_second = 0.5;
   settings.metadata = R"({"plan": "gold"})";
-  ASSERT_TRUE(run(create_tenant(link, "acme", settings)).ok());
+  ASSERT_TRUE(run(create_tenant(link, caller, "acme", settings)).ok());
   const auto tenant = run(find_tenant(link, "acme"));
   ASSERT_TRUE(tenant);
   EXPECT_EQ(tenant->settings, settings);
@@ -33,27 +33,27 @@ TEST_F(Tenants, KeepWhatTheyWereGiven) {
 
 TEST_F(Tenants, AreNotMadeTwiceNorAfterDeletion) {
   make_tenant("acme");
-  EXPECT_EQ(run(create_tenant(link, "acme", {})).error().kind, RefusalKind::tenant_exists);
-  EXPECT_FALSE(run(delete_tenant(link, "acme")));
-  EXPECT_EQ(run(create_tenant(link, "acme", {})).error().kind, RefusalKind::tenant_id_used);
-  EXPECT_EQ(run(create_tenant(link, "postrider", {})).error().kind, RefusalKind::reserved_tenant);
+  EXPECT_EQ(run(create_tenant(link, caller, "acme", {})).error().kind, RefusalKind::tenant_exists);
+  EXPECT_FALSE(run(delete_tenant(link, caller, "acme")));
+  EXPECT_EQ(run(create_tenant(link, caller, "acme", {})).error().kind, RefusalKind::tenant_id_used);
+  EXPECT_EQ(run(create_tenant(link, caller, "postrider", {})).error().kind, RefusalKind::reserved_tenant);
   EXPECT_FALSE(run(find_tenant(link, "acme")));
 }
 
 TEST_F(Tenants, AreListedInPagesWithoutDeletedOnes) {
   for (const char* id : {"c", "a", "b", "B", "d"}) make_tenant(id);
-  EXPECT_FALSE(run(delete_tenant(link, "b")));
+  EXPECT_FALSE(run(delete_tenant(link, caller, "b")));
   EXPECT_THAT(listed("", 3), ElementsAre("B", "a", "c"));
   EXPECT_THAT(listed("c", 3), ElementsAre("d"));
 }
 
 TEST_F(Tenants, PausingOpensOneSpanAndResumingClosesIt) {
   make_tenant("acme");
-  ASSERT_TRUE(run(pause_tenant(link, "acme", "incident")).ok());
-  const auto again = run(pause_tenant(link, "acme", "another"));
+  ASSERT_TRUE(run(pause_tenant(link, caller, "acme", "incident")).ok());
+  const auto again = run(pause_tenant(link, caller, "acme", "another"));
   EXPECT_EQ(again->status_reason, "incident");
   EXPECT_EQ(sql("select count(*), count(until) from postrider.pause_span"), "1|0");
-  EXPECT_EQ(run(resume_tenant(link, "acme", {}))->status, model::TenantStatus::active);
+  EXPECT_EQ(run(resume_tenant(link, caller, "acme", {}))->status, model::TenantStatus::active);
   EXPECT_EQ(sql("select count(*), count(until) from postrider.pause_span"), "1|1");
 }
 
@@ -64,7 +64,7 @@ TEST_F(Tenants, ADeletedOneTakesItsEndpointsSecretsAndKeysWithIt) {
   make_endpoint("other");
   sql("insert into postrider.api_key (id, hash, role, tenant_id) values (gen_random_uuid(), 'x', 'reader', "
       "'acme')");
-  EXPECT_FALSE(run(delete_tenant(link, "acme")));
+  EXPECT_FALSE(run(delete_tenant(link, caller, "acme")));
   EXPECT_EQ(counts("acme"), "0|0");
   EXPECT_EQ(counts("other"), "1|0");
   EXPECT_EQ(sql("select count(*) from postrider.endpoint where status <> 'deleted'"), "1");
@@ -73,13 +73,13 @@ TEST_F(Tenants, ADeletedOneTakesItsEndpointsSecretsAndKeysWithIt) {
   EXPECT_EQ(sql("select count(*) from postrider.api_key where revoked_at is null"), "0");
   EXPECT_EQ(run(find_endpoint(link, {"acme", created.endpoint.outside_id})).error().kind,
             RefusalKind::unknown_endpoint);
-  EXPECT_EQ(run(delete_tenant(link, "acme"))->kind, RefusalKind::unknown_tenant);
+  EXPECT_EQ(run(delete_tenant(link, caller, "acme"))->kind, RefusalKind::unknown_tenant);
 }
 
 TEST_F(Tenants, AnAbandonedEditChangesNothing) {
   make_tenant("acme");
   const auto before = run(current_version(link));
-  const auto refused = run(change_tenant(link, "acme", [](TenantSettings& settings) {
+  const auto refused = run(change_tenant(link, caller, "acme", [](TenantSettings& settings) {
     settings.name = "never";
     return false;
   }));
@@ -99,7 +99,7 @@ TEST_F(Tenants, CacheForgetsATenantThatChanged) {
   EXPECT_FALSE(cache.find("acme", now + std::chrono::hours(1)));
 
   const auto seen = run(current_version(link));
-  ASSERT_TRUE(run(change_tenant(link, "acme", [](TenantSettings& settings) {
+  ASSERT_TRUE(run(change_tenant(link, caller, "acme", [](TenantSettings& settings) {
                 settings.payload_bytes_max = 100;
                 return true;
               })).ok());

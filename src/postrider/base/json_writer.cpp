@@ -1,21 +1,21 @@
-#include "postrider/api/json_writer.hpp"
+#include "postrider/base/json_writer.hpp"
 
 #include <fmt/format.h>
 
 #include "postrider/base/encoding.hpp"
 
-namespace postrider::api {
+namespace postrider::base {
 
 JsonObject& JsonObject::add(std::string_view name, std::string_view value) {
-  return raw(name, base::json_quoted(value));
+  return raw(name, json_quoted(value));
 }
 
 JsonObject& JsonObject::add(std::string_view name, double value) {
   return raw(name, fmt::format("{}", value));
 }
 
-JsonObject& JsonObject::add(std::string_view name, base::Timestamp value) {
-  return add(name, base::to_rfc3339(value));
+JsonObject& JsonObject::add(std::string_view name, Timestamp value) {
+  return add(name, to_rfc3339(value));
 }
 
 JsonObject& JsonObject::add(std::string_view name, const std::vector<std::string>& values) {
@@ -24,7 +24,7 @@ JsonObject& JsonObject::add(std::string_view name, const std::vector<std::string
 
 JsonObject& JsonObject::raw(std::string_view name, std::string_view json) {
   if (!members_.empty()) members_ += ',';
-  members_ += base::json_quoted(name);
+  members_ += json_quoted(name);
   members_ += ':';
   members_ += json;
   return *this;
@@ -42,8 +42,8 @@ std::string json_array(const std::vector<std::string>& items) {
 std::string json_array_of_strings(const std::vector<std::string>& items) {
   std::vector<std::string> quoted;
   quoted.reserve(items.size());
-  for (const auto& item : items) quoted.push_back(base::json_quoted(item));
+  for (const auto& item : items) quoted.push_back(json_quoted(item));
   return json_array(quoted);
 }
 
-}  // namespace postrider::api
+}  // namespace postrider::base

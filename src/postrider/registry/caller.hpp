@@ -1,0 +1,38 @@
+// Who changes the registry, from where, and on which condition.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace postrider::registry {
+
+enum class ActorKind { key, system, sql, console, portal };
+
+// `If-Match`: which revisions of the object the change is meant for.
+struct Precondition {
+  bool must_exist = false;           // If-Match: *
+  std::vector<int64_t> revisions{};  // any of these; with none of them and without must_exist: no condition
+  bool is_set = false;
+
+  // Of an object that is there.
+  bool accepts(int64_t revision) const {
+    return !is_set || must_exist ||
+           std::find(revisions.begin(), revisions.end(), revision) != revisions.end();
+  }
+};
+
+struct Caller {
+  ActorKind kind = ActorKind::system;
+  std::string id = "system";  // "key_…", a console user, a portal session
+  std::optional<std::string> address{};
+  std::optional<std::string> request_id{};
+  Precondition if_match{};
+
+  // postrider itself.
+  static Caller system() { return {}; }
+};
+
+}  // namespace postrider::registry
