@@ -25,6 +25,7 @@ void add_routes(Routes& routes) {
   add_inbox_routes(routes);
   add_outbox_routes(routes);
   add_audit_routes(routes);
+  add_key_routes(routes);
 }
 
 Api::Api(Services services) : services_(std::move(services)), routes_(router_, services_) {

@@ -25,6 +25,12 @@ config::Config default_config() {
   return config::load(nothing).config;
 }
 
+publish::PublisherOptions publisher_options(publish::PublishRates& rates) {
+  publish::PublisherOptions options;
+  options.rates = &rates;
+  return options;
+}
+
 std::string exchange(uint16_t port, const std::string& request) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -98,7 +104,7 @@ ApiServer::ApiServer(Options options)
   link.connect = pg::ConnectOptions::engine(options.database_url);
   publish_link_ = std::make_unique<pg::Link>(loop_, link);
   publisher_ = std::make_unique<publish::Publisher>(loop_, *publish_link_, ids_, no_delivery_, metrics_,
-                                                    publish::PublisherOptions{});
+                                                    publisher_options(publish_rates_));
   receiver_ = std::make_unique<inbox::Receiver>(loop_, *publish_link_, ids_, metrics_,
                                                 inbox::ReceiverOptions{.buckets = support::buckets});
   if (options.has_resolver) resolver_ = std::make_unique<http::Resolver>(loop_, http::ResolverOptions{});
@@ -114,6 +120,8 @@ ApiServer::ApiServer(Options options)
       .client = client_.get(),
       .publisher = publisher_.get(),
       .receiver = receiver_.get(),
+      .publish_rates = &publish_rates_,
+      .key_rates = &key_rates_,
   });
   server_ = std::make_unique<http::Server>(loop_, listener_, api_->router(), metrics_);
   loop_.post([this] {

@@ -6,26 +6,11 @@
 #include <cmath>
 #include <utility>
 
+#include "postrider/api/duplicate_fields.hpp"
+
 namespace postrider::api {
 
-namespace {
-
 namespace json = boost::json;
-
-std::string escaped(std::string_view name) {
-  std::string token;
-  for (const char c : name) {
-    if (c == '~')
-      token += "~0";
-    else if (c == '/')
-      token += "~1";
-    else
-      token += c;
-  }
-  return token;
-}
-
-}  // namespace
 
 bool is_json(const http::Request& request) {
   const auto field = request.header("content-type");
@@ -45,6 +30,8 @@ base::Result<json::object, http::Problem> parse_body(const http::Request& reques
   json::error_code error;
   json::value document = json::parse(request.body, error, {}, options);
   if (error) return base::Failure{malformed("The body is not valid JSON: " + error.message() + ".")};
+  if (const auto twice = find_duplicate_field(request.body))
+    return base::Failure{invalid({{*twice, "is there twice"}})};
   if (!document.is_object()) return base::Failure{invalid({{"", "must be an object"}})};
   return std::move(document.get_object());
 }
@@ -154,7 +141,7 @@ void Fields::read_object(std::string_view name, std::optional<std::string>& targ
 }
 
 std::string Fields::pointer(std::string_view name) const {
-  return at_ + "/" + escaped(name);
+  return at_ + "/" + pointer_token(name);
 }
 
 void Fields::refuse(std::string_view name, std::string detail) {

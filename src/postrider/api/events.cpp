@@ -7,6 +7,7 @@
 #include "postrider/api/document.hpp"
 #include "postrider/api/json_writer.hpp"
 #include "postrider/api/problems.hpp"
+#include "postrider/api/rate_fields.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/base/encoding.hpp"
 #include "postrider/crypto/digest.hpp"
@@ -93,6 +94,19 @@ std::optional<http::Problem> foreign(const Call& call, const model::TenantId& te
   return unknown_tenant();
 }
 
+Response answer_json(const Call& call, const PublishAnswer& answer) {
+  if (const auto* refused = std::get_if<Refused>(&answer)) return call.refuse(problem_of(*refused));
+  const auto& published = std::get<Published>(answer);
+  return Response::json(published.is_repeat ? 200 : 202, published.answer);
+}
+
+// What is left of the tenant's publish rate, if it has one.
+void tell_rate(const Call& call, Response& response) {
+  if (!call.services.publish_rates) return;
+  const auto allowance = call.services.publish_rates->allowance(call.tenant(), base::BootClock::now());
+  if (allowance) add_rate_fields(response, "publish", *allowance);
+}
+
 Task<Response> publish_one(Call& call) {
   if (!is_json(call.request)) co_return call.refuse(not_json());
   if (const auto problem = bad_key(call.request)) co_return call.refuse(*problem);
@@ -104,9 +118,9 @@ Task<Response> publish_one(Call& call) {
   add_traceparent(call.request, event);
   auto publishing = call.services.publisher->publish(std::move(event));
   const PublishAnswer answer = co_await publishing;
-  if (const auto* refused = std::get_if<Refused>(&answer)) co_return call.refuse(problem_of(*refused));
-  const auto& published = std::get<Published>(answer);
-  co_return Response::json(published.is_repeat ? 200 : 202, published.answer);
+  Response response = answer_json(call, answer);
+  tell_rate(call, response);
+  co_return response;
 }
 
 // An Idempotency-Key on a batch stands for one key per item, so that the repeated batch gets the same

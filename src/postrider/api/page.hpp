@@ -1,6 +1,6 @@
-// Query parameters: filters, `limit` and `cursor`. A cursor is opaque to callers; it only says behind which
-// key the next page begins, and every list is bound to its tenant in SQL, so a forged one finds nothing
-// foreign.
+// Query parameters: filters, `limit` and `cursor`. A cursor says behind which key the next page begins.
+// Callers only see it sealed (cursor_seal.hpp): write `next_cursor` as the last member of the answer. Every
+// list is bound to its tenant in SQL anyway.
 #pragma once
 
 #include <optional>

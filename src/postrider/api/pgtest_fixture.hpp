@@ -81,6 +81,7 @@ class ApiServer {
   std::unique_ptr<pg::Pool> pool_;
   std::unique_ptr<pg::Link> publish_link_;
   NoDelivery no_delivery_;
+  publish::PublishRates publish_rates_, key_rates_;
   std::unique_ptr<publish::Publisher> publisher_;
   std::unique_ptr<inbox::Receiver> receiver_;
   std::unique_ptr<Api> api_;

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "postrider/api/conditional.hpp"
+#include "postrider/api/cursor_seal.hpp"
 #include "postrider/api/problems.hpp"
+#include "postrider/api/rate_fields.hpp"
 
 namespace postrider::api {
 
@@ -72,6 +74,44 @@ std::optional<http::Problem> refusal(const Call& call, const Policy& policy) {
   return std::nullopt;
 }
 
+http::Problem too_many_requests() {
+  http::Problem problem;
+  problem.status = 429;
+  problem.type = "too-fast";
+  problem.detail = "This key has a rate limit, and it is used up.";
+  return problem;
+}
+
+using Allowance = publish::PublishRates::Allowance;
+
+// Takes one request from the key's rate; false if there is none left. Keys without a limit cost nothing here.
+bool take_turn(const Call& call, std::optional<Allowance>& left) {
+  publish::PublishRates* rates = call.services.key_rates;
+  if (!rates || !call.principal.rate_per_second) return true;
+  const std::string key = call.principal.key.outside();
+  const base::SteadyTime now = base::BootClock::now();
+  const bool is_first = !rates->allowance(key, now);
+  rates->learn(key, call.principal.rate_per_second, now);  // the first time this takes one itself
+  const bool is_taken = is_first || rates->try_take(key, now);
+  left = rates->allowance(key, now);
+  return is_taken;
+}
+
+// Runs the handler of a list with its cursor opened, and seals the next one.
+Task<Response> run_list(Call& call, CallHandler handler) {
+  const CursorSeal seal = CursorSeal::of(call.services.registry.keys, call.request, call.principal.tenant);
+  if (!call.is_cursor_open) seal.open_cursor(call.request);
+  call.is_cursor_open = true;
+  Response response = co_await handler(call);
+  seal.seal_next_cursor(response);
+  drop_body_if_known(response, call.request);
+  co_return response;
+}
+
+Task<Response> run(Call& call, CallHandler handler) {
+  return call.request.method == Method::get ? run_list(call, handler) : handler(call);
+}
+
 Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
   if (policy.access != Access::everyone) {
     const std::optional<registry::Principal> principal = co_await authenticate(call);
@@ -83,8 +123,15 @@ Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
     call.principal = *principal;
     if (const auto problem = refusal(call, policy)) co_return call.refuse(*problem);
   }
-  Response response = co_await handler(call);
-  drop_body_if_known(response, call.request);
+  std::optional<Allowance> left;
+  const bool has_turn = take_turn(call, left);
+  if (!has_turn) {
+    Response response = call.refuse(too_many_requests());
+    add_rate_fields(response, "key", *left);
+    co_return response;
+  }
+  Response response = co_await run(call, handler);
+  if (left) add_rate_fields(response, "key", *left);
   co_return response;
 }
 

@@ -51,6 +51,7 @@ struct Call {
   Services& services;
   http::Request& request;
   registry::Principal principal = {};  // not for Access::everyone
+  bool is_cursor_open = false;         // also when the call is made again
 
   // Path parameters, decoded.
   std::string parameter(std::string_view name) const { return std::string(request.path_parameter(name)); }

@@ -19,7 +19,8 @@
 
 namespace postrider::publish {
 class Publisher;
-}
+class PublishRates;
+}  // namespace postrider::publish
 namespace postrider::inbox {
 class Receiver;
 class Rejections;
@@ -42,6 +43,9 @@ struct Services {
   inbox::Receiver* receiver = nullptr;      // without one, inbound webhooks are not taken
   inbox::Rejections* rejections = nullptr;  // counts what is refused at that door
   inbox::Waiters* waiters = nullptr;        // without one, claims do not wait for messages
+  // Shared by the loops of a node. Without them no rate is enforced.
+  publish::PublishRates* publish_rates = nullptr;  // by tenant, to tell publishers what is left
+  publish::PublishRates* key_rates = nullptr;      // by the outside id of a key
   // Why this node should get no requests now, beside what the API sees itself (database, ids). Optional.
   std::function<std::optional<std::string>()> why_not_ready = {};
 

@@ -97,7 +97,9 @@ struct ApiThread::State {
              .publisher = tools.config.roles.api ? &publisher : nullptr,
              .receiver = tools.config.roles.inbox ? &receiver : nullptr,
              .rejections = &tools.rejections,
-             .waiters = &waiters}),
+             .waiters = &waiters,
+             .publish_rates = &tools.rates,
+             .key_rates = &tools.key_rates}),
         server(loop, tools.listener, api.router(), tools.metrics, server_options(tools.config)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
     publisher.on_wide([this] { tools.fanout.notify(); });

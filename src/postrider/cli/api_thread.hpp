@@ -25,7 +25,8 @@ struct ApiTools {
   model::IdSource& ids;
   delivery::Node& node;
   publish::WideFanout& fanout;
-  publish::PublishRates& rates;
+  publish::PublishRates& rates;      // by tenant
+  publish::PublishRates& key_rates;  // by key
   inbox::Rejections& rejections;
   inbox::Duties& inbox_duties;
   const http::Listener& listener;

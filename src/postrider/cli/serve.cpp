@@ -110,7 +110,7 @@ class Serving {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
       api_.push_back(std::make_unique<ApiThread>(
           ApiTools{config, database.url(), keys, guard_, tls_, metrics_, ids_, node_, background_.fanout(),
-                   rates_, rejections_, background_.inbox_duties(), listener_}));
+                   rates_, key_rates_, rejections_, background_.inbox_duties(), listener_}));
     node_.on_change([this](const registry::Change& change) {
       for (const auto& each : api_) each->apply(change);
     });
@@ -148,7 +148,7 @@ class Serving {
   http::TlsContext tls_;
   http::Listener listener_;
   delivery::Node node_;
-  publish::PublishRates rates_;
+  publish::PublishRates rates_, key_rates_;
   BackgroundThread background_;
   RelayThread relay_;
   std::vector<std::unique_ptr<ApiThread>> api_;

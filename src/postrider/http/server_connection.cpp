@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "postrider/http/problem.hpp"
+#include "postrider/http/request_id.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::http {
@@ -24,16 +25,6 @@ constexpr size_t kOutBytesMax =
 constexpr size_t kLingerBytesMax = 256 << 10;  // thrown away after a refusal before the connection is cut
 
 }  // namespace
-
-void ServerContext::make_request_id(std::string& id) {
-  // splitmix64: one id per call, no two alike before 2^64 calls.
-  uint64_t x = request_seed += 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  x ^= x >> 31;
-  id = "req_0000000000000000";
-  for (size_t i = id.size(); x != 0; x >>= 4) id[--i] = "0123456789abcdef"[x & 15];
-}
 
 struct ServerConnection::Read {
   ServerConnection& connection;
@@ -225,7 +216,11 @@ Task<void> ServerConnection::answer() {
   Request& request = reader_.request();
   request.loop = &context_.loop;
   request.remote_address = is_peer_trusted_ ? context_.proxies.client_address(peer_, request.fields) : peer_;
-  context_.make_request_id(request.id);
+  const auto given_id = request.header("x-request-id");
+  if (given_id && is_request_id(*given_id))
+    request.id = *given_id;
+  else
+    context_.make_request_id(request.id);
   if (!out_.empty()) flush_soon();
 
   Response response = co_await respond(request);

@@ -1,6 +1,7 @@
 #include "postrider/publish/rates.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace postrider::publish {
 
@@ -20,6 +21,19 @@ bool PublishRates::try_take(const model::TenantId& tenant, base::SteadyTime now)
   if (found->second.tokens < kWhole) return false;
   found->second.tokens -= 1;
   return true;
+}
+
+std::optional<PublishRates::Allowance> PublishRates::allowance(const model::TenantId& tenant,
+                                                               base::SteadyTime now) {
+  const std::lock_guard lock(mutex_);
+  const auto found = buckets_.find(tenant);
+  if (found == buckets_.end()) return std::nullopt;
+  Bucket& bucket = found->second;
+  bucket.fill(now);
+  const double missing = std::max(0.0, 1 - bucket.tokens);
+  return Allowance{
+      bucket.rate, static_cast<int64_t>(bucket.tokens + 1e-9),
+      std::chrono::seconds(std::max<int64_t>(1, std::llround(std::ceil(missing / bucket.rate))))};
 }
 
 void PublishRates::learn(const model::TenantId& tenant, std::optional<double> rate_per_second,

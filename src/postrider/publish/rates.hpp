@@ -3,6 +3,8 @@
 // Shared by the publishers of a node; any thread.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -18,6 +20,13 @@ class PublishRates {
  public:
   // False when the tenant's rate is used up. Bursts of up to a second's worth, but at least one event.
   bool try_take(const model::TenantId& tenant, base::SteadyTime now);
+  // What is left of a limit, for the caller to know; nothing without a limit.
+  struct Allowance {
+    double rate_per_second;
+    int64_t remaining;                // whole ones
+    std::chrono::seconds next_after;  // until one more is there, at least 1 when none is left
+  };
+  std::optional<Allowance> allowance(const model::TenantId& tenant, base::SteadyTime now);
   void learn(const model::TenantId& tenant, std::optional<double> rate_per_second, base::SteadyTime now);
 
  private:

@@ -7,6 +7,7 @@
 
 #include "postrider/base/encoding.hpp"
 #include "postrider/crypto/random.hpp"
+#include "postrider/registry/api_keys.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/registry/keys.sql.hpp"
 
@@ -20,17 +21,6 @@ constexpr std::array<std::string_view, 4> kRoles{"admin", "operator", "publisher
 constexpr std::string_view kKeyPrefix = "pr_";
 constexpr std::string_view kConfigured = "configured as ADMIN_KEY";
 constexpr std::string_view kMade = "made at the first start";
-
-// A time-ordered id from the wall clock: keys are made before a node has its slot, and rarely.
-base::Uuid make_id() {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(base::wall_now().time_since_epoch());
-  base::Uuid id;
-  crypto::fill_random(id.bytes);
-  for (size_t i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(ms.count() >> (40 - 8 * i));
-  id.bytes[6] = static_cast<uint8_t>((id.bytes[6] & 0x0F) | 0x70);
-  id.bytes[8] = static_cast<uint8_t>((id.bytes[8] & 0x3F) | 0x80);
-  return id;
-}
 
 }  // namespace
 
@@ -48,13 +38,26 @@ KeyHash hash_key(std::string_view key) {
   return crypto::sha256(key);
 }
 
+model::KeyId make_key_id() {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(base::wall_now().time_since_epoch());
+  base::Uuid id;
+  crypto::fill_random(id.bytes);
+  for (size_t i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(ms.count() >> (40 - 8 * i));
+  id.bytes[6] = static_cast<uint8_t>((id.bytes[6] & 0x0F) | 0x70);
+  id.bytes[8] = static_cast<uint8_t>((id.bytes[8] & 0x3F) | 0x80);
+  return model::KeyId{id};
+}
+
 std::string generate_key() {
   return std::string(kKeyPrefix) + base::hex_encode(crypto::random_bytes(32));
 }
 
 Task<std::optional<Principal>> find_key(pg::Link& link, KeyHash hash) {
-  pg::Params params(pg::Bytes{hash.view()});
-  const pg::Rows rows = co_await link.run_one(sql::find_key, std::move(params));
+  // Asked only when a node does not know the key, so this is also the moment to note that it is in use.
+  pg::Batch batch;
+  batch.with(sql::note_use, pg::Bytes{hash.view()}).with(sql::find_key, pg::Bytes{hash.view()});
+  const std::vector<pg::Rows> answers = co_await link.run(std::move(batch));
+  const pg::Rows& rows = answers[1];
   if (rows.empty()) co_return std::nullopt;
   if (!crypto::constant_time_equal(rows.get<pg::Bytes>(0, 0).view, hash.view())) co_return std::nullopt;
   Principal principal;
@@ -80,7 +83,8 @@ Task<std::optional<std::string>> ensure_admin_key(pg::Link& link, std::string co
   const std::string key = is_configured ? configured : generate_key();
   const KeyHash hash = hash_key(key);
   pg::Batch install;
-  install.with(sql::insert_admin_key, make_id(), pg::Bytes{hash.view()}, is_configured ? kConfigured : kMade);
+  install.with(sql::insert_admin_key, make_key_id().uuid, pg::Bytes{hash.view()},
+               is_configured ? kConfigured : kMade);
   if (is_configured) install.with(sql::revoke_other_configured_keys, pg::Bytes{hash.view()}, kConfigured);
   const std::vector<pg::Rows> installed = co_await transaction.run(std::move(install));
   const bool is_revoking = is_configured && installed[1].affected_rows() > 0;

@@ -14,6 +14,14 @@ where hash = $1::bytea
   and revoked_at is null
   and (expires_at is null or expires_at > now())
 
+-- name: note_use
+-- $1 hash. api_key_hash_key (unique). At most one write per key and minute.
+update api_key
+set last_used_at = now()
+where hash = $1::bytea
+  and revoked_at is null
+  and (last_used_at is null or last_used_at < now() - interval '1 minute')
+
 -- name: lock_keys
 -- No parameters. Nodes that start at once decide one after the other.
 select version

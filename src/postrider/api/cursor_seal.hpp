@@ -1,0 +1,34 @@
+// Cursors as callers see them: sealed with the master key for one list, its filters and the tenant of the
+// key, so that they cannot be made up, nor be used for another list. The lists themselves know nothing of it:
+// routes.cpp opens what comes and seals what goes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "postrider/crypto/master_keys.hpp"
+#include "postrider/http/request.hpp"
+#include "postrider/http/response.hpp"
+#include "postrider/model/ids.hpp"
+
+namespace postrider::api {
+
+struct CursorSeal {
+  const crypto::MasterKeys& keys;
+  std::string purpose;  // what the cursor is for
+
+  // `limit` may change from page to page, everything else that was asked must stay.
+  static CursorSeal of(const crypto::MasterKeys& keys, const http::Request& request,
+                       const std::optional<model::TenantId>& bound_to);
+
+  std::string seal(std::string_view cursor) const;
+  std::optional<std::string> open(std::string_view sealed) const;
+
+  // Opens the request's `cursor` in place. One that is not ours becomes empty, which no list takes.
+  void open_cursor(http::Request& request) const;
+  // Seals `next_cursor`, the last member of a page.
+  void seal_next_cursor(http::Response& response) const;
+};
+
+}  // namespace postrider::api

@@ -1,0 +1,16 @@
+// The same field twice in a JSON object: parsers differ in which one they take, so neither is.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace postrider::api {
+
+// The pointer to the first field that its object already has. The text is valid JSON.
+std::optional<std::string> find_duplicate_field(std::string_view json);
+
+// A name as part of a JSON pointer.
+std::string pointer_token(std::string_view name);
+
+}  // namespace postrider::api

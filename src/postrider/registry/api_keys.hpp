@@ -1,0 +1,74 @@
+// Making, showing and revoking API keys; keys.hpp is about using them.
+//
+// A change is one transaction that writes to the audit log and ends with its note in the control log, so a
+// revoked key stops working on every node within a moment.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/base/result.hpp"
+#include "postrider/base/time.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
+#include "postrider/registry/keys.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::registry {
+
+struct KeySettings {
+  Role role = Role::reader;
+  std::optional<model::TenantId> tenant{};  // bound to it; none: all tenants
+  bool sees_payloads = true;
+  std::optional<std::string> description{};
+  std::optional<double> rate_per_second{};  // requests per node
+  std::optional<base::Timestamp> expires_at{};
+};
+
+struct ApiKey {
+  model::KeyId id;
+  KeySettings settings;
+  base::Timestamp created_at{};
+  std::optional<std::string> created_by;  // outside id of the key that made it; none: postrider itself
+  std::optional<base::Timestamp> revoked_at;
+  std::optional<base::Timestamp> last_used_at;  // to about a minute
+};
+
+// Why not; everything here depends on the caller.
+enum class KeyRefusal {
+  unknown_key,
+  unknown_tenant,
+  outlives_its_maker,  // the key that makes it expires earlier
+};
+
+struct CreatedKey {
+  ApiKey key;
+  std::string text;  // to be shown this once
+};
+// Whether the caller may give these rights is for the caller's side to say, but for one thing that is known
+// here only: a key does not outlive the one that made it.
+runtime::Task<base::Result<CreatedKey, KeyRefusal>> create_key(pg::Link& link, const Caller& caller,
+                                                               KeySettings settings);
+
+// `within`: only of this tenant; a foreign key is an unknown one.
+using Within = std::optional<model::TenantId>;
+using KeyResult = base::Result<ApiKey, KeyRefusal>;
+runtime::Task<KeyResult> find_api_key(pg::Link& link, model::KeyId id, Within within);
+
+struct KeyFilter {
+  Within within{};
+  model::KeyId after{};
+  int limit = 50;
+};
+// Those that are not revoked, in order of id.
+runtime::Task<std::vector<ApiKey>> list_keys(pg::Link& link, KeyFilter filter);
+
+// May be repeated.
+runtime::Task<KeyResult> revoke_key(pg::Link& link, const Caller& caller, model::KeyId id, Within within);
+
+// A time-ordered id from the wall clock: keys are made before a node has its slot, and rarely.
+model::KeyId make_key_id();
+
+}  // namespace postrider::registry
