@@ -106,7 +106,7 @@ Task<Response> receive(Call& call) {
 
 void add_inbound_routes(Routes& routes) {
   if (routes.services().receiver == nullptr) return;
-  routes.add(Method::post, "/in/{source}", Access::everyone, receive, kBodyBytesMax);
+  routes.add(Method::post, "/in/{source}", Access::everyone, receive, {.body_bytes_max = kBodyBytesMax});
 }
 
 }  // namespace postrider::api
