@@ -19,6 +19,7 @@ void add_routes(Routes& routes) {
   add_replay_routes(routes);
   add_erasure_routes(routes);
   add_contact_routes(routes);
+  add_delivery_routes(routes);
   add_node_routes(routes);
   add_source_routes(routes);
   add_inbound_routes(routes);

@@ -24,36 +24,21 @@ where e.tenant_id = $1::text
 order by e.id desc
 limit $4::integer;
 
--- name: deliveries_of_event
--- Ids from $1 to $2, $3 rows at most: what is in the queue, and else how the last attempt ended. Replays have
--- ids of their own. Indexes: queue_pkey per bucket, the key of attempt.
-with live as materialized (
-  select q.id, q.endpoint_id, case when q.attempts = 0 then 'pending' else 'retrying' end as status, q.attempts
-  from bucket_lease l
-  join queue q on q.bucket = l.bucket and q.id >= $1::uuid and q.id <= $2::uuid
-  order by q.id
-  limit $3::integer
-),
-ended as materialized (
-  select distinct on (a.delivery_id) a.delivery_id as id, a.endpoint_id, a.outcome as status, a.attempt as attempts
-  from attempt a
-  where a.delivery_id >= $1::uuid
-    and a.delivery_id <= $2::uuid
-    and not exists (select from live l where l.id = a.delivery_id)
-  order by a.delivery_id, a.attempt desc
-  limit $3::integer
-)
-select d.id, e.outside_id, d.status, d.attempts
-from (select id, endpoint_id, status, attempts from live
-      union all
-      select id, endpoint_id, status, attempts from ended) d
-join endpoint e on e.id = d.endpoint_id
-order by d.id
-limit $3::integer;
+-- name: list_events_of_subject
+-- As list_events, $5 subject. Index: event_by_subject of the partitions in range.
+select e.id, e.outside_id, e.type, e.version, e.subject, e.created_at
+from event e
+where e.subject = $5::text
+  and e.tenant_id = $1::text
+  and e.id < $2::uuid
+  and e.id >= $3::uuid
+order by e.id desc
+limit $4::integer;
 
 -- name: unmatched_endpoints
--- Endpoints of tenant $1 that have no delivery of the event, $6 at most, and why, by the registry of now. $2 patterns that
--- match its type, $3 its version, $4 endpoints (outside ids) that have one, $5 when it was published.
+-- Endpoints of tenant $1 that have no delivery of the event, $6 at most among the first 5,000, and why, by the registry
+-- of now. $2 patterns that match its type, $3 its version, $4 the first 20 hex digits of its deliveries' ids, $5 when it
+-- was published. Indexes: endpoint_by_outside_id, the keys of queue and attempt.
 select e.outside_id,
        case
          when e.status = 'disabled' then 'endpoint_disabled'
@@ -63,7 +48,14 @@ select e.outside_id,
          when s.is_off then 'subscription_off'
          else 'no_subscription_matches'
        end as reason
-from endpoint e
+from (
+  select endpoint.*, ($4::text || endpoint.delivery_tail)::uuid as delivery_id
+  from endpoint
+  where endpoint.tenant_id = $1::text
+    and endpoint.status <> 'deleted'
+  order by endpoint.outside_id
+  limit 5000
+) e
 cross join lateral (
   select coalesce(bool_or(not s.enabled), false) as is_off,
          coalesce(bool_or(s.enabled and not w.fits), false) as is_other_version,
@@ -74,8 +66,7 @@ cross join lateral (
     and s.pattern = any ($2::text[])
     and s.endpoint_id = e.id
 ) s
-where e.tenant_id = $1::text
-  and e.status <> 'deleted'
-  and e.outside_id <> all ($4::text[])
+where not exists (select from queue q where q.bucket = e.bucket and q.id = e.delivery_id)
+  and not exists (select from attempt a where a.delivery_id = e.delivery_id)
 order by e.outside_id
 limit $6::integer;

@@ -1,8 +1,10 @@
 // GET /v1/tenants/{tenant}/events and /{event}: what was published, and what became of it.
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
+#include "postrider/api/delivery_filter.hpp"
 #include "postrider/api/events.sql.hpp"
 #include "postrider/api/json_writer.hpp"
 #include "postrider/api/page.hpp"
@@ -17,15 +19,6 @@ namespace {
 
 constexpr int32_t kScannedMax = 2'000;     // rows that a filter may look at for one page
 constexpr int32_t kDeliveriesShown = 250;  // per event
-
-// The smallest event id of that moment.
-base::Uuid id_floor(base::Timestamp time) {
-  const auto ms =
-      std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(time).time_since_epoch().count());
-  base::Uuid id;
-  for (size_t i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(ms >> (40 - 8 * i));
-  return id;
-}
 
 base::Timestamp time_of(const base::Uuid& id) {
   int64_t ms = 0;
@@ -63,7 +56,6 @@ struct Filter {
   base::Uuid before;  // exclusive
   int limit = 0;
 
-  bool is_set() const { return type || subject; }
   bool accepts(const pg::Rows& rows, size_t row) const {
     if (type && rows.get<std::string_view>(row, EventColumn::type) != *type) return false;
     if (!subject) return true;
@@ -112,31 +104,32 @@ Task<Response> list(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
   if (!known) co_return call.refuse(unknown_tenant());
-  const int32_t scanned_max = filter.is_set() ? kScannedMax : filter.limit + 1;
+  const int32_t scanned_max = filter.type ? kScannedMax : filter.limit + 1;
   pg::Params params(tenant, filter.before, filter.from, scanned_max);
-  const pg::Rows rows = co_await lease->run_one(sql::list_events, std::move(params));
+  if (filter.subject) params.add(*filter.subject);
+  const pg::Statement statement = filter.subject ? sql::list_events_of_subject : sql::list_events;
+  const pg::Rows rows = co_await lease->run_one(statement, std::move(params));
   co_return event_page(rows, filter, scanned_max, tenant);
 }
 
-struct Deliveries {
-  std::string json;
-  std::vector<std::string> endpoints;
-};
-
-Deliveries read_deliveries(const pg::Rows& rows) {
-  Deliveries found;
+std::string deliveries_json(const DeliveryPage& page) {
   std::vector<std::string> items;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    found.endpoints.push_back(rows.get<std::string>(row, 1));
-    JsonObject json;
-    json.add("id", model::DeliveryId{rows.get<base::Uuid>(row, 0)}.outside())
-        .add("endpoint_id", found.endpoints.back())
-        .add("status", rows.get<std::string_view>(row, 2))
-        .add("attempts", rows.get<int32_t>(row, 3));
-    items.push_back(json.text());
-  }
-  found.json = json_array(items);
-  return found;
+  for (const Delivery& delivery : page.deliveries)
+    items.push_back(delivery_json(delivery, page.names).text());
+  return json_array(items);
+}
+
+// Why nobody got it, in words; for an event that made deliveries there is nothing to explain.
+std::optional<std::string> explanation(const DeliveryPage& page, const pg::Rows& unmatched) {
+  if (!page.deliveries.empty()) return std::nullopt;
+  if (unmatched.empty()) return "Nobody got it: the tenant has no endpoints.";
+  std::map<std::string, int> reasons;
+  for (size_t row = 0; row < unmatched.size(); ++row) ++reasons[unmatched.get<std::string>(row, 1)];
+  std::string text = "Nobody got it:";
+  for (const auto& [reason, count] : reasons)
+    text += (text.ends_with(':') ? " " : ", ") + std::to_string(count) +
+            (count == 1 ? " endpoint: " : " endpoints: ") + reason;
+  return text + ".";
 }
 
 std::string unmatched_json(const pg::Rows& rows) {
@@ -167,18 +160,22 @@ Task<Response> show(Call& call) {
     co_return call.refuse(unknown);
   }
   const model::EventId event{rows.get<base::Uuid>(0, id)};
-  const auto range = model::delivery_range(event, event);
-  pg::Params deliveries_of(range.first.uuid, range.last.uuid, kDeliveriesShown);
-  const pg::Rows delivery_rows = co_await lease->run_one(sql::deliveries_of_event, std::move(deliveries_of));
-  const Deliveries deliveries = read_deliveries(delivery_rows);
+  DeliveryFilter filter;
+  filter.tenant = tenant;
+  filter.event = event;
+  filter.before.bytes.fill(0xFF);
+  filter.limit = kDeliveriesShown;
+  const auto deliveries = co_await scan_deliveries(*lease, std::move(filter));
   pg::Params unmatched(tenant, model::patterns_matching(rows.get<std::string_view>(0, type)),
-                       rows.get<std::optional<std::string>>(0, version), deliveries.endpoints,
+                       rows.get<std::optional<std::string>>(0, version), model::delivery_head_of(event),
                        time_of(event.uuid), kDeliveriesShown);
   const pg::Rows unmatched_rows = co_await lease->run_one(sql::unmatched_endpoints, std::move(unmatched));
 
   JsonObject json = event_json(rows, 0, tenant);
   if (call.principal.sees_payloads) json.raw("data", data_of(rows.get<std::string_view>(0, body)));
-  json.raw("deliveries", deliveries.json).raw("unmatched_endpoints", unmatched_json(unmatched_rows));
+  json.raw("deliveries", deliveries_json(*deliveries))
+      .raw("unmatched_endpoints", unmatched_json(unmatched_rows))
+      .add("explanation", explanation(*deliveries, unmatched_rows));
   co_return Response::json(200, json.text());
 }
 

@@ -100,6 +100,7 @@ void add_event_read_routes(Routes& routes);
 void add_replay_routes(Routes& routes);
 void add_erasure_routes(Routes& routes);
 void add_contact_routes(Routes& routes);
+void add_delivery_routes(Routes& routes);
 void add_node_routes(Routes& routes);
 void add_outbox_routes(Routes& routes);
 void add_audit_routes(Routes& routes);

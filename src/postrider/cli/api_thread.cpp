@@ -28,6 +28,7 @@ pg::LinkOptions query_links(const ApiTools& tools) {
   options.connect.url = tools.database_url;
   options.connect.is_session_ours = tools.config.direct_database_url.empty();
   options.connect.application_name = "postrider api";
+  options.connect.plan_cache_mode = "force_custom_plan";  // lists: what is rare differs from tenant to tenant
   return options;
 }
 

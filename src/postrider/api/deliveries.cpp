@@ -1,0 +1,181 @@
+// /v1/tenants/{tenant}/deliveries and /v1/deliveries: what became of each event for each endpoint.
+#include <algorithm>
+#include <utility>
+
+#include "postrider/api/deliveries.sql.hpp"
+#include "postrider/api/delivery.sql.hpp"
+#include "postrider/api/delivery_filter.hpp"
+#include "postrider/api/page.hpp"
+#include "postrider/api/problems.hpp"
+#include "postrider/api/routes.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+constexpr int kTimelineMax = 250;  // attempts shown with one delivery
+
+http::Problem unknown_delivery() {
+  http::Problem unknown;
+  unknown.status = 404;
+  unknown.type = "unknown-delivery";
+  unknown.detail = "There is no such delivery.";
+  return unknown;
+}
+
+Task<Response> list(Call& call) {
+  Query query(call.request);
+  DeliveryQuery wanted = read_delivery_query(call, query);
+  FieldProblems problems = query.finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const pg::Pool::Lease lease = co_await call.database();
+  auto filter = co_await resolve(*lease, std::move(wanted));
+  if (!filter) co_return call.refuse(filter.error());
+  if (!*filter) co_return Response::json(200, R"({"data":[]})");
+  const auto page = co_await scan_deliveries(*lease, std::move(**filter));
+  if (!page) co_return call.refuse(invalid({{"cursor", "is not a cursor that this list returned"}}));
+  std::vector<std::string> items;
+  for (const Delivery& delivery : page->deliveries)
+    items.push_back(delivery_json(delivery, page->names).text());
+  JsonObject json;
+  json.raw("data", json_array(items));
+  if (page->next) json.add("next_cursor", make_cursor(*page->next));
+  co_return Response::json(200, json.text());
+}
+
+std::string phases_json(const pg::Rows& rows, size_t row) {
+  JsonObject json;
+  json.add("lookup_us", rows.get<std::optional<int32_t>>(row, 6))
+      .add("connect_us", rows.get<std::optional<int32_t>>(row, 7))
+      .add("tls_us", rows.get<std::optional<int32_t>>(row, 8))
+      .add("first_byte_us", rows.get<std::optional<int32_t>>(row, 9))
+      .add("total_us", rows.get<int32_t>(row, 10));
+  return json.text();
+}
+
+// One row of attempts_of. What an endpoint answered may repeat what it was sent: it is for those who may see
+// payloads.
+std::string attempt_json(const pg::Rows& rows, size_t row, bool sees_payloads) {
+  const auto node_name = rows.get<std::optional<std::string>>(row, 15);
+  JsonObject json;
+  json.add("attempt", rows.get<int32_t>(row, 0))
+      .add("outcome", rows.get<std::string_view>(row, 1))
+      .add("status_code", rows.get<std::optional<int32_t>>(row, 2))
+      .add("error", rows.get<std::optional<std::string>>(row, 3))
+      .add("error_detail", rows.get<std::optional<std::string>>(row, 4))
+      .add("started_at", rows.get<base::Timestamp>(row, 5))
+      .raw("phases", phases_json(rows, row));
+  if (sees_payloads) json.add("response_preview", rows.get<std::optional<std::string>>(row, 11));
+  json.add("address", rows.get<std::optional<std::string>>(row, 12))
+      .add("next_attempt_at", rows.get<std::optional<base::Timestamp>>(row, 13))
+      .add("node_id", model::NodeId{rows.get<base::Uuid>(row, 14)}.outside())
+      .add("node", node_name);
+  return json.text();
+}
+
+std::string dead_letter_json(const pg::Rows& rows) {
+  JsonObject json;
+  json.add("cause", rows.get<std::string_view>(0, 0))
+      .add("dead_at", rows.get<base::Timestamp>(0, 1))
+      .add("resolved_at", rows.get<std::optional<base::Timestamp>>(0, 2))
+      .add("resolution", rows.get<std::optional<std::string>>(0, 3));
+  return json.text();
+}
+
+std::optional<model::DeliveryId> delivery_of(const Call& call) {
+  return model::DeliveryId::from_outside(call.parameter("delivery"));
+}
+
+struct Shown {
+  Delivery delivery;
+  std::optional<base::Uuid> owner;
+  std::string attempts = "[]";  // JSON
+  std::string dead_letter = "null";
+};
+
+bool is_visible(const Call& call, const Delivery& delivery) {
+  const bool is_of_tenant = call.request.path_parameters.front().name == "tenant";
+  return !is_of_tenant || delivery.tenant == call.tenant();
+}
+
+Task<std::optional<Shown>> find(const Call& call, pg::Link& link, model::DeliveryId id) {
+  const std::vector<base::Uuid> ids{id.uuid};
+  pg::Batch batch;
+  batch.with(sql::live_delivery, id.uuid)
+      .with(sql::history_of_ids, ids, id.uuid, id.uuid)
+      .with(sql::dead_letter_of, id.uuid)
+      .with(sql::attempts_of, id.uuid, -1, kTimelineMax);
+  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
+  std::vector<Delivery> history = read_history(found[1]);
+  if (found[0].empty() && history.empty()) co_return std::nullopt;
+  Shown shown;
+  if (!history.empty()) shown.delivery = std::move(history.front());
+  if (!found[0].empty() && (found[1].empty() || shown.delivery.status == DeliveryStatus::retrying)) {
+    Delivery live = read_live(found[0], 0);
+    if (!found[1].empty()) add_history(live, shown.delivery);
+    shown.delivery = std::move(live);
+    shown.owner = found[0].get<std::optional<base::Uuid>>(0, 8);
+  }
+  if (!found[2].empty()) shown.dead_letter = dead_letter_json(found[2]);
+  std::vector<std::string> attempts;
+  for (size_t row = 0; row < found[3].size(); ++row)
+    attempts.push_back(attempt_json(found[3], row, call.principal.sees_payloads));
+  shown.attempts = json_array(attempts);
+  co_return shown;
+}
+
+Task<Response> show(Call& call) {
+  const auto id = delivery_of(call);
+  if (!id) co_return call.refuse(unknown_delivery());
+  const pg::Pool::Lease lease = co_await call.database();
+  const std::optional<Shown> shown = co_await find(call, *lease, *id);
+  if (!shown || !is_visible(call, shown->delivery)) co_return call.refuse(unknown_delivery());
+  const std::vector<Delivery> only{shown->delivery};
+  const DeliveryNames names = co_await find_names(*lease, only);
+  JsonObject json = delivery_json(shown->delivery, names);
+  if (shown->owner)
+    json.add("claimed_by", model::NodeId{*shown->owner}.outside());
+  else
+    json.raw("claimed_by", "null");
+  json.raw("dead_letter", shown->dead_letter).raw("timeline", shown->attempts);
+  co_return Response::json(200, json.text());
+}
+
+Task<Response> attempts(Call& call) {
+  Query query(call.request);
+  const int limit = query.limit();
+  const std::string after = query.after();
+  int32_t behind = -1;
+  if (!after.empty() &&
+      std::all_of(after.begin(), after.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
+      after.size() < 10)
+    behind = std::stoi(after);
+  else if (!after.empty())
+    query.refuse("cursor", "is not a cursor that this list returned");
+  FieldProblems problems = query.finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const auto id = delivery_of(call);
+  if (!id) co_return call.refuse(unknown_delivery());
+  const pg::Pool::Lease lease = co_await call.database();
+  const std::optional<Shown> shown = co_await find(call, *lease, *id);
+  if (!shown || !is_visible(call, shown->delivery)) co_return call.refuse(unknown_delivery());
+  pg::Params params(id->uuid, behind, limit + 1);
+  const pg::Rows rows = co_await lease->run_one(sql::attempts_of, std::move(params));
+  std::vector<PageRow> items;
+  for (size_t row = 0; row < rows.size(); ++row)
+    items.push_back(
+        {std::to_string(rows.get<int32_t>(row, 0)), attempt_json(rows, row, call.principal.sees_payloads)});
+  co_return page(std::move(items), limit);
+}
+
+}  // namespace
+
+void add_delivery_routes(Routes& routes) {
+  for (const std::string all : {"/v1/tenants/{tenant}/deliveries", "/v1/deliveries"}) {
+    routes.add(Method::get, all, Access::read, list);
+    routes.add(Method::get, all + "/{delivery}", Access::read, show);
+    routes.add(Method::get, all + "/{delivery}/attempts", Access::read, attempts);
+  }
+}
+
+}  // namespace postrider::api

@@ -1,0 +1,115 @@
+#include "postrider/api/delivery_filter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "postrider/api/deliveries.sql.hpp"
+#include "postrider/api/events.sql.hpp"
+#include "postrider/registry/tenants.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+http::Problem not_found(const char* type, const char* detail) {
+  http::Problem problem;
+  problem.status = 404;
+  problem.type = type;
+  problem.detail = detail;
+  return problem;
+}
+
+bool has_tenant(const Call& call) {
+  return !call.request.path_parameters.empty() && call.request.path_parameters.front().name == "tenant";
+}
+
+}  // namespace
+
+base::Uuid id_floor(base::Timestamp time) {
+  const auto ms =
+      std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(time).time_since_epoch().count());
+  base::Uuid id;
+  for (size_t i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(ms >> (40 - 8 * i));
+  return id;
+}
+
+std::optional<base::Timestamp> time_value(Query& query, std::string_view name) {
+  const auto text = query.value(name);
+  if (!text) return std::nullopt;
+  const auto time = base::parse_rfc3339(*text);
+  if (!time) query.refuse(name, "must be a time as in RFC 3339");
+  return time;
+}
+
+DeliveryQuery read_delivery_query(const Call& call, Query& query) {
+  DeliveryQuery wanted;
+  DeliveryFilter& filter = wanted.filter;
+  if (has_tenant(call)) filter.tenant = call.tenant();
+  wanted.endpoint = query.value("endpoint");
+  wanted.event = query.value("event");
+  filter.type = query.value("type");
+  filter.subject = query.value("subject");
+  if (const auto status = query.value("status")) {
+    filter.status = parse_delivery_status(*status);
+    if (!filter.status)
+      query.refuse("status",
+                   "must be one of: pending, processing, retrying, delivered, dead_letter, canceled");
+  }
+  filter.before.bytes.fill(0xFF);
+  if (const auto since = time_value(query, "since")) filter.from = id_floor(*since);
+  if (const auto until = time_value(query, "until")) filter.before = id_floor(*until);
+  filter.limit = query.limit();
+  filter.after = query.after();
+  if (wanted.event && !filter.tenant && !model::EventId::from_outside(*wanted.event))
+    query.refuse("event",
+                 "an event's own id is known only within its tenant: ask below /v1/tenants/{tenant}");
+  return wanted;
+}
+
+runtime::Task<base::Result<LaneRef, http::Problem>> find_lane(pg::Link& link,
+                                                              std::optional<model::TenantId> tenant,
+                                                              std::string endpoint) {
+  pg::Batch batch;
+  if (tenant)
+    batch.with(sql::lane_of_endpoint, *tenant, endpoint);
+  else
+    batch.with(sql::lanes_by_name, endpoint);
+  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
+  const pg::Rows& rows = found[0];
+  if (rows.empty()) co_return base::Failure{not_found("unknown-endpoint", "There is no such endpoint.")};
+  if (rows.size() > 1)
+    co_return base::Failure{
+        invalid({{"endpoint", "several tenants have an endpoint with this id: ask below one of them"}})};
+  co_return LaneRef{{rows.get<base::Uuid>(0, 1)},
+                    rows.get<int32_t>(0, 2),
+                    rows.get<bool>(0, 3),
+                    rows.get<std::string>(0, 5)};
+}
+
+runtime::Task<base::Result<std::optional<DeliveryFilter>, http::Problem>> resolve(pg::Link& link,
+                                                                                  DeliveryQuery wanted) {
+  DeliveryFilter& filter = wanted.filter;
+  if (filter.tenant) {
+    const std::optional<registry::Tenant> known = co_await registry::find_tenant(link, *filter.tenant);
+    if (!known) co_return base::Failure{unknown_tenant()};
+  }
+  if (wanted.endpoint) {
+    auto lane = co_await find_lane(link, filter.tenant, *wanted.endpoint);
+    if (!lane) co_return base::Failure{lane.error()};
+    filter.endpoint = std::move(*lane);
+  }
+  if (wanted.event) {
+    filter.event = model::EventId::from_outside(*wanted.event);
+    if (filter.tenant) {
+      std::optional<base::Uuid> uuid;
+      if (filter.event) uuid = filter.event->uuid;
+      pg::Params params(*filter.tenant, *wanted.event, uuid);
+      const pg::Rows rows = co_await link.run_one(sql::find_event, std::move(params));
+      if (rows.empty()) co_return std::optional<DeliveryFilter>();
+      filter.event = model::EventId{rows.get<base::Uuid>(0, 0)};
+    }
+  }
+  co_return std::optional<DeliveryFilter>(std::move(filter));
+}
+
+}  // namespace postrider::api

@@ -1,0 +1,33 @@
+// The filters of a list of deliveries, as callers write them, and turned into what the tables know.
+#pragma once
+
+#include "postrider/api/delivery_scan.hpp"
+#include "postrider/api/page.hpp"
+#include "postrider/api/routes.hpp"
+
+namespace postrider::api {
+
+// Outside ids, not looked up yet.
+struct DeliveryQuery {
+  DeliveryFilter filter;
+  std::optional<std::string> endpoint, event;
+};
+
+// endpoint, event, type, subject, status, since, until, limit and cursor; the tenant is that of the path, if
+// there is one.
+DeliveryQuery read_delivery_query(const Call& call, Query& query);
+
+// Nothing: no delivery can match, because there is no such event. An unknown tenant or endpoint is a problem.
+runtime::Task<base::Result<std::optional<DeliveryFilter>, http::Problem>> resolve(pg::Link& link,
+                                                                                  DeliveryQuery wanted);
+
+// The endpoint with that outside id, of the tenant or, without one, of whichever tenant has it.
+runtime::Task<base::Result<LaneRef, http::Problem>> find_lane(pg::Link& link,
+                                                              std::optional<model::TenantId> tenant,
+                                                              std::string endpoint);
+
+std::optional<base::Timestamp> time_value(Query& query, std::string_view name);
+// The smallest id of that moment.
+base::Uuid id_floor(base::Timestamp time);
+
+}  // namespace postrider::api
