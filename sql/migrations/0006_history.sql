@@ -12,3 +12,366 @@ create index event_by_subject on event (subject, tenant_id, id) where subject is
 
 -- Ids given without a tenant.
 create index endpoint_by_name on endpoint (outside_id);
+-- "Which endpoints are at hooks.example.com?"
+create index endpoint_by_host on endpoint ((substring(url from '://([^/:?#]+)')));
+
+-- ── outside ids to uuids, so that indexes are used ─────────────────────────────────────────────────────────────
+
+create function uuid_in(outside text, prefix text) returns uuid language sql immutable strict parallel safe as $$
+  select case when outside ~ ('^' || prefix || '_[0-9a-f]{32}$') then right(outside, 32)::uuid end
+$$;
+
+create function outside_of(prefix text, id uuid) returns text language sql immutable strict parallel safe as $$
+  select prefix || '_' || replace(id::text, '-', '')
+$$;
+
+create function event_id(tenant text, event text) returns uuid language sql stable
+security definer set search_path = postrider, pg_temp as $$
+  select coalesce((select k.event_id
+                   from postrider.event_key k
+                   where k.tenant_id = tenant
+                     and k.kind = 'id'
+                     and k.key = event),
+                  postrider.uuid_in(event, 'evt'))
+$$;
+
+-- An id of the caller's own only if no other tenant has an endpoint with it; else name the tenant.
+create function endpoint_id(endpoint text) returns uuid language sql stable
+security definer set search_path = postrider, pg_temp as $$
+  select coalesce(postrider.uuid_in(endpoint, 'ep'),
+                  (select case when count(*) = 1 then (array_agg(e.id))[1] end
+                   from postrider.endpoint e
+                   where e.outside_id = endpoint))
+$$;
+
+create function endpoint_id(tenant text, endpoint text) returns uuid language sql stable
+security definer set search_path = postrider, pg_temp as $$
+  select e.id
+  from postrider.endpoint e
+  where e.tenant_id = tenant
+    and e.outside_id = endpoint
+$$;
+
+create function delivery_id(delivery text) returns uuid language sql immutable strict parallel safe as $$
+  select postrider.uuid_in(delivery, 'dlv')
+$$;
+
+-- The delivery ids of an event lie between these two, but for replays.
+create function first_delivery_id(event uuid) returns uuid language sql immutable strict parallel safe as $$
+  select (left(replace(event::text, '-', ''), 20) || '000000000000')::uuid
+$$;
+create function last_delivery_id(event uuid) returns uuid language sql immutable strict parallel safe as $$
+  select (left(replace(event::text, '-', ''), 20) || 'ffffffffffff')::uuid
+$$;
+
+-- ── views ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Each has its uuids, which indexes know, and beside them the outside ids, for people. None has secrets, custom
+-- headers or payloads.
+
+create view webhook_endpoints as
+select e.id, e.outside_id as endpoint, e.tenant_id, e.url, e.description, e.status, e.status_reason, e.status_since,
+       case when e.failing_since is null then 'healthy' else 'failing' end as health, e.failing_since,
+       e.last_success_at, e.last_failure_at, e.breaker, e.max_attempts, e.timeout_ms, e.give_up_seconds,
+       e.max_in_flight, e.rate_per_second, e.ordering, e.retry_schedule, e.on_rejected, e.signature, e.metadata,
+       e.created_at, e.updated_at
+from endpoint e;
+
+create view webhook_subscriptions as
+select s.endpoint_id, e.outside_id as endpoint, s.tenant_id, s.pattern as event_type, s.enabled, s.versions, e.status,
+       e.url, s.created_at
+from subscription s
+join endpoint e on e.id = s.endpoint_id;
+
+create view webhook_events as
+select e.id, coalesce(e.outside_id, outside_of('evt', e.id)) as event, e.tenant_id, e.type, e.version, e.subject,
+       octet_length(e.body) as body_bytes, e.created_at
+from event e;
+
+-- What is in the queue, and what has ended. An event's deliveries are found from the event (their ids begin like its
+-- own), an endpoint's from the endpoint; the conditions are there for both.
+create view webhook_deliveries as
+with live as (
+  select q.id, q.tenant_id, q.endpoint_id, q.event_id, q.bucket, q.attempts, q.due_at, q.created_at, q.replay_id
+  from queue q
+  where q.bucket >= 0
+)
+select q.id, q.tenant_id, q.endpoint_id, q.event_id, e.type as event_type, p.url,
+       case when q.attempts = 0 then 'pending' else 'retrying' end as status, q.attempts, p.max_attempts,
+       q.due_at as available_at, outside_of('node', l.owner) as claimed_by, null::timestamptz as lease_expires_at,
+       last.started_at as last_attempt_at, last.status_code as last_status_code,
+       coalesce(last.error_detail, last.error) as last_error, null::timestamptz as delivered_at, q.created_at,
+       q.replay_id, outside_of('dlv', q.id) as delivery, p.outside_id as endpoint,
+       coalesce(e.outside_id, outside_of('evt', q.event_id)) as event
+from live q
+join bucket_lease l on l.bucket = q.bucket
+left join event e on e.id = q.event_id
+left join endpoint p on p.id = q.endpoint_id
+left join lateral (
+  select a.started_at, a.status_code, a.error, a.error_detail
+  from attempt a
+  where a.delivery_id = q.id
+  order by a.attempt desc
+  limit 1
+) last on true
+union all
+select a.delivery_id, a.tenant_id, a.endpoint_id, a.event_id, e.type, p.url, a.outcome,
+       case when a.attempt > 0 then a.attempt
+            else (select max(b.attempt) from attempt b where b.delivery_id = a.delivery_id) end,
+       p.max_attempts, null, null, null, a.started_at, a.status_code, coalesce(a.error_detail, a.error),
+       case when a.outcome = 'delivered' then a.started_at + a.total_us * interval '1 microsecond' end, a.created_at,
+       a.replay_id, outside_of('dlv', a.delivery_id), p.outside_id, coalesce(e.outside_id, outside_of('evt', e.id))
+from event e
+join attempt a on a.event_id = e.id
+              and a.delivery_id >= first_delivery_id(e.id)
+              and a.delivery_id <= last_delivery_id(e.id)
+left join endpoint p on p.id = a.endpoint_id
+where a.outcome <> 'retrying'
+  and a.replay_id is null
+union all
+select a.delivery_id, a.tenant_id, a.endpoint_id, a.event_id, e.type, p.url, a.outcome,
+       case when a.attempt > 0 then a.attempt
+            else (select max(b.attempt) from attempt b where b.delivery_id = a.delivery_id) end,
+       p.max_attempts, null, null, null, a.started_at, a.status_code, coalesce(a.error_detail, a.error),
+       case when a.outcome = 'delivered' then a.started_at + a.total_us * interval '1 microsecond' end, a.created_at,
+       a.replay_id, outside_of('dlv', a.delivery_id), p.outside_id,
+       coalesce(e.outside_id, outside_of('evt', a.event_id))
+from attempt a
+left join event e on e.id = a.event_id
+left join endpoint p on p.id = a.endpoint_id
+where a.outcome <> 'retrying'
+  and a.replay_id is not null;
+
+create view webhook_delivery_attempts as
+select a.delivery_id, a.attempt, a.tenant_id, a.endpoint_id, a.event_id, a.outcome, a.status_code, a.error,
+       a.error_detail, a.started_at, a.dns_us, a.connect_us, a.tls_us, a.first_byte_us, a.total_us,
+       a.preview as response_preview, a.address, a.next_attempt_at, a.node_id, a.created_at, a.replay_id,
+       outside_of('dlv', a.delivery_id) as delivery, p.outside_id as endpoint
+from attempt a
+left join endpoint p on p.id = a.endpoint_id;
+
+create view webhook_dead_letters as
+select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, e.type as event_type, p.url, d.cause, d.attempts,
+       d.status_code, d.error, d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution,
+       outside_of('dlv', d.delivery_id) as delivery, p.outside_id as endpoint,
+       coalesce(e.outside_id, outside_of('evt', d.event_id)) as event
+from dead_letter d
+left join event e on e.id = d.event_id
+left join endpoint p on p.id = d.endpoint_id;
+
+-- ── functions for people ───────────────────────────────────────────────────────────────────────────────────────
+
+-- "Which endpoints receive invoice.paid?", wildcards included; those that would get it if they were active, too.
+create function endpoints_for(tenant text, type text)
+returns table (endpoint_id uuid, endpoint text, url text, status text, pattern text, versions text[])
+language sql stable security definer set search_path = postrider, pg_temp as $$
+  select e.id, e.outside_id, e.url, e.status, s.pattern, s.versions
+  from postrider.subscription s
+  join postrider.endpoint e on e.id = s.endpoint_id
+  where s.tenant_id = tenant
+    and s.enabled
+    and e.status <> 'deleted'
+    and (s.pattern = '*' or s.pattern = type
+         or (s.pattern like '%.*' and starts_with(type, left(s.pattern, -1))))
+  order by e.outside_id, s.pattern
+$$;
+
+-- Pauses or resumes an endpoint, as the API does; who and why is in the audit log.
+create function set_endpoint_status(endpoint text, wanted text, reason text) returns void
+language plpgsql security definer set search_path = postrider, pg_temp as $$
+declare
+  known record;
+begin
+  if coalesce(btrim(reason), '') = '' then
+    raise exception 'say why: the reason is kept in the audit log' using errcode = 'invalid_parameter_value';
+  end if;
+  select e.id, e.tenant_id, e.outside_id, e.status, e.status_reason
+  into known
+  from endpoint e
+  where e.id = postrider.endpoint_id(set_endpoint_status.endpoint)
+    and e.status <> 'deleted'
+  for no key update;
+  if not found then
+    raise exception 'there is no endpoint %', endpoint using errcode = 'no_data_found';
+  end if;
+  if wanted = 'paused' and known.status = 'disabled' then
+    raise exception 'endpoint % is disabled; resume it first', endpoint
+      using errcode = 'object_not_in_prerequisite_state';
+  end if;
+  if known.status <> wanted then
+    update endpoint e
+    set status = wanted,
+        status_reason = reason,
+        status_since = now(),
+        breaker = case when wanted = 'active' then 'closed' else e.breaker end,
+        updated_at = now()
+    where e.id = known.id;
+    if wanted = 'paused' then
+      insert into pause_span (tenant_id, endpoint_id) values (known.tenant_id, known.id);
+    else
+      update pause_span p set until = now()
+      where p.tenant_id = known.tenant_id and p.endpoint_id = known.id and p.until is null;
+    end if;
+  end if;
+  perform write_audit('sql', session_user, case wanted when 'paused' then 'endpoint.pause' else 'endpoint.resume' end,
+                      known.tenant_id, known.outside_id,
+                      jsonb_build_object('status', known.status, 'status_reason', known.status_reason),
+                      jsonb_build_object('status', wanted, 'status_reason', reason), reason);
+  perform note_change('endpoint', known.tenant_id, known.id);
+end
+$$;
+
+create function pause_endpoint(endpoint text, reason text) returns void language sql
+security definer set search_path = postrider, pg_temp as $$
+  select postrider.set_endpoint_status(endpoint, 'paused', reason)
+$$;
+create function resume_endpoint(endpoint text, reason text) returns void language sql
+security definer set search_path = postrider, pg_temp as $$
+  select postrider.set_endpoint_status(endpoint, 'active', reason)
+$$;
+
+-- ── dead letters, counted ──────────────────────────────────────────────────────────────────────────────────────
+
+-- How many are unresolved, by tenant, endpoint and cause. Changes are appended and added up by upkeep, so that two
+-- transactions never wait for each other here; the sum of both tables is right at any time.
+create table dead_letter_count (
+  tenant_id text collate "C" not null,
+  endpoint_id uuid not null,
+  cause text collate "C" not null,
+  unresolved bigint not null,
+  primary key (tenant_id, endpoint_id, cause)
+);
+create table dead_letter_delta (
+  tenant_id text collate "C" not null,
+  endpoint_id uuid not null,
+  cause text collate "C" not null,
+  unresolved bigint not null
+);
+
+create function count_new_dead_letters() returns trigger language plpgsql set search_path = postrider, pg_temp as $$
+begin
+  insert into dead_letter_delta (tenant_id, endpoint_id, cause, unresolved)
+  select tenant_id, endpoint_id, cause, count(*)
+  from fresh
+  where resolved_at is null
+  group by tenant_id, endpoint_id, cause;
+  return null;
+end
+$$;
+create function count_resolved_dead_letters() returns trigger language plpgsql
+set search_path = postrider, pg_temp as $$
+begin
+  insert into dead_letter_delta (tenant_id, endpoint_id, cause, unresolved)
+  select tenant_id, endpoint_id, cause, sum(change)
+  from (
+    select tenant_id, endpoint_id, cause, 1 as change from fresh where resolved_at is null
+    union all
+    select tenant_id, endpoint_id, cause, -1 from stale where resolved_at is null
+  ) as changes
+  group by tenant_id, endpoint_id, cause
+  having sum(change) <> 0;
+  return null;
+end
+$$;
+create trigger dead_letter_made after insert on dead_letter
+referencing new table as fresh for each statement execute function count_new_dead_letters();
+create trigger dead_letter_resolved after update on dead_letter
+referencing old table as stale new table as fresh for each statement execute function count_resolved_dead_letters();
+
+-- ── rollups ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- What became of deliveries by the hour in which the attempt began. A node adds up in memory and writes its own rows
+-- every 10 seconds; some minutes after an hour is over it is computed anew from attempt, under the node 0, and closed.
+create table rollup (
+  hour timestamptz not null,
+  tenant_id text collate "C" not null,
+  endpoint_id uuid not null,
+  event_type text collate "C" not null,
+  node_id uuid not null,
+  delivered bigint not null default 0,
+  delivered_attempts bigint not null default 0,      -- that they took
+  first_attempt_successes bigint not null default 0,
+  retried bigint not null default 0,                 -- attempts that failed and are tried again
+  dead bigint not null default 0,
+  dead_attempts bigint not null default 0,
+  canceled bigint not null default 0,
+  exchanges bigint not null default 0,
+  latency_us bigint not null default 0,              -- of all exchanges together
+  latency_us_max bigint not null default 0,
+  primary key (hour, tenant_id, endpoint_id, event_type, node_id)
+) with (fillfactor = 70);
+create index rollup_by_endpoint on rollup (endpoint_id, hour);
+create index rollup_by_tenant on rollup (tenant_id, hour);
+
+create table rollup_closed (
+  hour timestamptz primary key,
+  closed_at timestamptz not null default now()
+);
+
+-- To compute an hour anew its attempts are found by time. They are appended in that order, so this index is tiny and
+-- costs nothing to keep.
+create index attempt_by_time on attempt using brin (started_at) with (pages_per_range = 16, autosummarize = on);
+
+create view webhook_health as
+select r.hour, r.tenant_id, kind.status, sum(kind.count)::bigint as delivery_count,
+       round(sum(kind.attempts)::numeric / nullif(sum(kind.count), 0), 3) as avg_attempts,
+       sum(kind.first_attempt_successes)::bigint as first_attempt_successes
+from rollup r
+cross join lateral (
+  values ('delivered', r.delivered, r.delivered_attempts, r.first_attempt_successes),
+         ('dead_letter', r.dead, r.dead_attempts, 0),
+         ('canceled', r.canceled, 0, 0)
+) as kind (status, count, attempts, first_attempt_successes)
+where kind.count > 0
+group by r.hour, r.tenant_id, kind.status;
+
+-- ── brakes ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- For incidents; of the whole cluster. Nodes hear of a change through the control log.
+create table brakes (
+  singleton boolean primary key default true check (singleton),
+  is_paused boolean not null default false,          -- nothing is sent
+  retry_rate_per_second double precision check (retry_rate_per_second > 0),
+  drain_rate_per_second double precision check (drain_rate_per_second > 0),
+  reason text,
+  changed_by text,
+  changed_at timestamptz
+);
+insert into brakes default values;
+
+-- ── the role for people who help customers ─────────────────────────────────────────────────────────────────────
+
+revoke execute on function set_endpoint_status, pause_endpoint, resume_endpoint from public;
+
+-- Views, look-ups, pause, resume and replay; no table, so no secret. Called again by later migrations and by an
+-- administrator who made the role where postrider may not.
+create function grant_support() returns void language plpgsql as $$
+declare
+  name text;
+begin
+  if not exists (select from pg_roles where rolname = 'postrider_support') then
+    begin
+      create role postrider_support nologin;
+    exception
+      when insufficient_privilege then
+        raise notice 'the role postrider_support is missing, and this user may not make it';
+        return;
+      when duplicate_object or unique_violation then
+        null;
+    end;
+  end if;
+  grant usage on schema postrider to postrider_support;
+  for name in select c.relname from pg_class c
+              where c.relnamespace = 'postrider'::regnamespace and c.relkind = 'v' and c.relname like 'webhook\_%' loop
+    execute format('grant select on postrider.%I to postrider_support', name);
+  end loop;
+  for name in select p.oid::regprocedure::text from pg_proc p
+              where p.pronamespace = 'postrider'::regnamespace
+                and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
+                                  'endpoint_id', 'delivery_id') loop
+    execute 'grant execute on function ' || name || ' to postrider_support';
+  end loop;
+end
+$$;
+
+select grant_support();

@@ -20,6 +20,11 @@ void add_routes(Routes& routes) {
   add_erasure_routes(routes);
   add_contact_routes(routes);
   add_delivery_routes(routes);
+  add_delivery_action_routes(routes);
+  add_dead_letter_routes(routes);
+  add_stats_routes(routes);
+  add_brake_routes(routes);
+  add_search_routes(routes);
   add_node_routes(routes);
   add_source_routes(routes);
   add_inbound_routes(routes);

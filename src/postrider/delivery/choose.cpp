@@ -38,7 +38,35 @@ void Chooser::set_limits(Tenant& tenant, const TenantLimits& limits, base::Stead
 
 void Chooser::set_share(double share, base::SteadyTime now) {
   share_ = share;
+  set_brake_rates(now);
   for (const auto& [id, each] : tenants_) set_limits(*each, TenantLimits(each->limits), now);
+}
+
+void Chooser::set_brakes(const Brakes& brakes, base::SteadyTime now) {
+  brakes_ = brakes;
+  set_brake_rates(now);
+}
+
+void Chooser::set_brake_rates(base::SteadyTime now) {
+  const auto set = [this, now](std::optional<TokenBucket>& bucket, const std::optional<double>& rate) {
+    if (!rate)
+      bucket.reset();
+    else if (bucket)
+      bucket->set_rate(*rate * share_, now);
+    else
+      bucket.emplace(*rate * share_, now);
+  };
+  set(retry_brake_, brakes_.retry_rate_per_second);
+  set(drain_brake_, brakes_.drain_rate_per_second);
+}
+
+// Asked again when the next token is there.
+bool Chooser::is_braked(std::optional<TokenBucket>& rate, base::SteadyTime now) {
+  if (!rate) return false;
+  const auto ready_at = rate->ready_at(now);
+  if (ready_at <= now) return false;
+  next_tenant_at_ = next_tenant_at_ ? std::min(*next_tenant_at_, ready_at) : ready_at;
+  return true;
 }
 
 void Chooser::forget_unused_tenants() {
@@ -68,6 +96,7 @@ std::optional<Chooser::Choice> Chooser::next(const Now& now, std::vector<std::sh
   if (next_tenant_at_ && *next_tenant_at_ <= now.steady) unpark();
   if (in_flight_ >= limits_.in_flight_max || bytes_in_flight_ >= limits_.bytes_in_flight_max)
     return std::nullopt;
+  if (brakes_.is_paused || is_braked(drain_brake_, now.steady)) return std::nullopt;
   const bool is_retries_turn = ++choices_ % static_cast<unsigned>(limits_.retry_every) == 0;
   const Turn preferred = is_retries_turn ? Turn::retry : Turn::first;
   const Turn other = is_retries_turn ? Turn::first : Turn::retry;
@@ -78,7 +107,9 @@ std::optional<Chooser::Choice> Chooser::next(const Now& now, std::vector<std::sh
 
 std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now,
                                                 std::vector<std::shared_ptr<Lane>>& not_ready) {
-  if (turn == Turn::retry && retries_in_flight_ >= limits_.retry_in_flight_max) return std::nullopt;
+  if (turn == Turn::retry &&
+      (retries_in_flight_ >= limits_.retry_in_flight_max || is_braked(retry_brake_, now.steady)))
+    return std::nullopt;
   auto& queue = turns_[index(turn)];
   while (!queue.empty()) {
     Tenant& tenant = *queue.front();
@@ -99,6 +130,8 @@ std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now,
         continue;
       }
       if (tenant.rate) tenant.rate->try_take(now.steady);
+      if (drain_brake_) drain_brake_->try_take(now.steady);
+      if (turn == Turn::retry && retry_brake_) retry_brake_->try_take(now.steady);
       Choice choice{lane, turn, lane->start(turn, now), readiness.is_probe};
       ++in_flight_;
       ++tenant.in_flight;

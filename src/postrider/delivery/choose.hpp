@@ -34,6 +34,13 @@ struct Tenant {
   bool in_turn[kTurns] = {false, false};
 };
 
+// For incidents: what the whole cluster may send. Set by people, acts within a second.
+struct Brakes {
+  bool is_paused = false;
+  std::optional<double> retry_rate_per_second;  // retries of unordered endpoints
+  std::optional<double> drain_rate_per_second;  // everything together
+};
+
 struct ChooserLimits {
   int in_flight_max = 4096;
   size_t bytes_in_flight_max = 64u << 20;
@@ -72,6 +79,7 @@ class Chooser {
   void set_limits(Tenant& tenant, const TenantLimits& limits, base::SteadyTime now);
   // This shard's part of all buckets, in (0, 1]: so much of every tenant's limits is its own.
   void set_share(double share, base::SteadyTime now);
+  void set_brakes(const Brakes& brakes, base::SteadyTime now);
   void forget_unused_tenants();  // those without lanes, attempts under way and a place in a list
 
   int in_flight() const { return in_flight_; }
@@ -84,7 +92,12 @@ class Chooser {
   void enqueue(Tenant& tenant, Turn turn);
   void unpark();
 
+  bool is_braked(std::optional<TokenBucket>& rate, base::SteadyTime now);
+  void set_brake_rates(base::SteadyTime now);
+
   ChooserLimits limits_;
+  Brakes brakes_;
+  std::optional<TokenBucket> retry_brake_, drain_brake_;  // this shard's share of them
   std::unordered_map<model::TenantId, std::unique_ptr<Tenant>> tenants_;
   std::deque<Tenant*> turns_[kTurns];
   std::vector<Tenant*> parked_[kTurns];  // have ready lanes but no right to a slot just now

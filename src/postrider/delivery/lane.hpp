@@ -11,6 +11,7 @@
 #include "postrider/delivery/breaker.hpp"
 #include "postrider/delivery/lane_config.hpp"
 #include "postrider/delivery/row_buffer.hpp"
+#include "postrider/delivery/tally_slot.hpp"
 #include "postrider/delivery/token_bucket.hpp"
 
 namespace postrider::delivery {
@@ -64,6 +65,7 @@ class Lane {
   bool is_breaker_open = false;  // as last written down
   base::SteadyTime wake_at = base::SteadyTime::max();
   base::SteadyTime idle_since{};
+  TallySlot tally;
 
   RowBuffer& buffer(Turn turn) { return buffers_[static_cast<size_t>(turn)]; }
   const RowBuffer& buffer(Turn turn) const { return buffers_[static_cast<size_t>(turn)]; }

@@ -11,8 +11,11 @@
 #include "postrider/delivery/notifier.hpp"
 #include "postrider/delivery/ownership.hpp"
 #include "postrider/delivery/registry_watcher.hpp"
+#include "postrider/delivery/rollup_writer.hpp"
 #include "postrider/delivery/shard.hpp"
+#include "postrider/pg/error.hpp"
 #include "postrider/pg/listener.hpp"
+#include "postrider/registry/brakes.hpp"
 #include "postrider/runtime/run_on.hpp"
 #include "postrider/telemetry/log.hpp"
 
@@ -23,6 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kGaugeInterval = 5s;
+constexpr auto kBrakesPause = 250ms;
 
 model::NodeId new_node_id() {
   model::NodeId id;
@@ -109,6 +113,9 @@ struct Node::State {
   FollowerEvents follower_events();
   WatcherEvents watcher_events();
   void everywhere(const std::function<void(Shard&)>& job);
+  void apply(const registry::Change& change);
+  runtime::Task<void> load_brakes();
+  runtime::Task<std::vector<TallyRow>> collect_tallies();
   runtime::Task<void> begin(base::SteadyTime deadline);
   runtime::Task<void> drain_bucket(int bucket, base::SteadyTime deadline);
   runtime::Task<void> stop_control();
@@ -129,6 +136,7 @@ struct Node::State {
   LogFollower follower;
   RegistryWatcher watcher;
   Notifier notifier;
+  RollupWriter rollups;
   runtime::Timer gauge_timer;
   runtime::TaskGroup control_tasks;
   std::thread control_thread;
@@ -152,6 +160,7 @@ Node::State::State(NodeTools node_tools)
       follower(control, log_link, id, follower_events()),
       watcher(control, log_link, watcher_events()),
       notifier(control, log_link),
+      rollups(control, log_link, id, [this] { return collect_tallies(); }),
       gauge_timer(control) {
   const int count = tools.config.roles.delivery ? std::max(1, tools.config.shards) : 0;
   for (int i = 0; i < count; ++i)
@@ -189,14 +198,70 @@ FollowerEvents Node::State::follower_events() {
 WatcherEvents Node::State::watcher_events() {
   WatcherEvents events;
   events.changed = [this](const registry::Change& change) {
-    if (change.endpoint_id)
-      everywhere([endpoint = *change.endpoint_id](Shard& shard) { shard.refresh_endpoint(endpoint); });
-    else if (change.tenant_id)
-      everywhere([tenant = *change.tenant_id](Shard& shard) { shard.refresh_tenant(tenant); });
+    apply(change);
     if (on_change) on_change(change);
   };
-  events.missed = [this] { everywhere([](Shard& shard) { shard.refresh_all(); }); };
+  events.missed = [this] {
+    everywhere([](Shard& shard) {
+      shard.refresh_all();
+      shard.rescan();  // a delivery may have been hurried
+    });
+    control_tasks.spawn(load_brakes());
+  };
   return events;
+}
+
+void Node::State::apply(const registry::Change& change) {
+  using registry::ChangeKind;
+  if (change.kind == ChangeKind::brakes) {
+    control_tasks.spawn(load_brakes());
+  } else if (change.endpoint_id && change.delivery_id) {
+    const bool is_cancel = change.kind == ChangeKind::cancel;
+    everywhere([is_cancel, endpoint = *change.endpoint_id, delivery = *change.delivery_id](Shard& shard) {
+      if (is_cancel)
+        shard.forget_delivery(endpoint, delivery);
+      else
+        shard.hurry_delivery(endpoint, delivery);
+    });
+  } else if (change.endpoint_id) {
+    everywhere([endpoint = *change.endpoint_id](Shard& shard) { shard.refresh_endpoint(endpoint); });
+  } else if (change.tenant_id) {
+    everywhere([tenant = *change.tenant_id](Shard& shard) { shard.refresh_tenant(tenant); });
+  }
+}
+
+runtime::Task<void> Node::State::load_brakes() {
+  runtime::Wakeup pause(control);
+  while (!is_left) {
+    try {
+      const registry::BrakeState state = co_await registry::load_brakes(log_link);
+      const Brakes brakes{state.settings.is_paused, state.settings.retry_rate_per_second,
+                          state.settings.drain_rate_per_second};
+      everywhere([brakes](Shard& shard) { shard.set_brakes(brakes); });
+      co_return;
+    } catch (const pg::Error& error) {
+      telemetry::log_warn("brakes_not_loaded").field("error", error.what());
+    }
+    co_await pause.wait_for(kBrakesPause);
+  }
+}
+
+// Each shard is asked on its own loop, one after the other.
+runtime::Task<std::vector<TallyRow>> Node::State::collect_tallies() {
+  std::vector<TallyRow> rows;
+  for (const auto& each : shards) {
+    runtime::OneShot<bool> done;
+    each->loop.post([this, &shard = each->shard, &rows, &done] {
+      std::vector<TallyRow> counted = shard.take_tallies();
+      control.post([&rows, &done, counted = std::move(counted)]() mutable {
+        rows.insert(rows.end(), std::make_move_iterator(counted.begin()),
+                    std::make_move_iterator(counted.end()));
+        done.set(true);
+      });
+    });
+    co_await done;
+  }
+  co_return rows;
 }
 
 void Node::State::everywhere(const std::function<void(Shard&)>& job) {
@@ -257,8 +322,10 @@ runtime::Task<void> Node::State::begin(base::SteadyTime deadline) {
   co_await log_link.wait_up(deadline);
   co_await follower.begin();
   co_await watcher.begin();
+  co_await load_brakes();
   co_await keeper.join();
   watcher.start();
+  rollups.start();
   if (!shards.empty()) follower.start();
   keeper.start();
   if (!shards.empty()) read_gauges();
@@ -270,6 +337,7 @@ runtime::Task<void> Node::State::stop_control() {
   gauge_timer.cancel();
   co_await follower.stop();
   co_await watcher.stop();
+  co_await rollups.stop();
   co_await notifier.stop();
   co_await listener.stop();
   co_await lease_link.stop();

@@ -67,6 +67,13 @@ Row RowBuffer::take(size_t index) {
   return row;
 }
 
+std::optional<Row> RowBuffer::remove(model::DeliveryId id) {
+  const auto found =
+      std::find_if(rows_.begin(), rows_.end(), [id](const Row& row) { return row.id() == id; });
+  if (found == rows_.end()) return std::nullopt;
+  return take(static_cast<size_t>(found - rows_.begin()));
+}
+
 void RowBuffer::restart(Order order) {
   const bool has_rows = !rows_.empty() || may_have_more_ || is_fetching_;
   order_ = order;

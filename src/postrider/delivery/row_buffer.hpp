@@ -58,6 +58,7 @@ class RowBuffer {
   std::vector<Row> shrink(size_t keep);
 
   Row take(size_t index = 0);
+  std::optional<Row> remove(model::DeliveryId id);  // nothing: it is not in memory
 
   // The body of a row, as it was loaded; and back to the database with all of them.
   void set_body(size_t index, std::shared_ptr<const model::EventContent> event);

@@ -18,6 +18,7 @@
 #include "postrider/delivery/lane_loader.hpp"
 #include "postrider/delivery/lease_clock.hpp"
 #include "postrider/delivery/settle.hpp"
+#include "postrider/delivery/tally.hpp"
 #include "postrider/http/client.hpp"
 #include "postrider/model/id_source.hpp"
 #include "postrider/pg/link.hpp"
@@ -76,6 +77,11 @@ class Shard {
   void refresh_endpoint(model::EndpointId endpoint);
   void refresh_tenant(const model::TenantId& tenant);
   void refresh_all();
+  // A person canceled the delivery (its row is gone) or wants it sent now (its row is due).
+  void forget_delivery(model::EndpointId endpoint, model::DeliveryId delivery);
+  void hurry_delivery(model::EndpointId endpoint, model::DeliveryId delivery);
+  void set_brakes(const Brakes& brakes);
+  std::vector<TallyRow> take_tallies() { return tallies_.take(); }
   void rescan();         // announcements may have been missed: look at all buckets again
   void lease_renewed();  // sending may go on
 
@@ -114,6 +120,7 @@ class Shard {
   void configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config);
   void fetched(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last);
   runtime::Task<void> sweep(LanePtr lane);
+  runtime::Task<void> hurry_later(model::EndpointId endpoint, model::DeliveryId delivery);
   void keep_house();
   bool has_stalled_since(uint64_t stalls) const;
   bool has_room(const RowBuffer& buffer) const;
@@ -148,6 +155,7 @@ class Shard {
   Chooser chooser_;
   LaneLoader loader_;
   Settler settler_;
+  Tallies tallies_;
   std::map<int, Bucket> buckets_;
   std::unordered_map<model::EndpointId, LanePtr> lanes_;
 

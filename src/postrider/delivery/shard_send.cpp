@@ -320,6 +320,7 @@ void Shard::settled(Settlement& settlement, Written written) {
 
 void Shard::count(const Settlement& settlement) {
   const auto& metrics = tools_.metrics;
+  tallies_.add(settlement);
   const auto lag = std::chrono::duration<double>(tools_.clock.now() - settlement.row.created_at).count();
   switch (settlement.verdict.kind) {
     case Verdict::Kind::delivered:

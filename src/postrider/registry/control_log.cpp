@@ -18,6 +18,7 @@ constexpr std::array<std::pair<ChangeKind, std::string_view>, 7> kKinds{{
     {ChangeKind::source, "source"},
     {ChangeKind::retry, "retry"},
     {ChangeKind::cancel, "cancel"},
+    {ChangeKind::brakes, "brakes"},
 }};
 
 ChangeKind parse_kind(std::string_view text) {

@@ -22,6 +22,7 @@ enum class ChangeKind {
   source,  // any source of inbound webhooks, or its secrets
   retry,   // one delivery is to be sent now
   cancel,  // one delivery, or all pending ones of an endpoint when there is no delivery
+  brakes,  // of the whole cluster
   other,   // written by a newer postrider; load afresh whatever it names
 };
 

@@ -45,6 +45,8 @@ Upkeep::Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics,
       {"health", health_interval(options_.disable_after), [this] { return tell_health(); }},
       {"dead_letters", 10s, [this] { return tell_dead_letters(); }},
       {"retention", 600s, [this] { return drop_old(); }},
+      {"rollups", 60s, [this] { return close_hours(); }},
+      {"dead_letters", 60s, [this] { return add_up_dead_letters(); }},
   };
 }
 
@@ -114,6 +116,19 @@ runtime::Task<void> Upkeep::analyze_parents() {
     const std::string command = "analyze postrider." + stale.get<std::string>(i, 0);
     co_await link_.connection().execute(command);
   }
+}
+
+// One hour at a time, each its own transaction.
+runtime::Task<void> Upkeep::close_hours() {
+  const pg::Rows hours = co_await link_.run_one(sql::hours_to_close);
+  for (size_t i = 0; i < hours.size() && !is_stopping_; ++i) {
+    pg::Params params(hours.get<base::Timestamp>(i, 0));
+    co_await link_.run_one(sql::close_hour, std::move(params));
+  }
+}
+
+runtime::Task<void> Upkeep::add_up_dead_letters() {
+  co_await link_.run_one(sql::add_up_dead_letters);
 }
 
 runtime::Task<void> Upkeep::stop() {

@@ -56,6 +56,8 @@ class Upkeep {
   runtime::Task<void> tell_health();
   runtime::Task<void> tell_dead_letters();
   runtime::Task<void> drop_old();
+  runtime::Task<void> close_hours();
+  runtime::Task<void> add_up_dead_letters();
 
   pg::Link& link_;
   telemetry::Metrics& metrics_;

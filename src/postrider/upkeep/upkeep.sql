@@ -50,3 +50,66 @@ from pg_stat_user_tables
 where schemaname = 'postrider'
   and relname in ('event', 'attempt', 'dead_letter', 'inbox')
   and coalesce(last_analyze, '-infinity') < now() - interval '1 day'
+
+-- name: hours_to_close
+-- Hours with rollups that are over for ten minutes: what began in them has ended and was written. Index: the key.
+select distinct r.hour
+from rollup r
+where r.hour < date_trunc('hour', now() - interval '10 minutes')
+  and r.hour > now() - interval '7 days'
+  and not exists (select from rollup_closed c where c.hour = r.hour)
+order by r.hour
+limit 24
+
+-- name: close_hour
+-- Computes an hour anew from its attempts, which are found by attempt_by_time, and closes it; the rows that nodes had
+-- written go. Two nodes: the second finds it closed. $1 hour
+with closing as (
+  insert into rollup_closed (hour)
+  values ($1::timestamptz)
+  on conflict (hour) do nothing
+  returning hour
+),
+gone as (
+  delete from rollup
+  using closing
+  where rollup.hour = closing.hour
+)
+insert into rollup (hour, tenant_id, endpoint_id, event_type, node_id, delivered, delivered_attempts,
+                    first_attempt_successes, retried, dead, dead_attempts, canceled, exchanges, latency_us,
+                    latency_us_max)
+select $1::timestamptz, a.tenant_id, a.endpoint_id, coalesce(e.type, ''), '00000000-0000-0000-0000-000000000000',
+       count(*) filter (where a.outcome = 'delivered'),
+       coalesce(sum(a.attempt) filter (where a.outcome = 'delivered'), 0),
+       count(*) filter (where a.outcome = 'delivered' and a.attempt = 1),
+       count(*) filter (where a.outcome = 'retrying'),
+       count(*) filter (where a.outcome = 'dead_letter'),
+       coalesce(sum(a.attempt) filter (where a.outcome = 'dead_letter'), 0),
+       count(*) filter (where a.outcome = 'canceled'),
+       count(*) filter (where a.attempt > 0),
+       coalesce(sum(a.total_us) filter (where a.attempt > 0), 0),
+       coalesce(max(a.total_us) filter (where a.attempt > 0), 0)
+from attempt a
+left join event e on e.id = a.event_id
+                 and e.id >= id_floor($1::timestamptz - interval '4 days')
+where a.started_at >= $1::timestamptz
+  and a.started_at < $1::timestamptz + interval '1 hour'
+  and exists (select from closing)
+group by a.tenant_id, a.endpoint_id, coalesce(e.type, '')
+
+-- name: add_up_dead_letters
+-- Changes of the counts move into the counts. One node at a time: the others find the lock taken and do nothing.
+with turn as materialized (
+  select pg_try_advisory_xact_lock(hashtextextended('postrider.dead_letter_count', 0)) as is_mine
+),
+taken as (
+  delete from dead_letter_delta
+  where (select is_mine from turn)
+  returning tenant_id, endpoint_id, cause, unresolved
+)
+insert into dead_letter_count as c (tenant_id, endpoint_id, cause, unresolved)
+select tenant_id, endpoint_id, cause, sum(unresolved)
+from taken
+group by tenant_id, endpoint_id, cause
+on conflict (tenant_id, endpoint_id, cause) do update
+set unresolved = c.unresolved + excluded.unresolved

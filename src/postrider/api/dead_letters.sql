@@ -1,0 +1,107 @@
+-- Dead letters, newest first, at most so many rows at a time; the caller filters further.
+
+-- name: dead_letters_of_all
+-- $1 ids below, $2 ids from, $3 rows. Index: the key of dead_letter.
+select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, d.cause, d.attempts, d.status_code, d.error,
+       d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution
+from dead_letter d
+where d.delivery_id < $1::uuid
+  and d.delivery_id >= $2::uuid
+order by d.delivery_id desc
+limit $3::integer
+
+-- name: dead_letters_of_tenant
+-- As dead_letters_of_all, $4 tenant. Index: dead_letter_by_tenant.
+select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, d.cause, d.attempts, d.status_code, d.error,
+       d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution
+from dead_letter d
+where d.tenant_id = $4::text
+  and d.delivery_id < $1::uuid
+  and d.delivery_id >= $2::uuid
+order by d.delivery_id desc
+limit $3::integer
+
+-- name: dead_letters_of_endpoint
+-- As dead_letters_of_all, $4 endpoint. Index: dead_letter_by_endpoint.
+select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, d.cause, d.attempts, d.status_code, d.error,
+       d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution
+from dead_letter d
+where d.endpoint_id = $4::uuid
+  and d.delivery_id < $1::uuid
+  and d.delivery_id >= $2::uuid
+order by d.delivery_id desc
+limit $3::integer
+
+-- name: unresolved_of_cause
+-- As dead_letters_of_all, $4 tenant, $5 cause, and nobody has seen to it yet. Index: dead_letter_unresolved.
+select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, d.cause, d.attempts, d.status_code, d.error,
+       d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution
+from dead_letter d
+where d.tenant_id = $4::text
+  and d.cause = $5::text
+  and d.resolved_at is null
+  and d.delivery_id < $1::uuid
+  and d.delivery_id >= $2::uuid
+order by d.delivery_id desc
+limit $3::integer
+
+-- name: dead_letter_summary
+-- $1 tenant or null for all, $2 rows. Reads counts that are kept, never the letters.
+select c.tenant_id, e.outside_id, e.url, c.cause, sum(c.unresolved)::bigint
+from (
+  select tenant_id, endpoint_id, cause, unresolved
+  from dead_letter_count
+  where $1::text is null
+     or tenant_id = $1::text
+  union all
+  select tenant_id, endpoint_id, cause, unresolved
+  from dead_letter_delta
+  where $1::text is null
+     or tenant_id = $1::text
+) as c
+left join endpoint e on e.id = c.endpoint_id
+group by c.tenant_id, c.endpoint_id, e.outside_id, e.url, c.cause
+having sum(c.unresolved) > 0
+order by sum(c.unresolved) desc, c.tenant_id, e.outside_id, c.cause
+limit $2::integer
+
+-- name: discard_ids
+-- $1 deliveries, $2 the smallest, $3 the largest, $4 tenant or null. Returns those that were unresolved. Index: the key.
+update dead_letter
+set resolved_at = now(),
+    resolution = 'discarded'
+where delivery_id = any ($1::uuid[])
+  and delivery_id >= $2::uuid
+  and delivery_id <= $3::uuid
+  and ($4::text is null or tenant_id = $4::text)
+  and resolved_at is null
+returning delivery_id
+
+-- name: discard_some
+-- The next $6 unresolved ones: $1 tenant or null, $2 endpoint or null, $3 cause or null, $4 ids below, $5 ids from.
+-- Custom plan: dead_letter_unresolved, dead_letter_by_endpoint or the key.
+with chosen as (
+  select d.delivery_id, d.bucket
+  from dead_letter d
+  where ($1::text is null or d.tenant_id = $1::text)
+    and ($2::uuid is null or d.endpoint_id = $2::uuid)
+    and ($3::text is null or d.cause = $3::text)
+    and d.delivery_id < $4::uuid
+    and d.delivery_id >= $5::uuid
+    and d.resolved_at is null
+  order by d.delivery_id desc
+  limit $6::integer
+)
+update dead_letter
+set resolved_at = now(),
+    resolution = 'discarded'
+from chosen
+where dead_letter.delivery_id = chosen.delivery_id
+  and dead_letter.bucket = chosen.bucket
+  and dead_letter.resolved_at is null
+returning dead_letter.delivery_id
+
+-- name: audit_discard
+-- $1 actor, $2 tenant or null, $3 what was asked for (JSON), $4 reason, $5 address, $6 request
+select write_audit('key', $1::text, 'dead_letter.discard', $2::text, 'dead_letters', null, $3::jsonb, $4::text,
+                   $5::text, $6::text)
