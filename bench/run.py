@@ -17,7 +17,8 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from harness import limits, measure, report, scenarios, scenarios_inbox, scenarios_retention, scenarios_wide  # noqa: E402
+from harness import limits, measure, report, scenarios, scenarios_inbox, scenarios_lists  # noqa: E402
+from harness import scenarios_retention, scenarios_wide  # noqa: E402
 from harness.env import FULL, SHORT, Env  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -28,6 +29,7 @@ SCENARIOS = {
     "noisy": scenarios.noisy_tenant,
     "drain": scenarios.drain,
     "history": scenarios.history,
+    "lists": scenarios_lists.lists,
     "pinned": scenarios.pinned_xmin,
     "slow": scenarios_wide.slow_endpoints,
     "memory": scenarios_wide.memory,

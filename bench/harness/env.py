@@ -29,13 +29,19 @@ class Sizes:
     memory_endpoints: int   # "100,000 endpoints"
     memory_s: float
     lease_s: int
+    list_attempts: int      # "10 M attempts"
+    list_endpoints: int     # "100,000 endpoints"
+    list_pending: int
+    list_pages: int         # of each list and filter
 
 
 SHORT = Sizes(name="short", raw_s=3, sustained_s=8, idle_events=300, pending=100_000, noisy_s=10, history=500_000,
-              pinned_s=20, slow_endpoints=2_000, slow_cap=1_000, memory_endpoints=5_000, memory_s=8, lease_s=3)
+              pinned_s=20, slow_endpoints=2_000, slow_cap=1_000, memory_endpoints=5_000, memory_s=8, lease_s=3,
+              list_attempts=500_000, list_endpoints=10_000, list_pending=50_000, list_pages=50)
 FULL = Sizes(name="full", raw_s=8, sustained_s=30, idle_events=2_000, pending=1_000_000, noisy_s=40,
              history=10_000_000, pinned_s=600, slow_endpoints=2_000, slow_cap=2_000, memory_endpoints=100_000,
-             memory_s=30, lease_s=10)
+             memory_s=30, lease_s=10, list_attempts=10_000_000, list_endpoints=100_000, list_pending=1_000_000,
+             list_pages=200)
 
 TENANTS, ENDPOINTS_EACH = 100, 10  # 1,000 endpoints, each on a host of its own
 

@@ -88,14 +88,8 @@ select e.id, coalesce(e.outside_id, outside_of('evt', e.id)) as event, e.tenant_
        octet_length(e.body) as body_bytes, e.created_at
 from event e;
 
--- What is in the queue, and what has ended. An event's deliveries are found from the event (their ids begin like its
--- own), an endpoint's from the endpoint; the conditions are there for both.
+-- What is in the queue, and what has ended: an attempt that is not followed by another.
 create view webhook_deliveries as
-with live as (
-  select q.id, q.tenant_id, q.endpoint_id, q.event_id, q.bucket, q.attempts, q.due_at, q.created_at, q.replay_id
-  from queue q
-  where q.bucket >= 0
-)
 select q.id, q.tenant_id, q.endpoint_id, q.event_id, e.type as event_type, p.url,
        case when q.attempts = 0 then 'pending' else 'retrying' end as status, q.attempts, p.max_attempts,
        q.due_at as available_at, outside_of('node', l.owner) as claimed_by, null::timestamptz as lease_expires_at,
@@ -103,8 +97,8 @@ select q.id, q.tenant_id, q.endpoint_id, q.event_id, e.type as event_type, p.url
        coalesce(last.error_detail, last.error) as last_error, null::timestamptz as delivered_at, q.created_at,
        q.replay_id, outside_of('dlv', q.id) as delivery, p.outside_id as endpoint,
        coalesce(e.outside_id, outside_of('evt', q.event_id)) as event
-from live q
-join bucket_lease l on l.bucket = q.bucket
+from bucket_lease l
+join queue q on q.bucket = l.bucket
 left join event e on e.id = q.event_id
 left join endpoint p on p.id = q.endpoint_id
 left join lateral (
@@ -120,27 +114,35 @@ select a.delivery_id, a.tenant_id, a.endpoint_id, a.event_id, e.type, p.url, a.o
             else (select max(b.attempt) from attempt b where b.delivery_id = a.delivery_id) end,
        p.max_attempts, null, null, null, a.started_at, a.status_code, coalesce(a.error_detail, a.error),
        case when a.outcome = 'delivered' then a.started_at + a.total_us * interval '1 microsecond' end, a.created_at,
-       a.replay_id, outside_of('dlv', a.delivery_id), p.outside_id, coalesce(e.outside_id, outside_of('evt', e.id))
-from event e
-join attempt a on a.event_id = e.id
-              and a.delivery_id >= first_delivery_id(e.id)
-              and a.delivery_id <= last_delivery_id(e.id)
-left join endpoint p on p.id = a.endpoint_id
-where a.outcome <> 'retrying'
-  and a.replay_id is null
-union all
-select a.delivery_id, a.tenant_id, a.endpoint_id, a.event_id, e.type, p.url, a.outcome,
-       case when a.attempt > 0 then a.attempt
-            else (select max(b.attempt) from attempt b where b.delivery_id = a.delivery_id) end,
-       p.max_attempts, null, null, null, a.started_at, a.status_code, coalesce(a.error_detail, a.error),
-       case when a.outcome = 'delivered' then a.started_at + a.total_us * interval '1 microsecond' end, a.created_at,
        a.replay_id, outside_of('dlv', a.delivery_id), p.outside_id,
        coalesce(e.outside_id, outside_of('evt', a.event_id))
 from attempt a
 left join event e on e.id = a.event_id
 left join endpoint p on p.id = a.endpoint_id
-where a.outcome <> 'retrying'
-  and a.replay_id is not null;
+where a.outcome <> 'retrying';
+
+-- The deliveries of one event, replays included: found by their ids, which begin like the event's, so in one partition.
+create function deliveries_of(tenant text, event text) returns setof webhook_deliveries
+language plpgsql stable security definer set search_path = postrider, pg_temp as $$
+declare
+  wanted uuid := event_id(tenant, event);
+begin
+  return query
+  select d.*
+  from webhook_deliveries d
+  where d.id >= first_delivery_id(wanted)
+    and d.id <= last_delivery_id(wanted)
+    and d.event_id = wanted
+    and d.tenant_id = deliveries_of.tenant
+    and d.replay_id is null
+  union all
+  select d.*
+  from webhook_deliveries d
+  where d.event_id = wanted
+    and d.tenant_id = deliveries_of.tenant
+    and d.replay_id is not null;
+end
+$$;
 
 create view webhook_delivery_attempts as
 select a.delivery_id, a.attempt, a.tenant_id, a.endpoint_id, a.event_id, a.outcome, a.status_code, a.error,
@@ -341,7 +343,8 @@ insert into brakes default values;
 
 -- ── the role for people who help customers ─────────────────────────────────────────────────────────────────────
 
-revoke execute on function set_endpoint_status, pause_endpoint, resume_endpoint from public;
+revoke execute on function set_endpoint_status, pause_endpoint, resume_endpoint, event_id, endpoints_for, deliveries_of,
+  endpoint_id(text), endpoint_id(text, text) from public;
 
 -- Views, look-ups, pause, resume and replay; no table, so no secret. Called again by later migrations and by an
 -- administrator who made the role where postrider may not.
@@ -368,7 +371,7 @@ begin
   for name in select p.oid::regprocedure::text from pg_proc p
               where p.pronamespace = 'postrider'::regnamespace
                 and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
-                                  'endpoint_id', 'delivery_id') loop
+                                  'endpoint_id', 'delivery_id', 'deliveries_of') loop
     execute 'grant execute on function ' || name || ' to postrider_support';
   end loop;
 end

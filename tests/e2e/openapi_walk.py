@@ -63,6 +63,10 @@ class Operation:
         all_of_them = map(self.document.at, self.fields.get("parameters", []))
         return {parameter["name"]: parameter for parameter in all_of_them if parameter["in"] == where}
 
+    def streams(self):
+        """Its good answer has no end."""
+        return "text/event-stream" in self.fields["responses"].get("200", {}).get("content", {})
+
     def target(self, values):
         return re.sub(r"{(\w+)\*?}", lambda match: values[match[1]], self.path)
 

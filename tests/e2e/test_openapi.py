@@ -61,6 +61,13 @@ class World:
             self.api.call("PUT", f"/v1/outboxes/{outbox}", {"database_url": NO_DATABASE}).expect(201)
         return outbox
 
+    def delivery(self):
+        """One that stays pending."""
+        of_tenant = f"/v1/tenants/{self.tenant}"
+        self.api.post(f"{of_tenant}/endpoints/{self.endpoint}/pause").expect(200)
+        self.api.publish(self.tenant, "invoice.held")
+        return self.api.get(f"{of_tenant}/deliveries?type=invoice.held").expect(200)["data"][0]["id"]
+
     def values(self, operation):
         """A value for each parameter of the path."""
         values = {"tenant": self.tenant, "endpoint": self.endpoint, "event": self.event, "pattern": "invoice.*",
@@ -79,6 +86,8 @@ class World:
         if "replay" in operation.parameters("path"):
             asked = {"only": "failed", "since": an_hour_ago(), "reason": "the walk"}
             values["replay"] = self.api.post(f"/v1/tenants/{self.tenant}/replays", asked).expect(202)["id"]
+        if operation.id.startswith(("cancel_delivery", "retry_delivery")):
+            values["delivery"] = self.delivery()
         for name in operation.parameters("path"):
             values.setdefault(name, f"unknown-{name}")
         return values
@@ -93,6 +102,10 @@ class World:
             return {**body, "url": self.hook.url}
         if operation.id == "create_replay":
             return {"only": "failed", "since": an_hour_ago(), "reason": "the walk"}
+        if operation.id == "change_brakes":
+            return {"pause_all": False, "reason": "walk"}
+        if operation.id.startswith("discard_dead_letters"):
+            return {"cause": "blocked", "reason": "walk"}
         if operation.id == "publish_batch":
             return [{**body[0], "tenant_id": self.tenant}, {"tenant_id": "walk-unknown", "type": "a", "data": 1}]
         return body
@@ -134,7 +147,10 @@ def test_every_operation_does_what_the_document_says(document, world, node):
     wrong, never_good = [], []
     for operation in document.operations():
         here = world()
-        answer = call(node.api, operation, here.values(operation), here.body(operation))
+        if operation.streams():
+            continue  # test_history.py
+        query = "?q=walk" if operation.id == "search" else ""
+        answer = call(node.api, operation, here.values(operation), here.body(operation), query)
         wrong += operation.judge(answer)
         # An inbound webhook is signed: test_inbox.py.
         if not 200 <= answer.status <= 299 and operation.id != "receive_webhook":

@@ -25,6 +25,7 @@ void add_routes(Routes& routes) {
   add_stats_routes(routes);
   add_brake_routes(routes);
   add_search_routes(routes);
+  add_stream_routes(routes);
   add_node_routes(routes);
   add_source_routes(routes);
   add_inbound_routes(routes);

@@ -57,8 +57,8 @@ Filter read_filter(const Call& call, Query& query) {
     filter.resolved = *resolved == "true";
   }
   filter.before.bytes.fill(0xFF);
-  if (const auto since = time_value(query, "since")) filter.from = id_floor(*since);
-  if (const auto until = time_value(query, "until")) filter.before = id_floor(*until);
+  if (const auto since = query.time("since")) filter.from = id_floor(*since);
+  if (const auto until = query.time("until")) filter.before = id_floor(*until);
   filter.limit = query.limit();
   const std::string after = query.after();
   if (after.empty()) return filter;

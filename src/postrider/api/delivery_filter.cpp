@@ -33,14 +33,6 @@ base::Uuid id_floor(base::Timestamp time) {
   return id;
 }
 
-std::optional<base::Timestamp> time_value(Query& query, std::string_view name) {
-  const auto text = query.value(name);
-  if (!text) return std::nullopt;
-  const auto time = base::parse_rfc3339(*text);
-  if (!time) query.refuse(name, "must be a time as in RFC 3339");
-  return time;
-}
-
 DeliveryQuery read_delivery_query(const Call& call, Query& query) {
   DeliveryQuery wanted;
   DeliveryFilter& filter = wanted.filter;
@@ -56,8 +48,8 @@ DeliveryQuery read_delivery_query(const Call& call, Query& query) {
                    "must be one of: pending, processing, retrying, delivered, dead_letter, canceled");
   }
   filter.before.bytes.fill(0xFF);
-  if (const auto since = time_value(query, "since")) filter.from = id_floor(*since);
-  if (const auto until = time_value(query, "until")) filter.before = id_floor(*until);
+  if (const auto since = query.time("since")) filter.from = id_floor(*since);
+  if (const auto until = query.time("until")) filter.before = id_floor(*until);
   filter.limit = query.limit();
   filter.after = query.after();
   if (wanted.event && !filter.tenant && !model::EventId::from_outside(*wanted.event))

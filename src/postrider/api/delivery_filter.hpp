@@ -26,7 +26,6 @@ runtime::Task<base::Result<LaneRef, http::Problem>> find_lane(pg::Link& link,
                                                               std::optional<model::TenantId> tenant,
                                                               std::string endpoint);
 
-std::optional<base::Timestamp> time_value(Query& query, std::string_view name);
 // The smallest id of that moment.
 base::Uuid id_floor(base::Timestamp time);
 

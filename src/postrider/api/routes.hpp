@@ -106,6 +106,7 @@ void add_dead_letter_routes(Routes& routes);
 void add_stats_routes(Routes& routes);
 void add_brake_routes(Routes& routes);
 void add_search_routes(Routes& routes);
+void add_stream_routes(Routes& routes);
 void add_node_routes(Routes& routes);
 void add_outbox_routes(Routes& routes);
 void add_audit_routes(Routes& routes);

@@ -63,8 +63,8 @@ Task<Response> show(Call& call) {
     if (each.by == by) shape = &each;
   if (shape == nullptr) query.refuse("by", "must be one of: hour, tenant, type, endpoint");
   const auto now = call.services.registry.ids.now();
-  const base::Timestamp since = time_value(query, "since").value_or(now - kSinceDefault);
-  const base::Timestamp until = time_value(query, "until").value_or(pg::infinity);
+  const base::Timestamp since = query.time("since").value_or(now - kSinceDefault);
+  const base::Timestamp until = query.time("until").value_or(pg::infinity);
   const int limit = query.limit();
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
@@ -79,7 +79,8 @@ Task<Response> show(Call& call) {
     if (!lane) co_return call.refuse(lane.error());
     endpoint = lane->id.uuid;
   }
-  pg::Params params(std::chrono::floor<std::chrono::hours>(since), until, tenant, endpoint, type, limit);
+  const base::Timestamp from = std::chrono::floor<std::chrono::hours>(since);
+  pg::Params params(from, until, tenant, endpoint, type, limit);
   const pg::Rows rows = co_await lease->run_one(shape->statement, std::move(params));
   std::vector<std::string> items;
   for (size_t row = 0; row < rows.size(); ++row) items.push_back(stats_json(rows, row));

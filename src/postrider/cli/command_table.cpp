@@ -17,9 +17,13 @@ void add(std::vector<Command>& table, const char* section, std::vector<Command> 
 std::vector<Command> make_table() {
   std::vector<Command> table;
   add(table, "Run it", {serve_command(), migrate_command(), config_command(), database_url_command()});
-  add(table, "Events and endpoints", {event_commands(), tenant_commands(), endpoint_commands()});
+  add(table, "Events and endpoints",
+      {event_commands(), tenant_commands(), endpoint_commands(), delivery_commands(), dead_letter_commands(),
+       search_command(), tail_command()});
   add(table, "Inbound webhooks", {source_commands(), inbox_commands()});
-  add(table, "Operate", {replay_commands(), node_commands(), outbox_commands(), doctor_command()});
+  add(table, "Operate",
+      {replay_commands(), stats_command(), brake_commands(), node_commands(), outbox_commands(),
+       doctor_command()});
   add(table, "Write receivers", {listen_command(), trigger_command(), verify_command()});
   add(table, "This command line", {profile_commands(), completion_command(), version_command()});
   return table;

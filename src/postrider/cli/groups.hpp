@@ -26,6 +26,12 @@ Command node_commands();
 Command source_commands();
 Command inbox_commands();
 Command outbox_commands();
+Command delivery_commands();
+Command dead_letter_commands();
+Command stats_command();
+Command search_command();
+Command brake_commands();
+Command tail_command();
 
 // All of them, in the order of the overview.
 const std::vector<Command>& command_table();

@@ -196,5 +196,31 @@ TEST_F(ChooseTest, AnUnusedTenantIsForgottenOnceNothingOfItIsUnderWay) {
   EXPECT_EQ(chooser.tenants(), 0u);
 }
 
+TEST_F(ChooseTest, BrakesHoldEverythingOrOnlyRetries) {
+  Chooser chooser({});
+  const auto lane = make_lane(chooser, "a");
+  fill(chooser, lane, 5);
+  fill(chooser, lane, 5, Turn::retry);
+  chooser.set_brakes({.is_paused = true}, steady);
+  EXPECT_TRUE(choose_all(chooser).empty());
+  chooser.set_brakes({.retry_rate_per_second = 1}, steady);
+  EXPECT_EQ(choose_all(chooser)["a"], 6) << "five first attempts and one retry";
+  chooser.set_brakes({}, steady);
+  EXPECT_EQ(choose_all(chooser)["a"], 4);
+  finish_all(chooser);
+}
+
+TEST_F(ChooseTest, DrainingSlowlyGoesOnWhenTheNextTokenIsThere) {
+  Chooser chooser({});
+  const auto lane = make_lane(chooser, "a");
+  fill(chooser, lane, 10);
+  chooser.set_brakes({.drain_rate_per_second = 2}, steady);
+  EXPECT_EQ(choose_all(chooser)["a"], 2);
+  ASSERT_TRUE(chooser.next_tenant_at());
+  steady = *chooser.next_tenant_at();
+  EXPECT_EQ(choose_all(chooser)["a"], 1);
+  finish_all(chooser);
+}
+
 }  // namespace
 }  // namespace postrider::delivery

@@ -8,6 +8,7 @@
 #include "postrider/base/check.hpp"
 #include "postrider/crypto/random.hpp"
 #include "postrider/delivery/follow.hpp"
+#include "postrider/delivery/node_options.hpp"
 #include "postrider/delivery/notifier.hpp"
 #include "postrider/delivery/ownership.hpp"
 #include "postrider/delivery/registry_watcher.hpp"
@@ -40,51 +41,6 @@ model::NodeId new_node_id() {
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
-
-pg::LinkOptions link_options(const std::string& url, const char* application_name) {
-  pg::LinkOptions options;
-  options.connect = pg::ConnectOptions::engine(url);
-  options.connect.application_name = application_name;
-  return options;
-}
-
-// DATABASE_URL is a pooler's when there is a direct one beside it: settings then belong to the role.
-pg::LinkOptions pooled(pg::LinkOptions options, const config::Config& config) {
-  options.connect.is_session_ours = config.direct_database_url.empty();
-  return options;
-}
-
-// Back before the others give up on this node.
-pg::LinkOptions eager(pg::LinkOptions options, std::chrono::seconds lease) {
-  options.pause_max = std::min(options.pause_max, pg::Milliseconds(lease) / 10);
-  return options;
-}
-
-pg::LinkOptions relaxed(pg::LinkOptions options) {
-  options.connect.synchronous_commit = "off";
-  return options;
-}
-
-http::ClientOptions client_options(const config::Config& config, size_t shards) {
-  http::ClientOptions options;
-  options.idle_total_max = static_cast<size_t>(config.pooled_connections_max) / shards;
-  if (!config.bind_address.empty()) options.bind_address = http::IpAddress::parse(config.bind_address);
-  return options;
-}
-
-ShardOptions shard_options(const config::Config& config, model::NodeId node, int shards) {
-  ShardOptions options;
-  options.node_id = node;
-  options.buckets_total = config.buckets;
-  options.chooser.in_flight_max = std::max(1, config.max_in_flight / shards);
-  options.chooser.retry_in_flight_max = std::max(1, options.chooser.in_flight_max / 2);
-  options.breaker.failures_to_open = config.breaker_failures;
-  options.settle_batch_items_max = static_cast<size_t>(config.settle_batch_items_max);
-  options.lane_rows_max = static_cast<size_t>(config.lane_rows_max);
-  options.body_bytes_max = static_cast<size_t>(config.buffer_bytes_max) / static_cast<size_t>(shards);
-  options.answer_bytes_max = static_cast<size_t>(config.response_bytes_max);
-  return options;
 }
 
 }  // namespace
@@ -322,8 +278,8 @@ runtime::Task<void> Node::State::begin(base::SteadyTime deadline) {
   co_await log_link.wait_up(deadline);
   co_await follower.begin();
   co_await watcher.begin();
-  co_await load_brakes();
   co_await keeper.join();
+  co_await load_brakes();  // before the first bucket is taken
   watcher.start();
   rollups.start();
   if (!shards.empty()) follower.start();

@@ -46,7 +46,7 @@ Upkeep::Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics,
       {"dead_letters", 10s, [this] { return tell_dead_letters(); }},
       {"retention", 600s, [this] { return drop_old(); }},
       {"rollups", 60s, [this] { return close_hours(); }},
-      {"dead_letters", 60s, [this] { return add_up_dead_letters(); }},
+      {"dead_letter_counts", 60s, [this] { return add_up_dead_letters(); }},
   };
 }
 

@@ -1,0 +1,144 @@
+"""What people see of deliveries and do to them while a node runs."""
+
+import http.client
+import json
+import urllib.parse
+
+from harness.wait import wait_until
+
+
+def deliveries(node, tenant, **filters):
+    query = "&".join(f"{name}={value}" for name, value in filters.items())
+    return node.api.get(f"/v1/tenants/{tenant}/deliveries?{query}").expect(200)["data"]
+
+
+def wait_for_status(node, tenant, status):
+    wait_until(lambda: [d["status"] for d in deliveries(node, tenant)] == [status], f"one delivery {status}")
+    return deliveries(node, tenant)[0]
+
+
+def test_a_delivery_can_be_followed_from_the_first_failure_to_its_end(node, tenant, hook):
+    hook.reply(503)
+    endpoint = node.api.create_endpoint(tenant, hook.url, retry_schedule=[1])["id"]
+    event = node.api.publish(tenant, "invoice.paid", subject="in_9")["id"]
+    done = wait_for_status(node, tenant, "delivered")
+    assert (done["endpoint_id"], done["event_id"], done["attempts"]) == (endpoint, event, 2)
+    shown = node.api.get(f"/v1/tenants/{tenant}/deliveries/{done['id']}").expect(200)
+    assert [(a["attempt"], a["outcome"], a["status_code"]) for a in shown["timeline"]] == [
+        (1, "retrying", 503), (2, "delivered", 204)]
+    assert [d["id"] for d in deliveries(node, tenant, subject="in_9")] == [done["id"]]
+    found = node.api.get(f"/v1/search?q={done['id']}").expect(200)["data"]
+    assert [(f["kind"], f["tenant_id"], f["about"]) for f in found] == [("delivery", tenant, "delivered")]
+
+
+def test_retry_sends_a_waiting_delivery_now(node, tenant, hook):
+    hook.reply(503)
+    node.api.create_endpoint(tenant, hook.url, retry_schedule=[3600])
+    node.api.publish(tenant)
+    waiting = wait_for_status(node, tenant, "retrying")
+    node.api.post(f"/v1/tenants/{tenant}/deliveries/{waiting['id']}/retry", {"reason": "it is up again"}).expect(200)
+    done = wait_for_status(node, tenant, "delivered")
+    assert (done["id"], done["attempts"]) == (waiting["id"], 2)
+    node.api.post(f"/v1/tenants/{tenant}/deliveries/{waiting['id']}/retry").expect(409)
+
+
+def test_a_canceled_delivery_is_not_sent_again(node, tenant, hook):
+    hook.reply(503, 503)
+    node.api.create_endpoint(tenant, hook.url, retry_schedule=[2])
+    node.api.publish(tenant)
+    waiting = wait_for_status(node, tenant, "retrying")
+    node.api.post(f"/v1/tenants/{tenant}/deliveries/{waiting['id']}/cancel", {"reason": "wrong"}).expect(200)
+    ended = wait_for_status(node, tenant, "canceled")
+    assert ended["attempts"] == 1 and "wrong" in ended["last_error_detail"]
+    node.api.post(f"/v1/tenants/{tenant}/deliveries/{waiting['id']}/cancel").expect(409)
+    # A later event that took the same way proves that the canceled one would have been sent by now.
+    node.api.publish(tenant, "later.on")
+    wait_until(lambda: any(d["event_type"] == "later.on" and d["status"] == "delivered"
+                           for d in deliveries(node, tenant)), "the later one arrived")
+    assert [r.headers["webhook-attempt"] for r in hook.requests
+            if r.headers["webhook-delivery-id"] == waiting["id"]] == ["1"]
+    log = node.sql("select action, reason from postrider.audit where tenant_id = %s and action = 'delivery.cancel'", [tenant])
+    assert log == [("delivery.cancel", "wrong")]
+
+
+def test_a_delivery_canceled_while_it_is_sent_stays_canceled(node, tenant, hook):
+    hook.hold()
+    node.api.create_endpoint(tenant, hook.url)
+    node.api.publish(tenant)
+    hook.wait_for(1)
+    [running] = deliveries(node, tenant)
+    node.api.post(f"/v1/tenants/{tenant}/deliveries/{running['id']}/cancel").expect(200)
+    hook.release()
+    # The endpoint goes on: what is published now is settled after the late answer was dropped.
+    node.api.publish(tenant, "later.on")
+    wait_until(lambda: any(d["event_type"] == "later.on" and d["status"] == "delivered"
+                           for d in deliveries(node, tenant)), "the later one arrived")
+    assert [d["status"] for d in deliveries(node, tenant) if d["id"] == running["id"]] == ["canceled"]
+
+
+def test_dead_letters_are_counted_listed_and_discarded(node, tenant, hook):
+    hook.reply(then=400)
+    endpoint = node.api.create_endpoint(tenant, hook.url)["id"]
+    for _ in range(3):
+        node.api.publish(tenant)
+    path = f"/v1/tenants/{tenant}/dead-letters"
+    wait_until(lambda: node.api.get(f"{path}/summary").expect(200)["unresolved"] == 3, "three dead letters")
+    [group] = node.api.get(f"{path}/summary").expect(200)["data"]
+    assert (group["endpoint_id"], group["cause"], group["unresolved"]) == (endpoint, "rejected", 3)
+    letters = node.api.get(f"{path}?cause=rejected&resolved=false").expect(200)["data"]
+    assert node.api.post(f"{path}/discard", {"ids": [letters[0]["id"]]}).expect(200) == {"discarded": 1, "more": False}
+    assert node.api.post(f"{path}/discard", {"endpoint": endpoint, "reason": "test"}).expect(200)["discarded"] == 2
+    assert node.api.get(f"{path}/summary").expect(200) == {"data": [], "unresolved": 0}
+    assert {l["resolution"] for l in node.api.get(path).expect(200)["data"]} == {"discarded"}
+    assert node.api.get(f"{path}?resolved=false").expect(200)["data"] == []
+    node.api.post(f"{path}/discard", {}).expect(422)
+
+
+def test_the_brake_stops_everything_until_it_is_released(start_node, database_url, receiver):
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("t")
+    hook = receiver.hook()
+    node.api.create_endpoint("t", hook.url)
+    node.api.call("PATCH", "/v1/brakes", {"pause_all": True}).expect(422)
+    braked = node.api.call("PATCH", "/v1/brakes", {"pause_all": True, "reason": "incident 42"}).expect(200)
+    assert braked["pause_all"] and braked["reason"] == "incident 42" and braked["changed_by"].startswith("key_")
+    wait_until(lambda: node.api.publish("t") and deliveries(node, "t", status="pending"), "what is published waits")
+    node.api.call("PATCH", "/v1/brakes", {"pause_all": False, "reason": "over"}).expect(200)
+    wait_until(lambda: not deliveries(node, "t", status="pending"), "all of it was sent")
+    assert [row[0] for row in node.sql("select action from postrider.audit where action = 'brakes.change'")] == [
+        "brakes.change"] * 2
+
+
+def test_a_stopped_node_has_written_its_sums(start_node, database_url, receiver):
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("t")
+    hook = receiver.hook()
+    hook.reply(503)
+    node.api.create_endpoint("t", hook.url, retry_schedule=[1])
+    for _ in range(5):
+        node.api.publish("t", "invoice.paid")
+    wait_until(lambda: len(deliveries(node, "t", status="delivered")) == 5, "five are delivered")
+    node.stop()
+    assert node.sql("select event_type, sum(delivered), sum(first_attempt_successes), sum(retried) from postrider.rollup "
+                    "group by 1") == [("invoice.paid", 5, 4, 1)]
+    assert node.sql("select status, sum(delivery_count) from postrider.webhook_health group by 1") == [("delivered", 5)]
+
+
+def test_the_stream_shows_attempts_and_events_as_they_happen(node, tenant, hook):
+    node.api.create_endpoint(tenant, hook.url)
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(node.api.url).netloc, timeout=60)
+    connection.request("GET", f"/v1/tenants/{tenant}/stream", headers={"authorization": f"Bearer {node.api.key}"})
+    answer = connection.getresponse()
+    assert answer.status == 200 and answer.getheader("content-type") == "text/event-stream"
+    kinds = {}
+    assert answer.readline() == b"retry: 2000\n"  # it has taken its first look: from here on nothing is missed
+    event = node.api.publish(tenant, "invoice.paid")["id"]
+    while set(kinds) != {"attempt", "event"}:
+        line = answer.readline().decode().rstrip("\n")
+        if line.startswith("event: "):
+            kind = line.removeprefix("event: ")
+        if line.startswith("data: "):
+            kinds[kind] = json.loads(line.removeprefix("data: "))
+    connection.close()
+    assert kinds["attempt"]["event_id"] == event and kinds["attempt"]["outcome"] == "delivered"
+    assert kinds["event"]["id"] == event and json.loads(kinds["event"]["body"])["type"] == "invoice.paid"
