@@ -14,6 +14,7 @@ void add_routes(Routes& routes) {
   add_try_endpoint_routes(routes);
   add_subscription_routes(routes);
   add_secret_routes(routes);
+  add_event_type_routes(routes);
   add_event_routes(routes);
   add_event_read_routes(routes);
   add_replay_routes(routes);
@@ -45,6 +46,7 @@ void Api::apply(std::span<const registry::Change> changes) {
   services_.keys.apply(changes);
   services_.tenants.apply(changes);
   services_.sources.apply(changes);
+  services_.catalogue.apply(changes);
 }
 
 }  // namespace postrider::api

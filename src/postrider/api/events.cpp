@@ -6,6 +6,7 @@
 
 #include "postrider/api/document.hpp"
 #include "postrider/api/json_writer.hpp"
+#include "postrider/api/judge.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/api/rate_fields.hpp"
 #include "postrider/api/routes.hpp"
@@ -114,6 +115,10 @@ Task<Response> publish_one(Call& call) {
   if (!parsed.ok()) co_return call.refuse(problem_of(parsed.error()));
   NewEvent event = std::move(*parsed);
   if (const auto problem = reserved(event.tenant_id)) co_return call.refuse(*problem);
+  if (needs_catalogue(call)) {
+    const std::shared_ptr<const registry::Catalogue> catalogue = co_await catalogue_for_publishing(call);
+    if (const auto problem = judge(call, catalogue.get(), event, "")) co_return call.refuse(*problem);
+  }
   if (const auto key = call.request.header("idempotency-key")) event.idempotency_key = *key;
   add_traceparent(call.request, event);
   auto publishing = call.services.publisher->publish(std::move(event));
@@ -150,6 +155,8 @@ Task<Response> publish_batch(Call& call) {
   auto parsed = publish::parse_batch(call.request.body, events_max);
   if (!parsed.ok()) co_return call.refuse(problem_of(parsed.error()));
 
+  std::shared_ptr<const registry::Catalogue> catalogue;
+  if (needs_catalogue(call)) catalogue = co_await catalogue_for_publishing(call);
   std::vector<std::string> items(parsed->size());
   std::vector<NewEvent> events;
   std::vector<size_t> places;
@@ -159,11 +166,10 @@ Task<Response> publish_batch(Call& call) {
       items[place] = call.refuse(problem_of(item.error())).body;
       continue;
     }
-    if (const auto problem = foreign(call, item->tenant_id)) {
-      items[place] = call.refuse(*problem).body;
-      continue;
-    }
-    if (const auto problem = reserved(item->tenant_id)) {
+    auto problem = foreign(call, item->tenant_id);
+    if (!problem) problem = reserved(item->tenant_id);
+    if (!problem) problem = judge(call, catalogue.get(), *item, "/" + std::to_string(place));
+    if (problem) {
       items[place] = call.refuse(*problem).body;
       continue;
     }

@@ -49,6 +49,8 @@ http::Problem problem_of(const Refusal& refusal) {
       return make(409, "last-secret", "This is the only active secret; add another one first.");
     case RefusalKind::unknown_forward_tenant:
       return field("/forward/tenant_id", "there is no such tenant");
+    case RefusalKind::unknown_event_type:
+      return make(404, "unknown-event-type", "There is no such event type in the catalogue.");
     case RefusalKind::tenant_exists:
       return make(409, "tenant-exists", "There is a tenant with this id already.");
     case RefusalKind::tenant_id_used:
@@ -65,6 +67,8 @@ http::Problem problem_of(const Refusal& refusal) {
     case RefusalKind::too_many_secrets:
       return make(409, "too-many-secrets",
                   "Too many secrets are active; end an overlap first, or rotate with overlap_seconds 0.");
+    case RefusalKind::too_many_event_types:
+      return make(409, "too-many-event-types", "The catalogue is full.");
     case RefusalKind::changed_meanwhile:
       return make(412, "precondition-failed", "It was changed meanwhile: read it again, then change it.");
     case RefusalKind::endpoint_disabled:

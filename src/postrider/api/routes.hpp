@@ -95,6 +95,7 @@ void add_endpoint_routes(Routes& routes);
 void add_try_endpoint_routes(Routes& routes);
 void add_subscription_routes(Routes& routes);
 void add_secret_routes(Routes& routes);
+void add_event_type_routes(Routes& routes);
 void add_event_routes(Routes& routes);
 void add_event_read_routes(Routes& routes);
 void add_replay_routes(Routes& routes);

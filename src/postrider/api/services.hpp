@@ -11,6 +11,7 @@
 #include "postrider/http/resolver.hpp"
 #include "postrider/inbox/source_cache.hpp"
 #include "postrider/pg/pool.hpp"
+#include "postrider/registry/catalogue.hpp"
 #include "postrider/registry/context.hpp"
 #include "postrider/registry/key_cache.hpp"
 #include "postrider/registry/tenant_cache.hpp"
@@ -52,6 +53,7 @@ struct Services {
   registry::KeyCache keys = {};
   registry::TenantCache tenants = {};
   int streams = 0;          // open ones
+  registry::CatalogueCache catalogue = {};
   int tries_in_flight = 0;  // test sends that people wait for
   inbox::SourceCache sources = {};
 };

@@ -21,7 +21,6 @@ using registry::Subscriptions;
 using registry::SubscriptionsResult;
 
 constexpr size_t kVersionsMax = 20;
-constexpr size_t kVersionMax = 64;
 
 EndpointRef ref(const Call& call) {
   return {call.tenant(), call.parameter("endpoint")};
@@ -45,14 +44,6 @@ Response answer(const Call& call, const SubscriptionsResult& result) {
   return Response::json(200, json.text());
 }
 
-bool is_version(std::string_view text) {
-  const auto allowed = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
-           c == '_' || c == '-';
-  };
-  return !text.empty() && text.size() <= kVersionMax && std::all_of(text.begin(), text.end(), allowed);
-}
-
 // `enabled` and `versions`.
 void read_choices(Fields& fields, Subscription& subscription) {
   fields.read("enabled", subscription.enabled);
@@ -66,7 +57,7 @@ void read_choices(Fields& fields, Subscription& subscription) {
   std::vector<std::string> versions;
   for (size_t i = 0; i < array->size(); ++i) {
     const auto* text = (*array)[i].if_string();
-    if (text && is_version(*text))
+    if (text && model::is_version(*text))
       versions.emplace_back(*text);
     else
       fields.refuse("versions", i, "must be up to 64 letters, digits, dots, _ and -");

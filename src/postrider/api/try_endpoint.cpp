@@ -168,6 +168,7 @@ class Turn {
 };
 
 struct Loaded {
+  std::shared_ptr<const registry::Catalogue> catalogue;
   registry::Endpoint endpoint;
   std::shared_ptr<const delivery::LaneConfig> config;
 };
@@ -181,7 +182,9 @@ Task<base::Result<Loaded, registry::Refusal>> load(const Call& call) {
   const std::vector<model::EndpointId> ids{found->id};
   auto configs = co_await registry::load_endpoint_configs(*lease, ids, call.services.registry.keys);
   if (configs.empty()) co_return base::Failure{registry::Refusal{registry::RefusalKind::unknown_endpoint}};
-  Loaded loaded{std::move(*found), delivery::make_lane_config(std::move(configs.front()))};
+  if (call.services.catalogue.find() == nullptr) co_await call.services.catalogue.load(*lease);
+  Loaded loaded{call.services.catalogue.last(), std::move(*found),
+                delivery::make_lane_config(std::move(configs.front()))};
   co_return loaded;
 }
 
@@ -199,6 +202,7 @@ Task<Response> try_endpoint(Call& call) {
   const delivery::LaneConfig& config = *loaded->config;
   if (config.signer.keys.empty()) co_return call.refuse(cannot_sign());
   if (sample.type.empty()) sample.type = type_for(loaded->endpoint);
+  if (!sample.data) sample.data = loaded->catalogue->example(sample.type, sample.version);
   const delivery::Row row = make_row(call, loaded->endpoint, sample);
   const base::Timestamp started_at = call.services.registry.ids.now();
   Try made{loaded->endpoint, config, row, delivery::attempt_headers(config, row, started_at)};

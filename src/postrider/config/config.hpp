@@ -54,6 +54,7 @@ struct Config {
 
   // Tenants, events and endpoints
   bool create_tenants = false;
+  bool allow_unknown_event_types = true;
   int64_t payload_bytes_max = 0;
   int batch_events_max = 0;
   int endpoints_max = 0;      // per tenant

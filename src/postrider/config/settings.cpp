@@ -171,6 +171,9 @@ const Setting table[] = {
     // Tenants, events and endpoints
     {"create_tenants", "false", "", "Whether publishing to an unknown tenant creates it.", Secrecy::open,
      boolean<&C::create_tenants>},
+    {"allow_unknown_event_types", "true", "",
+     "Whether events of types that are not in the catalogue may be published.", Secrecy::open,
+     boolean<&C::allow_unknown_event_types>},
     {"payload_bytes_max", "256KiB", "", "Data of one event.", Secrecy::open, size<&C::payload_bytes_max>},
     {"batch_events_max", "1000", "", "Events in one batch.", Secrecy::open,
      integer<&C::batch_events_max, 1, 10'000>},

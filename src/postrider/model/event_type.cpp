@@ -1,5 +1,7 @@
 #include "postrider/model/event_type.hpp"
 
+#include <algorithm>
+
 namespace postrider::model {
 
 bool is_event_type(std::string_view text) {
@@ -17,6 +19,14 @@ bool is_event_type(std::string_view text) {
     }
   }
   return in_word;
+}
+
+bool is_version(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  return !text.empty() && text.size() <= kVersionMax && std::all_of(text.begin(), text.end(), allowed);
 }
 
 bool is_pattern(std::string_view text) {

@@ -16,6 +16,7 @@ constexpr std::array<std::pair<ChangeKind, std::string_view>, 8> kKinds{{
     {ChangeKind::subscriptions, "subscriptions"},
     {ChangeKind::key, "key"},
     {ChangeKind::source, "source"},
+    {ChangeKind::event_type, "event_type"},
     {ChangeKind::retry, "retry"},
     {ChangeKind::cancel, "cancel"},
     {ChangeKind::brakes, "brakes"},

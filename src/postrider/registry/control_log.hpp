@@ -19,11 +19,12 @@ enum class ChangeKind {
   endpoint,  // any change of the endpoint: created, URL, limits, pause, resume, disable, delete, secrets
   subscriptions,
   key,
-  source,  // any source of inbound webhooks, or its secrets
-  retry,   // one delivery is to be sent now
-  cancel,  // one delivery, or all pending ones of an endpoint when there is no delivery
-  brakes,  // of the whole cluster
-  other,   // written by a newer postrider; load afresh whatever it names
+  source,      // any source of inbound webhooks, or its secrets
+  event_type,  // any change of the catalogue
+  retry,       // one delivery is to be sent now
+  cancel,      // one delivery, or all pending ones of an endpoint when there is no delivery
+  brakes,      // of the whole cluster
+  other,       // written by a newer postrider; load afresh whatever it names
 };
 
 std::string_view label(ChangeKind kind);  // as stored
@@ -40,6 +41,7 @@ struct Change {
 // transactions wait for each other, so send it with the last batch.
 void add_note(pg::Batch& batch, ChangeKind kind, const model::TenantId& tenant,
               std::optional<model::EndpointId> endpoint = std::nullopt);
+void add_note(pg::Batch& batch, ChangeKind kind);  // of something that belongs to no tenant
 
 // The same for what belongs to no tenant.
 void add_note(pg::Batch& batch, ChangeKind kind);

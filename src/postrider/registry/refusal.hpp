@@ -11,12 +11,14 @@ enum class RefusalKind {
   endpoint_exists,
   unknown_subscription,
   unknown_secret,
+  unknown_event_type,
   tenant_exists,
   tenant_id_used,   // by a deleted tenant, whose history stays
   reserved_tenant,  // `postrider` itself
   reserved_id,      // an endpoint id of one's own that looks like one made by postrider
   too_many_endpoints,
   too_many_secrets,
+  too_many_event_types,
   changed_meanwhile,  // If-Match named another revision
   endpoint_disabled,  // and the call would silently enable it
   secret_in_use,      // the secret given is one of the active ones

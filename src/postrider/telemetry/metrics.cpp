@@ -58,6 +58,7 @@ using Boundaries = prometheus::Histogram::BucketBoundaries;
 
 // The labels are spelled as the enumerators that they come from; a test beside each enumeration compares
 // them.
+const Names kUnfit = {"warned", "refused"};
 const Names kOutcomes = {"delivered", "retrying", "dead_letter"};
 const Names kStatusClasses = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 const Names kAttemptClasses = {"2xx", "3xx", "4xx", "5xx", "none"};
@@ -159,6 +160,9 @@ struct Metrics::Registry {
 Metrics::Metrics()
     : registry_(std::make_unique<Registry>()),
       events_created(registry_->counter("webhook_events_created_total", "Events accepted and committed.")),
+      unfit_events(registry_->counter_by("webhook_unfit_events_total",
+                                         "Events that did not fit the catalogue of event types.", "action",
+                                         kUnfit)),
       deliveries_attempted(registry_->attempts()),
       deliveries_succeeded(
           registry_->counter("webhook_deliveries_succeeded_total", "Deliveries that were accepted.")),

@@ -86,6 +86,7 @@ class Metrics {
 
   // The path of an event.
   Counter events_created;
+  Labelled<Counter> unfit_events;  // action: warned|refused; by the catalogue of event types
   Labelled<Counter>
       deliveries_attempted;  // outcome/status_class: delivered|retrying|dead_letter, 2xx..5xx|none
   Counter deliveries_succeeded;
