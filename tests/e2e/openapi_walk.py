@@ -70,14 +70,18 @@ class Operation:
     def target(self, values):
         return re.sub(r"{(\w+)\*?}", lambda match: values[match[1]], self.path)
 
+    def json_body(self):
+        """How a body in JSON looks, or None: there is none, or it is something else."""
+        return self.fields.get("requestBody", {"content": {}})["content"].get("application/json")
+
     def body_schema(self):
-        return self.fields["requestBody"]["content"]["application/json"]["schema"] if "requestBody" in self.fields else None
+        return self.json_body()["schema"] if self.json_body() else None
 
     def example_body(self):
         """The example of the request's body, or None."""
-        if "requestBody" not in self.fields:
+        media = self.json_body()
+        if media is None:
             return None
-        media = self.fields["requestBody"]["content"]["application/json"]
         if "example" in media:
             return media["example"]
         return self.document.at(media["schema"]).get("examples", [None])[0]

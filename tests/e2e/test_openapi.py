@@ -74,6 +74,9 @@ class World:
                   "file": "docs.css"}
         if operation.id == "put_endpoint":
             values["endpoint"] = f"own-{next(NUMBERS)}"
+        if "name" in operation.parameters("path"):
+            values["name"] = f"walk.{next(NUMBERS)}"
+            self.api.call("PUT", f"/v1/event-types/{values['name']}", {}).expect(201)
         if "outbox" in operation.parameters("path"):
             values["outbox"] = self.outbox(operation)
         if "source" in operation.parameters("path"):

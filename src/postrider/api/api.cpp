@@ -12,6 +12,7 @@ void add_routes(Routes& routes) {
   add_tenant_routes(routes);
   add_endpoint_routes(routes);
   add_try_endpoint_routes(routes);
+  add_import_routes(routes);
   add_subscription_routes(routes);
   add_secret_routes(routes);
   add_event_type_routes(routes);

@@ -113,11 +113,11 @@ void read_schedule(Fields& fields, std::optional<std::string>& schedule) {
   schedule = std::move(text);
 }
 
-void read_secret(Fields& fields, EndpointDocument& into) {
+void read_secret(Fields& fields, EndpointDocument& into, const registry::ReferencePolicy* references) {
   fields.read("secret", into.secret, kSecretRule);
   if (!into.secret) return;
-  const auto key = crypto::SigningKey::from_secret(into.draft.settings.signature, *into.secret);
-  if (!key) fields.refuse("secret", key.error());
+  if (auto why = registry::why_not_secret(references, into.draft.settings.signature, *into.secret))
+    fields.refuse("secret", std::move(*why));
 }
 
 std::string masked_headers(const registry::Endpoint& endpoint, const crypto::MasterKeys& keys) {
@@ -164,7 +164,7 @@ void EndpointDocument::read(const boost::json::object& document, const EndpointR
   read_headers(fields, *this, problems, config);
   fields.read("signature", settings.signature, kSignatureRule);
   fields.read_object("metadata", settings.metadata, kMetadataMax);
-  if (kind == DocumentKind::whole) read_secret(fields, *this);
+  if (kind == DocumentKind::whole) read_secret(fields, *this, rules.references);
   fields.finish();
 }
 

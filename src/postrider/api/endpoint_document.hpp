@@ -18,6 +18,7 @@ namespace postrider::api {
 struct EndpointRules {
   const config::Config& config;  // limits and defaults
   const http::AddressGuard& guard;
+  const registry::ReferencePolicy* references = nullptr;  // none: a secret must not be a reference
 };
 
 // Settings as they are when nothing is given.

@@ -55,11 +55,17 @@ Task<bool> is_name_allowed(const Services& services, const std::optional<http::U
   co_return !services.guard.check(*url, *addresses);
 }
 
+// References to what the server keeps are not for keys of a tenant: it could sign with another one's secret.
+EndpointRules rules_for(const Call& call) {
+  const auto* references = call.principal.tenant ? nullptr : call.services.registry.references;
+  return {call.services.config, call.services.guard, references};
+}
+
 // The document of the request, judged in every way that needs no database.
 Task<base::Result<EndpointDocument, http::Problem>> read_request(const Call& call, DocumentKind kind) {
   const auto json = parse_body(call.request);
   if (!json) co_return base::Failure{json.error()};
-  const EndpointRules rules{call.services.config, call.services.guard};
+  const EndpointRules rules = rules_for(call);
   EndpointDocument document;
   document.kind = kind;
   document.draft.settings = default_settings(rules.config);
@@ -199,7 +205,7 @@ Task<Response> change(Call& call) {
   const auto checked = co_await read_request(call, DocumentKind::patch);
   if (!checked) co_return call.refuse(checked.error());
   const auto json = parse_body(call.request);
-  const EndpointRules rules{call.services.config, call.services.guard};
+  const EndpointRules rules = rules_for(call);
   FieldProblems problems;
   registry::EndpointEdit edit;
   edit.apply = [&json, &rules, &problems](registry::EndpointDraft& draft) {

@@ -93,6 +93,7 @@ class Routes {
 void add_tenant_routes(Routes& routes);
 void add_endpoint_routes(Routes& routes);
 void add_try_endpoint_routes(Routes& routes);
+void add_import_routes(Routes& routes);
 void add_subscription_routes(Routes& routes);
 void add_secret_routes(Routes& routes);
 void add_event_type_routes(Routes& routes);

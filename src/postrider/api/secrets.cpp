@@ -32,6 +32,7 @@ JsonObject secret_object(const Secret& secret) {
       .add("current", !secret.expires_at.has_value())
       .add("created_at", secret.created_at)
       .add("expires_at", secret.expires_at);
+  if (secret.reference) json.add("reference", *secret.reference);
   if (secret.public_key) json.add("public_key", *secret.public_key);
   return json;
 }
@@ -58,6 +59,8 @@ Task<Response> rotate(Call& call) {
   fields.read("overlap_seconds", overlap_seconds, kOverlapRule, kOverlapDefault);
   fields.read("secret", rotation.secret, kSecretRule);
   fields.finish();
+  if (rotation.secret && call.principal.tenant && registry::is_reference(*rotation.secret))
+    fields.refuse("secret", "refers to something of the server's; keys of a tenant may not do that");
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   rotation.overlap = std::chrono::seconds(overlap_seconds);
 

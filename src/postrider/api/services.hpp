@@ -14,6 +14,7 @@
 #include "postrider/registry/catalogue.hpp"
 #include "postrider/registry/context.hpp"
 #include "postrider/registry/key_cache.hpp"
+#include "postrider/registry/secret_resolver.hpp"
 #include "postrider/registry/tenant_cache.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/telemetry/metrics.hpp"
@@ -38,8 +39,10 @@ struct Services {
   const config::Config& config;
   const http::AddressGuard& guard;
   const telemetry::Metrics& metrics;
-  http::Resolver* resolver = nullptr;       // without one, names are not looked up when a URL is saved
-  http::Client* client = nullptr;           // without one, there is no route to try an endpoint
+  http::Resolver* resolver = nullptr;  // without one, names are not looked up when a URL is saved
+  http::Client* client = nullptr;      // without one, there is no route to try an endpoint
+  registry::SecretResolver* secrets =
+      nullptr;                              // without one, secrets that are references cannot be used here
   publish::Publisher* publisher = nullptr;  // without one, there are no routes to publish
   inbox::Receiver* receiver = nullptr;      // without one, inbound webhooks are not taken
   inbox::Rejections* rejections = nullptr;  // counts what is refused at that door

@@ -147,11 +147,12 @@ http::Problem too_many() {
   return problem;
 }
 
-http::Problem cannot_sign() {
+http::Problem cannot_sign(const std::string& why) {
   http::Problem problem;
   problem.status = 409;
   problem.type = "cannot-sign";
-  problem.detail = "No secret of this endpoint can be read on this node, so nothing can be signed.";
+  problem.detail = "No secret of this endpoint can be read on this node, so nothing can be signed";
+  problem.detail += why.empty() ? "." : ": " + why + ".";
   return problem;
 }
 
@@ -184,7 +185,7 @@ Task<base::Result<Loaded, registry::Refusal>> load(const Call& call) {
   if (configs.empty()) co_return base::Failure{registry::Refusal{registry::RefusalKind::unknown_endpoint}};
   if (call.services.catalogue.find() == nullptr) co_await call.services.catalogue.load(*lease);
   Loaded loaded{call.services.catalogue.last(), std::move(*found),
-                delivery::make_lane_config(std::move(configs.front()))};
+                delivery::make_lane_config(std::move(configs.front()), call.services.secrets)};
   co_return loaded;
 }
 
@@ -200,7 +201,7 @@ Task<Response> try_endpoint(Call& call) {
   const auto loaded = co_await load(call);
   if (!loaded) co_return call.refuse(problem_of(loaded.error()));
   const delivery::LaneConfig& config = *loaded->config;
-  if (config.signer.keys.empty()) co_return call.refuse(cannot_sign());
+  if (config.signer.keys.empty()) co_return call.refuse(cannot_sign(config.why_unsigned));
   if (sample.type.empty()) sample.type = type_for(loaded->endpoint);
   if (!sample.data) sample.data = loaded->catalogue->example(sample.type, sample.version);
   const delivery::Row row = make_row(call, loaded->endpoint, sample);

@@ -30,6 +30,7 @@ struct ApiTools {
   inbox::Rejections& rejections;
   inbox::Duties& inbox_duties;
   const http::Listener& listener;
+  registry::SecretResolver& secrets;
 };
 
 class ApiThread {

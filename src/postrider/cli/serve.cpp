@@ -83,6 +83,15 @@ http::GuardPolicy guard_policy(const config::Config& config) {
   return policy;
 }
 
+registry::SecretResolver::Options secret_options(const config::Config& config) {
+  registry::SecretResolver::Options options;
+  options.policy.directories = config.secret_directories;
+  options.policy.environment_prefix = config.secret_environment_prefix;
+  options.policy.programs = config.secret_programs;
+  options.kept = config.secret_lifetime;
+  return options;
+}
+
 // On stdout, apart from the log: it is shown this once, and logs are kept.
 void print_admin_key(const std::string& key) {
   std::printf(
@@ -100,17 +109,18 @@ class Serving {
   Serving(const config::Config& config, const Database& database, const crypto::MasterKeys& keys)
       : config_(config),
         guard_(guard_policy(config)),
+        secrets_(secret_options(config)),
         tls_({.extra_ca_file = config.extra_ca_file}),
         listener_({.address = config.listen.text(),
                    .connections_max = static_cast<size_t>(config.connections_max)}),
-        node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_}),
+        node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_, &secrets_}),
         background_({config, database.direct_url(), metrics_, node_, rejections_, ids_, rates_,
                      [this](const std::string& source) { wake_consumers(source); }, keys, guard_, tls_}),
         relay_({config, database.direct_url(), keys, metrics_, ids_, node_, background_.fanout()}) {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
       api_.push_back(std::make_unique<ApiThread>(
           ApiTools{config, database.url(), keys, guard_, tls_, metrics_, ids_, node_, background_.fanout(),
-                   rates_, key_rates_, rejections_, background_.inbox_duties(), listener_}));
+                   rates_, key_rates_, rejections_, background_.inbox_duties(), listener_, secrets_}));
     node_.on_change([this](const registry::Change& change) {
       for (const auto& each : api_) each->apply(change);
     });
@@ -145,6 +155,7 @@ class Serving {
   inbox::Rejections rejections_{metrics_};
   model::IdSource ids_;
   http::AddressGuard guard_;
+  registry::SecretResolver secrets_;
   http::TlsContext tls_;
   http::Listener listener_;
   delivery::Node node_;

@@ -36,6 +36,10 @@ struct Config {
   std::string admin_key;           // empty: made at first start
   std::string master_key;          // as crypto::MasterKeys::parse reads it; empty: see resolve_master_key()
   std::string master_key_command;  // prints the master key
+  std::vector<std::string> secret_directories;  // secrets may refer to files below them
+  std::string secret_environment_prefix;        // and to variables that begin with it; empty: none
+  std::vector<std::string> secret_programs;     // and to what these print
+  seconds secret_lifetime{0};
   int buckets = 0;
   int lease_seconds = 0;
 

@@ -109,6 +109,25 @@ Applied bind_address(Config& config, std::string_view value) {
   return true;
 }
 
+template <auto member>
+Applied absolute_paths(Config& config, std::string_view value) {
+  (config.*member).clear();
+  for (const std::string_view path : split_list(value)) {
+    if (!path.starts_with('/') || path.size() < 2)
+      return base::Failure{std::string("must be absolute paths")};
+    (config.*member).emplace_back(path);
+  }
+  return true;
+}
+
+Applied environment_prefix(Config& config, std::string_view value) {
+  const std::string_view prefix = trimmed(value);
+  if (prefix.size() < 3 || prefix.starts_with("POSTRIDER"))
+    return base::Failure{std::string("must have 3 characters or more, and not begin with POSTRIDER")};
+  config.secret_environment_prefix = std::string(prefix);
+  return true;
+}
+
 Applied tenant_list(Config& config, std::string_view value) {
   config.metrics_tenants.clear();
   for (const std::string_view tenant : split_list(value)) config.metrics_tenants.emplace_back(tenant);
@@ -139,6 +158,18 @@ const Setting table[] = {
      Secrecy::masked, text<&C::master_key>},
     {"master_key_command", "", "none", "A shell command that prints the master key, instead of master_key.",
      Secrecy::open, text<&C::master_key_command>},
+    {"secret_directories", "", "none",
+     "Directories below which endpoint secrets may refer to files (file:/path).", Secrecy::open,
+     absolute_paths<&C::secret_directories>},
+    {"secret_environment_prefix", "", "none",
+     "Beginning of the names of variables that endpoint secrets may refer to (env:NAME).", Secrecy::open,
+     environment_prefix},
+    {"secret_programs", "", "none",
+     "Programs whose output endpoint secrets may refer to (exec:/program argument).", Secrecy::open,
+     absolute_paths<&C::secret_programs>},
+    {"secret_lifetime", "5m", "",
+     "How long a secret that was looked up is used before it is looked up again.", Secrecy::open,
+     duration<&C::secret_lifetime, 1'000, 24 * 60 * minute_ms>},
     {"buckets", "64", "", "Slices of endpoints that nodes share out; fixed when the schema is created.",
      Secrecy::open, integer<&C::buckets, 1, 4'096>},
     {"lease_seconds", "10", "", "After how long without a sign of life a node's work goes to others.",

@@ -24,13 +24,36 @@ RetrySchedule schedule_of(const registry::EndpointConfig& endpoint) {
   return schedule ? *schedule : RetrySchedule();
 }
 
+// The secret that a reference stands for. Where there is none, the lane waits: an old secret alone must not
+// sign.
+std::optional<std::string> look_up(const std::string& reference, registry::SecretResolver* secrets,
+                                   LaneConfig& config) {
+  if (secrets == nullptr) {
+    config.why_unsigned = "secret references are not looked up here";
+    return std::nullopt;
+  }
+  const auto found = secrets->find(reference);
+  config.look_up_at = std::min(config.look_up_at.value_or(found.ask_again), found.ask_again);
+  if (!found.secret)
+    config.why_unsigned = found.error.empty() ? "the secret is being looked up" : found.error;
+  return found.secret;
+}
+
 }  // namespace
 
-std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endpoint) {
+std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endpoint,
+                                                   registry::SecretResolver* secrets) {
   auto config = std::make_shared<LaneConfig>();
   config->signer.scheme = endpoint.signature;
   for (const registry::ActiveSecret& secret : endpoint.secrets) {
-    auto key = crypto::SigningKey::from_secret(endpoint.signature, secret.text);
+    std::optional<std::string> text = secret.text;
+    if (registry::is_reference(secret.text)) text = look_up(secret.text, secrets, *config);
+    if (!text) {
+      config->signer.keys.clear();
+      break;
+    }
+    auto key = crypto::SigningKey::from_secret(endpoint.signature, *text);
+    if (!key) config->why_unsigned = "the secret " + key.error();
     if (!key) continue;
     config->signer.keys.push_back(std::move(*key));
     if (const auto end = secret.expires_at)
@@ -42,7 +65,8 @@ std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endp
     telemetry::log_error("endpoint_cannot_sign")
         .field("endpoint_id", endpoint.outside_id)
         .field("tenant_id", endpoint.tenant_id)
-        .field("detail", "no secret of this endpoint can be read: its deliveries are held");
+        .field("detail", "no secret of this endpoint can be read: its deliveries are held")
+        .field("reason", config->why_unsigned);
   auto url = http::parse_url(endpoint.url);
   if (url) config->url = std::move(*url);
   config->retry.max_attempts = endpoint.max_attempts;

@@ -10,6 +10,7 @@
 #include "postrider/delivery/verdict.hpp"
 #include "postrider/http/url.hpp"
 #include "postrider/registry/endpoint_config.hpp"
+#include "postrider/registry/secret_resolver.hpp"
 
 namespace postrider::delivery {
 
@@ -31,8 +32,14 @@ struct LaneConfig {
   Signer signer;
   // An overlapping secret ends then: load again.
   std::optional<base::Timestamp> reload_at;
+  // A reference has to be looked up again: load again, too.
+  std::optional<base::SteadyTime> look_up_at;
+  std::string why_unsigned;  // why a reference could not be looked up; empty: nothing to say
 };
 
-std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endpoint);
+// References among the secrets are looked up; what is not there yet holds the lane until `look_up_at`.
+// Without a resolver, or a policy that allows it, a reference is a secret that cannot be read.
+std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endpoint,
+                                                   registry::SecretResolver* secrets = nullptr);
 
 }  // namespace postrider::delivery

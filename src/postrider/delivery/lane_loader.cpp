@@ -30,8 +30,15 @@ void log_failure(const char* what, const pg::Error& error) {
 }  // namespace
 
 LaneLoader::LaneLoader(runtime::Loop& loop, pg::Link& link, const crypto::MasterKeys& keys,
-                       telemetry::Metrics& metrics, LoaderLimits limits, LoaderEvents events)
-    : loop_(loop), link_(link), keys_(keys), metrics_(metrics), limits_(limits), events_(std::move(events)) {}
+                       telemetry::Metrics& metrics, LoaderLimits limits, LoaderEvents events,
+                       registry::SecretResolver* secrets)
+    : loop_(loop),
+      link_(link),
+      keys_(keys),
+      metrics_(metrics),
+      limits_(limits),
+      events_(std::move(events)),
+      secrets_(secrets) {}
 
 void LaneLoader::want_config(const LanePtr& lane) {
   if (std::exchange(lane->wants_config, true)) return;
@@ -105,7 +112,7 @@ runtime::Task<bool> LaneLoader::load_configs(std::vector<LanePtr> lanes) {
     auto configs = co_await registry::load_endpoint_configs(link_, ids, keys_);
     for (auto& config : configs) {
       const auto id = config.id;
-      loaded[id] = make_lane_config(std::move(config));
+      loaded[id] = make_lane_config(std::move(config), secrets_);
     }
     is_loaded = true;
   } catch (const pg::Error& error) {

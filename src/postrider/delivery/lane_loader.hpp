@@ -41,7 +41,7 @@ struct LoaderEvents {
 class LaneLoader {
  public:
   LaneLoader(runtime::Loop& loop, pg::Link& link, const crypto::MasterKeys& keys, telemetry::Metrics& metrics,
-             LoaderLimits limits, LoaderEvents events);
+             LoaderLimits limits, LoaderEvents events, registry::SecretResolver* secrets = nullptr);
 
   void want_config(const LanePtr& lane);
   void want_rows(const LanePtr& lane);
@@ -73,6 +73,7 @@ class LaneLoader {
   telemetry::Metrics& metrics_;
   LoaderLimits limits_;
   LoaderEvents events_;
+  registry::SecretResolver* secrets_;
   Wanted configs_, rows_, bodies_;
   bool is_stopping_ = false;
   runtime::TaskGroup tasks_;

@@ -50,7 +50,7 @@ struct ShardThread {
   ShardThread(const NodeTools& tools, const LeaseClock& lease, const ShardOptions& options, size_t shards)
       : link(loop, pooled(link_options(tools.database_url, "postrider delivery"), tools.config)),
         client(loop, tools.guard, tools.tls, client_options(tools.config, shards)),
-        shard({loop, link, client, lease, tools.ids, tools.keys, tools.metrics}, options) {}
+        shard({loop, link, client, lease, tools.ids, tools.keys, tools.metrics, tools.secrets}, options) {}
 
   runtime::Loop loop;
   pg::Link link;

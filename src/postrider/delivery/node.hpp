@@ -16,6 +16,7 @@
 #include "postrider/model/hand_over.hpp"
 #include "postrider/model/id_source.hpp"
 #include "postrider/registry/control_log.hpp"
+#include "postrider/registry/secret_resolver.hpp"
 #include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::delivery {
@@ -30,6 +31,7 @@ struct NodeTools {
   const http::TlsContext& tls;
   model::IdSource& ids;
   telemetry::Metrics& metrics;
+  registry::SecretResolver* secrets = nullptr;
 };
 
 class Node : public model::HandOver {

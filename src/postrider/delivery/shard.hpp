@@ -49,6 +49,7 @@ struct ShardTools {
   const model::IdSource& clock;
   const crypto::MasterKeys& keys;
   telemetry::Metrics& metrics;
+  registry::SecretResolver* secrets = nullptr;
 };
 
 class Shard {

@@ -35,7 +35,8 @@ double jitter() {
 void Shard::touch(const LanePtr& lane) {
   if (lane->is_gone || is_stopping_) return;
   const Now at = now();
-  if (!lane->config || (lane->config->reload_at && *lane->config->reload_at <= at.db))
+  if (!lane->config || (lane->config->reload_at && *lane->config->reload_at <= at.db) ||
+      (lane->config->look_up_at && *lane->config->look_up_at <= at.steady))
     loader_.want_config(lane);
   if (!lane->config) return;
   switch (lane->config->mode) {
@@ -43,6 +44,9 @@ void Shard::touch(const LanePtr& lane) {
       for (const Turn turn : {Turn::first, Turn::retry}) touch_turn(lane, turn, at);
       break;
     case LaneConfig::Mode::hold:
+      // One that is over was asked for above, and the lane is touched again when it is there.
+      if (lane->config->look_up_at && *lane->config->look_up_at > at.steady)
+        wake_lane_at(lane, *lane->config->look_up_at);
       lane->buffer(Turn::first).shrink(0);
       lane->buffer(Turn::retry).shrink(0);
       break;

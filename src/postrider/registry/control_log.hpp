@@ -41,7 +41,6 @@ struct Change {
 // transactions wait for each other, so send it with the last batch.
 void add_note(pg::Batch& batch, ChangeKind kind, const model::TenantId& tenant,
               std::optional<model::EndpointId> endpoint = std::nullopt);
-void add_note(pg::Batch& batch, ChangeKind kind);  // of something that belongs to no tenant
 
 // The same for what belongs to no tenant.
 void add_note(pg::Batch& batch, ChangeKind kind);

@@ -134,7 +134,8 @@ Task<std::optional<Refusal>> check_secrets(pg::Transaction& transaction, const S
   for (size_t row = 0; row < answers[0].size(); ++row) {
     const auto text = sealing.open_secret(answers[0].get<pg::Bytes>(row, 1).view);
     if (row == 0 && secret && (!text || *text != *secret)) co_return Refusal{RefusalKind::secret_differs};
-    if (!text) continue;  // what cannot be read cannot be judged; the lane is held anyway
+    if (!text) continue;                // what cannot be read cannot be judged; the lane is held anyway
+    if (is_reference(*text)) continue;  // judged by whoever signs with it
     const auto key = crypto::SigningKey::from_secret(scheme, *text);
     if (!key) co_return Refusal{RefusalKind::secret_unfit, key.error()};
   }
@@ -195,8 +196,8 @@ Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, con
   if (wanted.own_id && wanted.own_id->starts_with(model::EndpointTag::prefix))
     co_return base::Failure{Refusal{RefusalKind::reserved_id}};
   std::string secret = wanted.secret ? *wanted.secret : crypto::generate_secret(settings.signature);
-  const auto signing_key = crypto::SigningKey::from_secret(settings.signature, secret);
-  if (!signing_key) co_return base::Failure{Refusal{RefusalKind::secret_unfit, signing_key.error()}};
+  if (const auto why = why_not_secret(context.references, settings.signature, secret))
+    co_return base::Failure{Refusal{RefusalKind::secret_unfit, *why}};
 
   pg::Transaction transaction = co_await link.begin();
   const std::optional<Refusal> no_room = co_await make_room(transaction, context, wanted);

@@ -7,6 +7,7 @@
 #include "postrider/registry/columns.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/sealing.hpp"
+#include "postrider/registry/secret_reference.hpp"
 #include "postrider/registry/secrets.sql.hpp"
 #include "postrider/registry/subscriptions.sql.hpp"
 
@@ -29,6 +30,10 @@ crypto::SignatureScheme read_scheme(const pg::Rows& rows) {
 
 // Masks the text and derives the public key.
 void describe(Secret& secret, crypto::SignatureScheme scheme, const std::string& text) {
+  if (is_reference(text)) {
+    secret.reference = text;
+    return;
+  }
   secret.masked = crypto::masked_secret(text);
   const auto key = crypto::SigningKey::from_secret(scheme, text);
   if (key && key->is_asymmetric()) secret.public_key = key->public_text();
@@ -52,12 +57,13 @@ std::vector<OpenedSecret> read_secrets(const pg::Rows& rows, const Sealing& seal
 
 // The text to rotate to, or why not.
 base::Result<std::string, Refusal> choose_secret(const std::vector<OpenedSecret>& active,
-                                                 crypto::SignatureScheme scheme, const Rotation& rotation) {
+                                                 crypto::SignatureScheme scheme, const Rotation& rotation,
+                                                 const ReferencePolicy* references) {
   if (rotation.overlap.count() > 0 && active.size() >= secrets_max)
     return base::Failure{Refusal{RefusalKind::too_many_secrets}};
   if (!rotation.secret) return crypto::generate_secret(scheme);
-  const auto key = crypto::SigningKey::from_secret(scheme, *rotation.secret);
-  if (!key) return base::Failure{Refusal{RefusalKind::secret_unfit, key.error()}};
+  if (const auto why = why_not_secret(references, scheme, *rotation.secret))
+    return base::Failure{Refusal{RefusalKind::secret_unfit, *why}};
   for (const auto& other : active)
     if (other.text == rotation.secret) return base::Failure{Refusal{RefusalKind::secret_in_use}};
   return *rotation.secret;
@@ -93,7 +99,7 @@ Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const C
   const std::vector<pg::Rows> loaded = co_await transaction.run(std::move(load));
   CHECK(!loaded[0].empty());  // an endpoint that is not deleted has a current secret
   const crypto::SignatureScheme scheme = read_scheme(loaded[0]);
-  auto text = choose_secret(read_secrets(loaded[0], sealing), scheme, rotation);
+  auto text = choose_secret(read_secrets(loaded[0], sealing), scheme, rotation, context.references);
   if (!text) co_return base::Failure{text.error()};
 
   const model::SecretId id{context.ids.next()};

@@ -25,6 +25,7 @@ inline constexpr size_t secrets_max = 5;
 struct Secret {
   model::SecretId id;
   std::optional<std::string> masked;      // nothing if no configured master key opens it
+  std::optional<std::string> reference;   // where it is kept, instead
   std::optional<std::string> public_key;  // of an asymmetric scheme
   base::Timestamp created_at{};
   std::optional<base::Timestamp> expires_at;  // none: the current one

@@ -1,0 +1,24 @@
+// Seals every secret with the current master key, while nodes go on working.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "postrider/crypto/master_keys.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::registry {
+
+struct MasterRotation {
+  int64_t resealed = 0;
+  int64_t unreadable = 0;  // no configured key opens them; left as they are
+};
+
+// In small transactions, so that it can be stopped and started again: what is sealed with the current key is
+// not touched. A value that somebody changes meanwhile is sealed with the current key already. `progress` is
+// called after each step. Throws pg::Error.
+runtime::Task<MasterRotation> rotate_master_key(pg::Link& link, const crypto::MasterKeys& keys,
+                                                std::function<void(const MasterRotation&)> progress);
+
+}  // namespace postrider::registry

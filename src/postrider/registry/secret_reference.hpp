@@ -1,0 +1,43 @@
+// A secret that is kept elsewhere: `file:/path`, `env:NAME` or `exec:/program argument`. Stored is the
+// reference; the node that sends looks it up.
+//
+// Whoever may write a reference makes postrider read a file, a variable or the output of a program, and sign
+// with it. So each kind is off until the operator opens it, and then only for what the operator lists; and
+// keys that are bound to a tenant may not write any, or one tenant could sign with the secret of another.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "postrider/base/result.hpp"
+#include "postrider/crypto/signing_key.hpp"
+
+namespace postrider::registry {
+
+struct ReferencePolicy {
+  std::vector<std::string> directories;  // files must be below one of them
+  std::string environment_prefix;        // variables must begin with it; empty: none may be read
+  std::vector<std::string> programs;     // absolute paths
+  std::chrono::milliseconds timeout{5'000};
+};
+
+// By its form, whatever the policy says: no secret of one's own may look like this.
+bool is_reference(std::string_view secret);
+
+// Why the reference may not be used, as a sentence behind "the secret"; nothing if it may. Pure, no file is
+// touched.
+std::optional<std::string> why_not(const ReferencePolicy& policy, std::string_view reference);
+
+// Why a text cannot be a secret of that scheme, as a sentence behind "the secret": its form, or the policy if
+// it is a reference (null: none are allowed). Nothing if it can.
+std::optional<std::string> why_not_secret(const ReferencePolicy* policy, crypto::SignatureScheme scheme,
+                                          std::string_view secret);
+
+// The secret itself, trimmed. Checks the policy again, on the file that is really there. Blocking; any
+// thread. The failure never contains what was read.
+base::Result<std::string, std::string> resolve(const ReferencePolicy& policy, std::string_view reference);
+
+}  // namespace postrider::registry
