@@ -15,7 +15,7 @@ from harness.node import Node
 from harness.wait import wait_until
 
 WRITERS = 8
-FULL, SHORT = 100_000, 4_000
+FULL, SHORT = 100_000, 2_000
 
 
 class Writers:

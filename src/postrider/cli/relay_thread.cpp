@@ -59,13 +59,13 @@ struct RelayThread::State {
   explicit State(RelayTools relay_tools)
       : tools(std::move(relay_tools)),
         link(loop, outbox::relay_link(tools.direct_database_url)),
-        publish_link(loop, outbox::relay_link(tools.direct_database_url)),
+        publish_link(others_loop, outbox::relay_link(tools.direct_database_url)),
         writer(link, tools.ids, tools.node, tools.metrics, writer_options(tools)),
         mover(link, writer, tools.metrics.outbox(kLocal), move_limits(tools.config)),
         relay(loop, link, mover, tools.metrics.outbox(kLocal), relay_options(tools)),
-        publisher(loop, publish_link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
+        publisher(others_loop, publish_link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
         sink(publisher),
-        keeper({loop, publish_link, sink, tools.keys, tools.metrics}, relay_options(tools),
+        keeper({others_loop, publish_link, sink, tools.keys, tools.metrics}, relay_options(tools),
                move_limits(tools.config)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
     publisher.on_wide([this] { tools.fanout.notify(); });
@@ -74,15 +74,19 @@ struct RelayThread::State {
   }
 
   runtime::Task<void> drain() {
-    co_await keeper.stop();
     co_await relay.stop();
-    co_await publisher.stop();
-    co_await publish_link.stop();
     co_await link.stop();
   }
 
+  runtime::Task<void> drain_others() {
+    co_await keeper.stop();
+    co_await publisher.stop();
+    co_await publish_link.stop();
+  }
+
   RelayTools tools;
-  runtime::Loop loop;
+  // Connecting looks the host's name up in the thread: a slow name must not hold up postrider's own outbox.
+  runtime::Loop loop, others_loop;
   pg::Link link, publish_link;
   publish::EventWriter writer;
   outbox::SameDatabaseMover mover;
@@ -91,8 +95,8 @@ struct RelayThread::State {
   publish::Publisher publisher;
   outbox::PublisherSink sink;
   outbox::RelayKeeper keeper;
-  runtime::TaskGroup tasks;
-  std::thread thread;
+  runtime::TaskGroup tasks, others_tasks;
+  std::thread thread, others_thread;
 };
 
 RelayThread::RelayThread(RelayTools tools) : state_(std::make_unique<State>(std::move(tools))) {}
@@ -102,15 +106,21 @@ void RelayThread::start() {
   State& state = *state_;
   state.loop.post([&state] {
     state.link.start();
-    state.publish_link.start();
     state.relay.start();
+  });
+  state.others_loop.post([&state] {
+    state.publish_link.start();
     state.keeper.start();
   });
   state.thread = std::thread([&state] { state.loop.run(); });
+  state.others_thread = std::thread([&state] { state.others_loop.run(); });
 }
 
 void RelayThread::stop() {
   State& state = *state_;
+  runtime::run_on(state.others_loop, state.others_tasks, [&state] { return state.drain_others(); });
+  state.others_loop.stop();
+  state.others_thread.join();
   runtime::run_on(state.loop, state.tasks, [&state] { return state.drain(); });
   state.loop.stop();
   state.thread.join();

@@ -1,4 +1,4 @@
-// The thread that relays outboxes.
+// The two threads that relay outboxes: postrider's own, and those in other databases.
 #pragma once
 
 #include <memory>
