@@ -13,6 +13,296 @@ CREATE TYPE postrider.inbox_message AS (
 	received_at timestamp with time zone
 );
 
+CREATE FUNCTION postrider.count_new_dead_letters() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+begin
+  insert into dead_letter_delta (tenant_id, endpoint_id, cause, unresolved)
+  select tenant_id, endpoint_id, cause, count(*)
+  from fresh
+  where resolved_at is null
+  group by tenant_id, endpoint_id, cause;
+  return null;
+end
+$$;
+
+CREATE FUNCTION postrider.count_resolved_dead_letters() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+begin
+  insert into dead_letter_delta (tenant_id, endpoint_id, cause, unresolved)
+  select tenant_id, endpoint_id, cause, sum(change)
+  from (
+    select tenant_id, endpoint_id, cause, 1 as change from fresh where resolved_at is null
+    union all
+    select tenant_id, endpoint_id, cause, -1 from stale where resolved_at is null
+  ) as changes
+  group by tenant_id, endpoint_id, cause
+  having sum(change) <> 0;
+  return null;
+end
+$$;
+
+CREATE FUNCTION postrider.count_revision() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  new.revision := old.revision + 1;
+  return new;
+end
+$$;
+
+CREATE FUNCTION postrider.outside_of(prefix text, id uuid) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+  select prefix || '_' || replace(id::text, '-', '')
+$$;
+
+CREATE TABLE postrider.attempt (
+    delivery_id uuid NOT NULL,
+    attempt integer NOT NULL,
+    bucket integer NOT NULL,
+    endpoint_id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    outcome text NOT NULL,
+    status_code integer,
+    error text,
+    error_detail text,
+    started_at timestamp with time zone NOT NULL,
+    dns_us integer,
+    connect_us integer,
+    tls_us integer,
+    first_byte_us integer,
+    total_us integer NOT NULL,
+    preview text,
+    address text,
+    next_attempt_at timestamp with time zone,
+    node_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    replay_id uuid,
+    CONSTRAINT attempt_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'retrying'::text, 'dead_letter'::text, 'canceled'::text])))
+)
+PARTITION BY RANGE (delivery_id);
+
+CREATE TABLE postrider.bucket_lease (
+    bucket integer NOT NULL,
+    owner uuid,
+    epoch bigint DEFAULT 0 NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE postrider.endpoint (
+    id uuid NOT NULL,
+    outside_id text NOT NULL COLLATE pg_catalog."C",
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    bucket integer NOT NULL,
+    delivery_tail text NOT NULL COLLATE pg_catalog."C",
+    url text NOT NULL,
+    description text,
+    status text DEFAULT 'active'::text NOT NULL,
+    status_reason text,
+    status_since timestamp with time zone DEFAULT now() NOT NULL,
+    max_attempts integer DEFAULT 8 NOT NULL,
+    timeout_ms integer DEFAULT 10000 NOT NULL,
+    give_up_seconds integer DEFAULT 259200 NOT NULL,
+    max_in_flight integer DEFAULT 10 NOT NULL,
+    rate_per_second double precision,
+    ordering text DEFAULT 'none'::text NOT NULL,
+    retry_schedule jsonb,
+    on_rejected text DEFAULT 'dead_letter'::text NOT NULL,
+    signature text DEFAULT 'standard'::text NOT NULL,
+    headers_sealed bytea,
+    metadata jsonb,
+    failing_since timestamp with time zone,
+    last_success_at timestamp with time zone,
+    last_failure_at timestamp with time zone,
+    breaker text DEFAULT 'closed'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    cancel_before timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    reported integer DEFAULT 0 NOT NULL,
+    told integer DEFAULT 0 NOT NULL,
+    told_at timestamp with time zone,
+    CONSTRAINT endpoint_breaker_check CHECK ((breaker = ANY (ARRAY['closed'::text, 'open'::text]))),
+    CONSTRAINT endpoint_on_rejected_check CHECK ((on_rejected = ANY (ARRAY['dead_letter'::text, 'retry'::text, 'pause'::text]))),
+    CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text]))),
+    CONSTRAINT endpoint_signature_check CHECK ((signature = ANY (ARRAY['standard'::text, 'standard-ed25519'::text, 'hex-v1'::text, 'sha256'::text]))),
+    CONSTRAINT endpoint_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text, 'deleted'::text])))
+);
+
+CREATE TABLE postrider.event (
+    id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    outside_id text COLLATE pg_catalog."C",
+    type text NOT NULL COLLATE pg_catalog."C",
+    version text,
+    subject text,
+    traceparent text,
+    body text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    erased_at timestamp with time zone
+)
+PARTITION BY RANGE (id);
+ALTER TABLE ONLY postrider.event ALTER COLUMN body SET COMPRESSION lz4;
+
+CREATE TABLE postrider.queue (
+    bucket integer NOT NULL,
+    id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    endpoint_id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    retry boolean DEFAULT false NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    replay_id uuid
+)
+WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
+
+CREATE VIEW postrider.webhook_deliveries AS
+ SELECT q.id,
+    q.tenant_id,
+    q.endpoint_id,
+    q.event_id,
+    e.type AS event_type,
+    p.url,
+        CASE
+            WHEN (q.attempts = 0) THEN 'pending'::text
+            ELSE 'retrying'::text
+        END AS status,
+    q.attempts,
+    p.max_attempts,
+    q.due_at AS available_at,
+    postrider.outside_of('node'::text, l.owner) AS claimed_by,
+    NULL::timestamp with time zone AS lease_expires_at,
+    last.started_at AS last_attempt_at,
+    last.status_code AS last_status_code,
+    COALESCE(last.error_detail, last.error) AS last_error,
+    NULL::timestamp with time zone AS delivered_at,
+    q.created_at,
+    q.replay_id,
+    postrider.outside_of('dlv'::text, q.id) AS delivery,
+    p.outside_id AS endpoint,
+    COALESCE(e.outside_id, postrider.outside_of('evt'::text, q.event_id)) AS event
+   FROM ((((postrider.bucket_lease l
+     JOIN postrider.queue q ON ((q.bucket = l.bucket)))
+     LEFT JOIN postrider.event e ON ((e.id = q.event_id)))
+     LEFT JOIN postrider.endpoint p ON ((p.id = q.endpoint_id)))
+     LEFT JOIN LATERAL ( SELECT a.started_at,
+            a.status_code,
+            a.error,
+            a.error_detail
+           FROM postrider.attempt a
+          WHERE (a.delivery_id = q.id)
+          ORDER BY a.attempt DESC
+         LIMIT 1) last ON (true))
+UNION ALL
+ SELECT a.delivery_id AS id,
+    a.tenant_id,
+    a.endpoint_id,
+    a.event_id,
+    e.type AS event_type,
+    p.url,
+    a.outcome AS status,
+        CASE
+            WHEN (a.attempt > 0) THEN a.attempt
+            ELSE ( SELECT max(b.attempt) AS max
+               FROM postrider.attempt b
+              WHERE (b.delivery_id = a.delivery_id))
+        END AS attempts,
+    p.max_attempts,
+    NULL::timestamp with time zone AS available_at,
+    NULL::text AS claimed_by,
+    NULL::timestamp with time zone AS lease_expires_at,
+    a.started_at AS last_attempt_at,
+    a.status_code AS last_status_code,
+    COALESCE(a.error_detail, a.error) AS last_error,
+        CASE
+            WHEN (a.outcome = 'delivered'::text) THEN (a.started_at + ((a.total_us)::double precision * '00:00:00.000001'::interval))
+            ELSE NULL::timestamp with time zone
+        END AS delivered_at,
+    a.created_at,
+    a.replay_id,
+    postrider.outside_of('dlv'::text, a.delivery_id) AS delivery,
+    p.outside_id AS endpoint,
+    COALESCE(e.outside_id, postrider.outside_of('evt'::text, a.event_id)) AS event
+   FROM ((postrider.attempt a
+     LEFT JOIN postrider.event e ON ((e.id = a.event_id)))
+     LEFT JOIN postrider.endpoint p ON ((p.id = a.endpoint_id)))
+  WHERE (a.outcome <> 'retrying'::text);
+
+CREATE FUNCTION postrider.deliveries_of(tenant text, event text) RETURNS SETOF postrider.webhook_deliveries
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  wanted uuid := event_id(tenant, event);
+begin
+  return query
+  select d.*
+  from webhook_deliveries d
+  where d.id >= first_delivery_id(wanted)
+    and d.id <= last_delivery_id(wanted)
+    and d.event_id = wanted
+    and d.tenant_id = deliveries_of.tenant
+    and d.replay_id is null
+  union all
+  select d.*
+  from webhook_deliveries d
+  where d.event_id = wanted
+    and d.tenant_id = deliveries_of.tenant
+    and d.replay_id is not null;
+end
+$$;
+
+CREATE FUNCTION postrider.delivery_id(delivery text) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+  select postrider.uuid_in(delivery, 'dlv')
+$$;
+
+CREATE FUNCTION postrider.endpoint_id(endpoint text) RETURNS uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select coalesce(postrider.uuid_in(endpoint, 'ep'),
+                  (select case when count(*) = 1 then (array_agg(e.id))[1] end
+                   from postrider.endpoint e
+                   where e.outside_id = endpoint))
+$$;
+
+CREATE FUNCTION postrider.endpoint_id(tenant text, endpoint text) RETURNS uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select e.id
+  from postrider.endpoint e
+  where e.tenant_id = tenant
+    and e.outside_id = endpoint
+$$;
+
+CREATE FUNCTION postrider.endpoints_for(tenant text, type text) RETURNS TABLE(endpoint_id uuid, endpoint text, url text, status text, pattern text, versions text[])
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select e.id, e.outside_id, e.url, e.status, s.pattern, s.versions
+  from postrider.subscription s
+  join postrider.endpoint e on e.id = s.endpoint_id
+  where s.tenant_id = tenant
+    and s.enabled
+    and e.status <> 'deleted'
+    and (s.pattern = '*' or s.pattern = type
+         or (s.pattern like '%.*' and starts_with(type, left(s.pattern, -1))))
+  order by e.outside_id, s.pattern
+$$;
+
 CREATE FUNCTION postrider.endpoints_to_report(span interval, at_most integer) RETURNS TABLE(endpoint_id uuid, was integer, stage integer)
     LANGUAGE sql STABLE
     AS $$
@@ -114,6 +404,24 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.event_id(tenant text, event text) RETURNS uuid
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select coalesce((select k.event_id
+                   from postrider.event_key k
+                   where k.tenant_id = tenant
+                     and k.kind = 'id'
+                     and k.key = event),
+                  postrider.uuid_in(event, 'evt'))
+$$;
+
+CREATE FUNCTION postrider.first_delivery_id(event uuid) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+  select (left(replace(event::text, '-', ''), 20) || '000000000000')::uuid
+$$;
+
 CREATE FUNCTION postrider.grant_consumer() RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -153,6 +461,37 @@ begin
     grant select, update, delete on postrider.outbox to postrider_relay;
     grant select, update on postrider.outbox_relay, postrider.outbox_setting to postrider_relay;
   end if;
+end
+$$;
+
+CREATE FUNCTION postrider.grant_support() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+  name text;
+begin
+  if not exists (select from pg_roles where rolname = 'postrider_support') then
+    begin
+      create role postrider_support nologin;
+    exception
+      when insufficient_privilege then
+        raise notice 'the role postrider_support is missing, and this user may not make it';
+        return;
+      when duplicate_object or unique_violation then
+        null;
+    end;
+  end if;
+  grant usage on schema postrider to postrider_support;
+  for name in select c.relname from pg_class c
+              where c.relnamespace = 'postrider'::regnamespace and c.relkind = 'v' and c.relname like 'webhook\_%' loop
+    execute format('grant select on postrider.%I to postrider_support', name);
+  end loop;
+  for name in select p.oid::regprocedure::text from pg_proc p
+              where p.pronamespace = 'postrider'::regnamespace
+                and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
+                                  'endpoint_id', 'delivery_id', 'deliveries_of') loop
+    execute 'grant execute on function ' || name || ' to postrider_support';
+  end loop;
 end
 $$;
 
@@ -498,6 +837,12 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.last_delivery_id(event uuid) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+  select (left(replace(event::text, '-', ''), 20) || 'ffffffffffff')::uuid
+$$;
+
 CREATE FUNCTION postrider.make_id(slot text DEFAULT 'bffe'::text) RETURNS uuid
     LANGUAGE sql
     AS $$
@@ -734,6 +1079,13 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.pause_endpoint(endpoint text, reason text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select postrider.set_endpoint_status(endpoint, 'paused', reason)
+$$;
+
 CREATE FUNCTION postrider.publish(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
     LANGUAGE sql
     AS $$
@@ -927,6 +1279,59 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.resume_endpoint(endpoint text, reason text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select postrider.set_endpoint_status(endpoint, 'active', reason)
+$$;
+
+CREATE FUNCTION postrider.set_endpoint_status(endpoint text, wanted text, reason text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  known record;
+begin
+  if coalesce(btrim(reason), '') = '' then
+    raise exception 'say why: the reason is kept in the audit log' using errcode = 'invalid_parameter_value';
+  end if;
+  select e.id, e.tenant_id, e.outside_id, e.status, e.status_reason
+  into known
+  from endpoint e
+  where e.id = postrider.endpoint_id(set_endpoint_status.endpoint)
+    and e.status <> 'deleted'
+  for no key update;
+  if not found then
+    raise exception 'there is no endpoint %', endpoint using errcode = 'no_data_found';
+  end if;
+  if wanted = 'paused' and known.status = 'disabled' then
+    raise exception 'endpoint % is disabled; resume it first', endpoint
+      using errcode = 'object_not_in_prerequisite_state';
+  end if;
+  if known.status <> wanted then
+    update endpoint e
+    set status = wanted,
+        status_reason = reason,
+        status_since = now(),
+        breaker = case when wanted = 'active' then 'closed' else e.breaker end,
+        updated_at = now()
+    where e.id = known.id;
+    if wanted = 'paused' then
+      insert into pause_span (tenant_id, endpoint_id) values (known.tenant_id, known.id);
+    else
+      update pause_span p set until = now()
+      where p.tenant_id = known.tenant_id and p.endpoint_id = known.id and p.until is null;
+    end if;
+  end if;
+  perform write_audit('sql', session_user, case wanted when 'paused' then 'endpoint.pause' else 'endpoint.resume' end,
+                      known.tenant_id, known.outside_id,
+                      jsonb_build_object('status', known.status, 'status_reason', known.status_reason),
+                      jsonb_build_object('status', wanted, 'status_reason', reason), reason);
+  perform note_change('endpoint', known.tenant_id, known.id);
+end
+$$;
+
 CREATE FUNCTION postrider.type_patterns(type text) RETURNS text[]
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -942,6 +1347,20 @@ CREATE FUNCTION postrider.type_patterns(type text) RETURNS text[]
   ) as patterns
 $$;
 
+CREATE FUNCTION postrider.uuid_in(outside text, prefix text) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $_$
+  select case when outside ~ ('^' || prefix || '_[0-9a-f]{32}$') then right(outside, 32)::uuid end
+$_$;
+
+CREATE FUNCTION postrider.write_audit(actor_kind text, actor text, action text, tenant_id text, object text, before jsonb DEFAULT NULL::jsonb, after jsonb DEFAULT NULL::jsonb, reason text DEFAULT NULL::text, address text DEFAULT NULL::text, request_id text DEFAULT NULL::text) RETURNS void
+    LANGUAGE sql
+    AS $$
+  insert into postrider.audit (actor_kind, actor, action, tenant_id, object, before, after, reason, address, request_id)
+  values (write_audit.actor_kind, write_audit.actor, write_audit.action, write_audit.tenant_id, write_audit.object,
+          write_audit.before, write_audit.after, write_audit.reason, write_audit.address, write_audit.request_id)
+$$;
+
 CREATE TABLE postrider.api_key (
     id uuid NOT NULL,
     hash bytea NOT NULL,
@@ -953,43 +1372,48 @@ CREATE TABLE postrider.api_key (
     expires_at timestamp with time zone,
     revoked_at timestamp with time zone,
     last_used_at timestamp with time zone,
+    rate_per_second double precision,
+    created_by text,
     CONSTRAINT api_key_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'publisher'::text, 'reader'::text])))
 );
 
-CREATE TABLE postrider.attempt (
-    delivery_id uuid NOT NULL,
-    attempt integer NOT NULL,
-    bucket integer NOT NULL,
-    endpoint_id uuid NOT NULL,
-    event_id uuid NOT NULL,
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    outcome text NOT NULL,
-    status_code integer,
-    error text,
-    error_detail text,
-    started_at timestamp with time zone NOT NULL,
-    dns_us integer,
-    connect_us integer,
-    tls_us integer,
-    first_byte_us integer,
-    total_us integer NOT NULL,
-    preview text,
+CREATE TABLE postrider.audit (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    actor_kind text NOT NULL,
+    actor text NOT NULL COLLATE pg_catalog."C",
+    action text NOT NULL COLLATE pg_catalog."C",
+    tenant_id text COLLATE pg_catalog."C",
+    object text NOT NULL COLLATE pg_catalog."C",
+    before jsonb,
+    after jsonb,
+    reason text,
     address text,
-    next_attempt_at timestamp with time zone,
-    node_id uuid NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    replay_id uuid,
-    CONSTRAINT attempt_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'retrying'::text, 'dead_letter'::text, 'canceled'::text])))
-)
-PARTITION BY RANGE (delivery_id);
+    request_id text,
+    CONSTRAINT audit_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'system'::text, 'sql'::text, 'console'::text, 'portal'::text])))
+);
 
-CREATE TABLE postrider.bucket_lease (
-    bucket integer NOT NULL,
-    owner uuid,
-    epoch bigint DEFAULT 0 NOT NULL,
-    since timestamp with time zone DEFAULT now() NOT NULL
-)
-WITH (fillfactor='50');
+ALTER TABLE postrider.audit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postrider.audit_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE postrider.brakes (
+    singleton boolean DEFAULT true NOT NULL,
+    is_paused boolean DEFAULT false NOT NULL,
+    retry_rate_per_second double precision,
+    drain_rate_per_second double precision,
+    reason text,
+    changed_by text,
+    changed_at timestamp with time zone,
+    CONSTRAINT brakes_drain_rate_per_second_check CHECK ((drain_rate_per_second > (0)::double precision)),
+    CONSTRAINT brakes_retry_rate_per_second_check CHECK ((retry_rate_per_second > (0)::double precision)),
+    CONSTRAINT brakes_singleton_check CHECK (singleton)
+);
 
 CREATE TABLE postrider.contact_secret (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -1026,6 +1450,20 @@ CREATE TABLE postrider.dead_letter (
 )
 PARTITION BY RANGE (delivery_id);
 
+CREATE TABLE postrider.dead_letter_count (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    endpoint_id uuid NOT NULL,
+    cause text NOT NULL COLLATE pg_catalog."C",
+    unresolved bigint NOT NULL
+);
+
+CREATE TABLE postrider.dead_letter_delta (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    endpoint_id uuid NOT NULL,
+    cause text NOT NULL COLLATE pg_catalog."C",
+    unresolved bigint NOT NULL
+);
+
 CREATE TABLE postrider.dead_letter_minute (
     endpoint_id uuid NOT NULL,
     minute timestamp with time zone NOT NULL,
@@ -1033,47 +1471,6 @@ CREATE TABLE postrider.dead_letter_minute (
     letters bigint NOT NULL
 )
 WITH (fillfactor='70');
-
-CREATE TABLE postrider.endpoint (
-    id uuid NOT NULL,
-    outside_id text NOT NULL COLLATE pg_catalog."C",
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    bucket integer NOT NULL,
-    delivery_tail text NOT NULL COLLATE pg_catalog."C",
-    url text NOT NULL,
-    description text,
-    status text DEFAULT 'active'::text NOT NULL,
-    status_reason text,
-    status_since timestamp with time zone DEFAULT now() NOT NULL,
-    max_attempts integer DEFAULT 8 NOT NULL,
-    timeout_ms integer DEFAULT 10000 NOT NULL,
-    give_up_seconds integer DEFAULT 259200 NOT NULL,
-    max_in_flight integer DEFAULT 10 NOT NULL,
-    rate_per_second double precision,
-    ordering text DEFAULT 'none'::text NOT NULL,
-    retry_schedule jsonb,
-    on_rejected text DEFAULT 'dead_letter'::text NOT NULL,
-    signature text DEFAULT 'standard'::text NOT NULL,
-    headers_sealed bytea,
-    metadata jsonb,
-    failing_since timestamp with time zone,
-    last_success_at timestamp with time zone,
-    last_failure_at timestamp with time zone,
-    breaker text DEFAULT 'closed'::text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    revision integer DEFAULT 1 NOT NULL,
-    cancel_before timestamp with time zone,
-    failures integer DEFAULT 0 NOT NULL,
-    reported integer DEFAULT 0 NOT NULL,
-    told integer DEFAULT 0 NOT NULL,
-    told_at timestamp with time zone,
-    CONSTRAINT endpoint_breaker_check CHECK ((breaker = ANY (ARRAY['closed'::text, 'open'::text]))),
-    CONSTRAINT endpoint_on_rejected_check CHECK ((on_rejected = ANY (ARRAY['dead_letter'::text, 'retry'::text, 'pause'::text]))),
-    CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text]))),
-    CONSTRAINT endpoint_signature_check CHECK ((signature = ANY (ARRAY['standard'::text, 'standard-ed25519'::text, 'hex-v1'::text, 'sha256'::text]))),
-    CONSTRAINT endpoint_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text, 'deleted'::text])))
-);
 
 CREATE TABLE postrider.endpoint_position (
     endpoint_id uuid NOT NULL,
@@ -1089,21 +1486,6 @@ CREATE TABLE postrider.endpoint_secret (
     expires_at timestamp with time zone
 );
 
-CREATE TABLE postrider.event (
-    id uuid NOT NULL,
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    outside_id text COLLATE pg_catalog."C",
-    type text NOT NULL COLLATE pg_catalog."C",
-    version text,
-    subject text,
-    traceparent text,
-    body text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    erased_at timestamp with time zone
-)
-PARTITION BY RANGE (id);
-ALTER TABLE ONLY postrider.event ALTER COLUMN body SET COMPRESSION lz4;
-
 CREATE TABLE postrider.event_key (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     kind text NOT NULL COLLATE pg_catalog."C",
@@ -1113,6 +1495,25 @@ CREATE TABLE postrider.event_key (
     answer text NOT NULL,
     CONSTRAINT event_key_key_check CHECK ((octet_length(key) <= 255)),
     CONSTRAINT event_key_kind_check CHECK ((kind = ANY (ARRAY['id'::text, 'key'::text])))
+);
+
+CREATE TABLE postrider.event_type (
+    name text NOT NULL COLLATE pg_catalog."C",
+    description text,
+    validation text DEFAULT 'off'::text NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT event_type_validation_check CHECK ((validation = ANY (ARRAY['off'::text, 'warn'::text, 'reject'::text])))
+);
+
+CREATE TABLE postrider.event_type_version (
+    type_name text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C",
+    place integer NOT NULL,
+    schema text,
+    example text,
+    deprecated_at timestamp with time zone
 );
 
 CREATE TABLE postrider.fanout_task (
@@ -1309,21 +1710,6 @@ CREATE TABLE postrider.publish_log (
 )
 WITH (autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0');
 
-CREATE TABLE postrider.queue (
-    bucket integer NOT NULL,
-    id uuid NOT NULL,
-    event_id uuid NOT NULL,
-    endpoint_id uuid NOT NULL,
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    retry boolean DEFAULT false NOT NULL,
-    "position" bigint DEFAULT 0 NOT NULL,
-    due_at timestamp with time zone NOT NULL,
-    attempts integer DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    replay_id uuid
-)
-WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
-
 CREATE TABLE postrider.registry_version (
     singleton boolean DEFAULT true NOT NULL,
     version bigint DEFAULT 0 NOT NULL,
@@ -1377,6 +1763,30 @@ CREATE TABLE postrider.replayed (
     delivery_id uuid NOT NULL,
     origin_id uuid,
     replay_id uuid NOT NULL
+);
+
+CREATE TABLE postrider.rollup (
+    hour timestamp with time zone NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    endpoint_id uuid NOT NULL,
+    event_type text NOT NULL COLLATE pg_catalog."C",
+    node_id uuid NOT NULL,
+    delivered bigint DEFAULT 0 NOT NULL,
+    delivered_attempts bigint DEFAULT 0 NOT NULL,
+    first_attempt_successes bigint DEFAULT 0 NOT NULL,
+    retried bigint DEFAULT 0 NOT NULL,
+    dead bigint DEFAULT 0 NOT NULL,
+    dead_attempts bigint DEFAULT 0 NOT NULL,
+    canceled bigint DEFAULT 0 NOT NULL,
+    exchanges bigint DEFAULT 0 NOT NULL,
+    latency_us bigint DEFAULT 0 NOT NULL,
+    latency_us_max bigint DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='70');
+
+CREATE TABLE postrider.rollup_closed (
+    hour timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE postrider.setting (
@@ -1459,6 +1869,110 @@ CREATE TABLE postrider.tenant_revision (
 )
 WITH (fillfactor='50');
 
+CREATE VIEW postrider.webhook_dead_letters AS
+ SELECT d.delivery_id,
+    d.tenant_id,
+    d.endpoint_id,
+    d.event_id,
+    e.type AS event_type,
+    p.url,
+    d.cause,
+    d.attempts,
+    d.status_code,
+    d.error,
+    d.error_detail,
+    d.created_at,
+    d.dead_at,
+    d.resolved_at,
+    d.resolution,
+    postrider.outside_of('dlv'::text, d.delivery_id) AS delivery,
+    p.outside_id AS endpoint,
+    COALESCE(e.outside_id, postrider.outside_of('evt'::text, d.event_id)) AS event
+   FROM ((postrider.dead_letter d
+     LEFT JOIN postrider.event e ON ((e.id = d.event_id)))
+     LEFT JOIN postrider.endpoint p ON ((p.id = d.endpoint_id)));
+
+CREATE VIEW postrider.webhook_delivery_attempts AS
+ SELECT a.delivery_id,
+    a.attempt,
+    a.tenant_id,
+    a.endpoint_id,
+    a.event_id,
+    a.outcome,
+    a.status_code,
+    a.error,
+    a.error_detail,
+    a.started_at,
+    a.dns_us,
+    a.connect_us,
+    a.tls_us,
+    a.first_byte_us,
+    a.total_us,
+    a.preview AS response_preview,
+    a.address,
+    a.next_attempt_at,
+    a.node_id,
+    a.created_at,
+    a.replay_id,
+    postrider.outside_of('dlv'::text, a.delivery_id) AS delivery,
+    p.outside_id AS endpoint
+   FROM (postrider.attempt a
+     LEFT JOIN postrider.endpoint p ON ((p.id = a.endpoint_id)));
+
+CREATE VIEW postrider.webhook_endpoints AS
+ SELECT e.id,
+    e.outside_id AS endpoint,
+    e.tenant_id,
+    e.url,
+    e.description,
+    e.status,
+    e.status_reason,
+    e.status_since,
+        CASE
+            WHEN (e.failing_since IS NULL) THEN 'healthy'::text
+            ELSE 'failing'::text
+        END AS health,
+    e.failing_since,
+    e.last_success_at,
+    e.last_failure_at,
+    e.breaker,
+    e.max_attempts,
+    e.timeout_ms,
+    e.give_up_seconds,
+    e.max_in_flight,
+    e.rate_per_second,
+    e.ordering,
+    e.retry_schedule,
+    e.on_rejected,
+    e.signature,
+    e.metadata,
+    e.created_at,
+    e.updated_at
+   FROM postrider.endpoint e;
+
+CREATE VIEW postrider.webhook_events AS
+ SELECT e.id,
+    COALESCE(e.outside_id, postrider.outside_of('evt'::text, e.id)) AS event,
+    e.tenant_id,
+    e.type,
+    e.version,
+    e.subject,
+    octet_length(e.body) AS body_bytes,
+    e.created_at
+   FROM postrider.event e;
+
+CREATE VIEW postrider.webhook_health AS
+ SELECT r.hour,
+    r.tenant_id,
+    kind.status,
+    (sum(kind.count))::bigint AS delivery_count,
+    round((sum(kind.attempts) / NULLIF(sum(kind.count), (0)::numeric)), 3) AS avg_attempts,
+    (sum(kind.first_attempt_successes))::bigint AS first_attempt_successes
+   FROM (postrider.rollup r
+     CROSS JOIN LATERAL ( VALUES ('delivered'::text,r.delivered,r.delivered_attempts,r.first_attempt_successes), ('dead_letter'::text,r.dead,r.dead_attempts,0), ('canceled'::text,r.canceled,0,0)) kind(status, count, attempts, first_attempt_successes))
+  WHERE (kind.count > 0)
+  GROUP BY r.hour, r.tenant_id, kind.status;
+
 CREATE VIEW postrider.webhook_outbox AS
  SELECT o.id,
     COALESCE(o.outside_id, ('evt_'::text || replace((o.event_id)::text, '-'::text, ''::text))) AS event_id,
@@ -1494,6 +2008,19 @@ CREATE VIEW postrider.webhook_replay_requests AS
     ('dlv_'::text || replace((replay.delivery_id)::text, '-'::text, ''::text)) AS delivery
    FROM postrider.replay;
 
+CREATE VIEW postrider.webhook_subscriptions AS
+ SELECT s.endpoint_id,
+    e.outside_id AS endpoint,
+    s.tenant_id,
+    s.pattern AS event_type,
+    s.enabled,
+    s.versions,
+    e.status,
+    e.url,
+    s.created_at
+   FROM (postrider.subscription s
+     JOIN postrider.endpoint e ON ((e.id = s.endpoint_id)));
+
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_hash_key UNIQUE (hash);
 
@@ -1503,6 +2030,12 @@ ALTER TABLE ONLY postrider.api_key
 ALTER TABLE ONLY postrider.attempt
     ADD CONSTRAINT attempt_pkey PRIMARY KEY (delivery_id, attempt, bucket);
 
+ALTER TABLE ONLY postrider.audit
+    ADD CONSTRAINT audit_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postrider.brakes
+    ADD CONSTRAINT brakes_pkey PRIMARY KEY (singleton);
+
 ALTER TABLE ONLY postrider.bucket_lease
     ADD CONSTRAINT bucket_lease_pkey PRIMARY KEY (bucket);
 
@@ -1511,6 +2044,9 @@ ALTER TABLE ONLY postrider.contact_secret
 
 ALTER TABLE ONLY postrider.control_log
     ADD CONSTRAINT control_log_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY postrider.dead_letter_count
+    ADD CONSTRAINT dead_letter_count_pkey PRIMARY KEY (tenant_id, endpoint_id, cause);
 
 ALTER TABLE ONLY postrider.dead_letter_minute
     ADD CONSTRAINT dead_letter_minute_pkey PRIMARY KEY (endpoint_id, minute, cause);
@@ -1532,6 +2068,12 @@ ALTER TABLE ONLY postrider.event_key
 
 ALTER TABLE ONLY postrider.event
     ADD CONSTRAINT event_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postrider.event_type
+    ADD CONSTRAINT event_type_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY postrider.event_type_version
+    ADD CONSTRAINT event_type_version_pkey PRIMARY KEY (type_name, version);
 
 ALTER TABLE ONLY postrider.fanout_task
     ADD CONSTRAINT fanout_task_pkey PRIMARY KEY (event_id);
@@ -1590,6 +2132,12 @@ ALTER TABLE ONLY postrider.replay_progress
 ALTER TABLE ONLY postrider.replayed
     ADD CONSTRAINT replayed_pkey PRIMARY KEY (event_id, endpoint_id, delivery_id);
 
+ALTER TABLE ONLY postrider.rollup_closed
+    ADD CONSTRAINT rollup_closed_pkey PRIMARY KEY (hour);
+
+ALTER TABLE ONLY postrider.rollup
+    ADD CONSTRAINT rollup_pkey PRIMARY KEY (hour, tenant_id, endpoint_id, event_type, node_id);
+
 ALTER TABLE ONLY postrider.setting
     ADD CONSTRAINT setting_pkey PRIMARY KEY (name);
 
@@ -1611,11 +2159,29 @@ ALTER TABLE ONLY postrider.tenant
 ALTER TABLE ONLY postrider.tenant_revision
     ADD CONSTRAINT tenant_revision_pkey PRIMARY KEY (tenant_id);
 
+CREATE INDEX api_key_by_tenant ON postrider.api_key USING btree (tenant_id, id);
+
 CREATE INDEX attempt_by_endpoint ON ONLY postrider.attempt USING btree (endpoint_id, delivery_id);
 
 CREATE INDEX attempt_by_tenant ON ONLY postrider.attempt USING btree (tenant_id, delivery_id);
 
+CREATE INDEX attempt_by_time ON ONLY postrider.attempt USING brin (started_at) WITH (pages_per_range='16', autosummarize='on');
+
+CREATE INDEX attempt_canceled ON ONLY postrider.attempt USING btree (delivery_id) WHERE (outcome = 'canceled'::text);
+
 CREATE INDEX attempt_not_delivered ON ONLY postrider.attempt USING btree (tenant_id, outcome, delivery_id) WHERE (outcome <> 'delivered'::text);
+
+CREATE INDEX attempt_replayed ON ONLY postrider.attempt USING btree (event_id, delivery_id) WHERE (replay_id IS NOT NULL);
+
+CREATE INDEX audit_by_action ON postrider.audit USING btree (action, at, id);
+
+CREATE INDEX audit_by_actor ON postrider.audit USING btree (actor, at, id);
+
+CREATE INDEX audit_by_object ON postrider.audit USING btree (object, at, id);
+
+CREATE INDEX audit_by_tenant ON postrider.audit USING btree (tenant_id, at, id);
+
+CREATE INDEX audit_by_time ON postrider.audit USING btree (at, id);
 
 CREATE INDEX dead_letter_by_endpoint ON ONLY postrider.dead_letter USING btree (endpoint_id, delivery_id);
 
@@ -1627,6 +2193,10 @@ CREATE INDEX dead_letter_unresolved ON ONLY postrider.dead_letter USING btree (t
 
 CREATE INDEX endpoint_by_bucket ON postrider.endpoint USING btree (bucket);
 
+CREATE INDEX endpoint_by_host ON postrider.endpoint USING btree ("substring"(url, '://([^/:?#]+)'::text));
+
+CREATE INDEX endpoint_by_name ON postrider.endpoint USING btree (outside_id);
+
 CREATE UNIQUE INDEX endpoint_by_outside_id ON postrider.endpoint USING btree (tenant_id, outside_id);
 
 CREATE UNIQUE INDEX endpoint_by_tail ON postrider.endpoint USING btree (tenant_id, delivery_tail);
@@ -1634,6 +2204,8 @@ CREATE UNIQUE INDEX endpoint_by_tail ON postrider.endpoint USING btree (tenant_i
 CREATE INDEX endpoint_secret_by_endpoint ON postrider.endpoint_secret USING btree (endpoint_id);
 
 CREATE INDEX endpoint_to_report ON postrider.endpoint USING btree (id) WHERE (((status = 'active'::text) AND ((failing_since IS NOT NULL) OR (reported > 0))) OR ((status = 'disabled'::text) AND (reported < 100)));
+
+CREATE INDEX event_by_subject ON ONLY postrider.event USING btree (subject, tenant_id, id) WHERE (subject IS NOT NULL);
 
 CREATE INDEX event_by_tenant ON ONLY postrider.event USING btree (tenant_id, id);
 
@@ -1667,6 +2239,8 @@ CREATE INDEX publish_log_by_xid ON postrider.publish_log USING btree (xid);
 
 CREATE INDEX queue_lane ON postrider.queue USING btree (bucket, endpoint_id, retry, "position", due_at, id);
 
+CREATE INDEX queue_replayed ON postrider.queue USING btree (event_id, id) WHERE (replay_id IS NOT NULL);
+
 CREATE INDEX replay_by_requester ON postrider.replay USING btree (requested_by, created_at) WHERE (kind = 'delivery'::text);
 
 CREATE INDEX replay_by_tenant ON postrider.replay USING btree (tenant_id, id);
@@ -1677,11 +2251,23 @@ CREATE INDEX replay_unfinished ON postrider.replay USING btree (tenant_id, id) W
 
 CREATE INDEX replayed_by_replay ON postrider.replayed USING btree (replay_id, delivery_id);
 
+CREATE INDEX rollup_by_endpoint ON postrider.rollup USING btree (endpoint_id, hour);
+
+CREATE INDEX rollup_by_tenant ON postrider.rollup USING btree (tenant_id, hour);
+
 CREATE INDEX source_secret_by_source ON postrider.source_secret USING btree (source_id);
 
 CREATE INDEX subscription_by_endpoint ON postrider.subscription USING btree (endpoint_id);
 
+CREATE TRIGGER dead_letter_made AFTER INSERT ON postrider.dead_letter REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_new_dead_letters();
+
+CREATE TRIGGER dead_letter_resolved AFTER UPDATE ON postrider.dead_letter REFERENCING OLD TABLE AS stale NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_resolved_dead_letters();
+
+CREATE TRIGGER endpoint_revision BEFORE UPDATE OF url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata ON postrider.endpoint FOR EACH ROW EXECUTE FUNCTION postrider.count_revision();
+
 CREATE CONSTRAINT TRIGGER outbox_wakes_relay AFTER INSERT ON postrider.outbox DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION postrider.outbox_wake();
+
+CREATE TRIGGER tenant_revision BEFORE UPDATE OF name, status, status_reason, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, contacts, metadata ON postrider.tenant FOR EACH ROW EXECUTE FUNCTION postrider.count_revision();
 
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
@@ -1694,6 +2280,9 @@ ALTER TABLE ONLY postrider.endpoint_secret
 
 ALTER TABLE ONLY postrider.endpoint
     ADD CONSTRAINT endpoint_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
+
+ALTER TABLE ONLY postrider.event_type_version
+    ADD CONSTRAINT event_type_version_type_name_fkey FOREIGN KEY (type_name) REFERENCES postrider.event_type(name) ON DELETE CASCADE;
 
 ALTER TABLE ONLY postrider.notice
     ADD CONSTRAINT notice_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES postrider.endpoint(id);

@@ -6,11 +6,11 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "postrider/api/conditional.hpp"
 #include "postrider/api/document.hpp"
 #include "postrider/api/json_writer.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
-#include "postrider/api/revision.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/model/event_type.hpp"
 #include "postrider/schema/schema.hpp"
@@ -54,7 +54,7 @@ std::string type_json(const EventType& type) {
 
 Response answer(const EventType& type, int status = 200) {
   Response response = Response::json(status, type_json(type));
-  response.header("etag", etag(type.revision));
+  add_etag(response, type.revision);
   return response;
 }
 
@@ -161,10 +161,10 @@ Task<Response> put(Call& call) {
   if (!model::is_event_type(wanted.name))
     problems.push_back({"name", "must be words of A-Z, a-z, 0-9, _ and - joined by dots"});
   wanted.settings = read_settings(*document, problems);
-  wanted.if_revision = if_match(call.request);
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
-  const auto result = co_await registry::put_event_type(*lease, std::move(wanted));
+  const registry::Caller caller = call.caller();
+  const auto result = co_await registry::put_event_type(*lease, caller, std::move(wanted));
   if (!result) co_return call.refuse(problem_of(result.error()));
   co_return answer(result->type, result->is_new ? 201 : 200);
 }
@@ -172,8 +172,9 @@ Task<Response> put(Call& call) {
 Task<Response> remove(Call& call) {
   std::string name = call.parameter("name");
   const pg::Pool::Lease lease = co_await call.database();
+  const registry::Caller caller = call.caller();
   const std::optional<registry::Refusal> refusal =
-      co_await registry::delete_event_type(*lease, std::move(name), if_match(call.request));
+      co_await registry::delete_event_type(*lease, caller, std::move(name));
   if (refusal) co_return call.refuse(problem_of(*refusal));
   co_return Response::empty(204);
 }

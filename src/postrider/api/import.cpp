@@ -96,7 +96,9 @@ Task<EndpointResult> replace(const Call& call, pg::Link& link, const Line& line)
     return true;
   };
   registry::EndpointRef of{line.tenant, *line.id};
-  co_return co_await registry::change_endpoint(link, call.services.registry, std::move(of), std::move(edit));
+  const registry::Caller caller = call.caller();
+  co_return co_await registry::change_endpoint(link, call.services.registry, caller, std::move(of),
+                                               std::move(edit));
 }
 
 Task<LineResult> take_line(const Call& call, pg::Link& link, const Line& line) {
@@ -111,7 +113,9 @@ Task<LineResult> take_line(const Call& call, pg::Link& link, const Line& line) {
   wanted.own_id = line.id;
   wanted.draft = line.document.draft;
   wanted.secret = line.document.secret;
-  const auto created = co_await registry::create_endpoint(link, call.services.registry, std::move(wanted));
+  const registry::Caller caller = call.caller();
+  const auto created =
+      co_await registry::create_endpoint(link, call.services.registry, caller, std::move(wanted));
   if (!created) co_return refused(line, problem_of(created.error()));
   co_return LineResult{201, line.tenant, created->endpoint.outside_id};
 }
@@ -172,7 +176,8 @@ Task<Response> import_endpoints(Call& call) {
 
 void add_import_routes(Routes& routes) {
   const auto body_bytes_max = static_cast<size_t>(routes.services().config.batch_body_bytes_max);
-  routes.add(Method::post, "/v1/endpoints/import", Access::operate, import_endpoints, body_bytes_max);
+  routes.add(Method::post, "/v1/endpoints/import", Access::operate, import_endpoints,
+             {.body_bytes_max = body_bytes_max});
 }
 
 }  // namespace postrider::api

@@ -10,7 +10,7 @@ namespace postrider::registry {
 
 namespace {
 
-constexpr std::array<std::pair<ChangeKind, std::string_view>, 8> kKinds{{
+constexpr std::array<std::pair<ChangeKind, std::string_view>, 9> kKinds{{
     {ChangeKind::tenant, "tenant"},
     {ChangeKind::endpoint, "endpoint"},
     {ChangeKind::subscriptions, "subscriptions"},

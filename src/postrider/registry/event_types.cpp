@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/event_types.sql.hpp"
@@ -44,6 +45,17 @@ void add_versions(pg::Batch& batch, const std::string& name, const std::vector<E
       .with(sql::insert_event_type_versions, name, names, schemas, examples, deprecated_at);
 }
 
+// As the audit log shows it: schemas can be large, and the catalogue keeps them.
+Snapshot snapshot(const EventTypeSettings& settings) {
+  std::string versions;
+  for (const EventTypeVersion& version : settings.versions)
+    versions += (versions.empty() ? "" : ", ") + version.version;
+  Snapshot shown;
+  shown.add("description", settings.description).add("validation", label(settings.validation));
+  shown.add("versions", versions);
+  return shown;
+}
+
 }  // namespace
 
 std::string_view label(Validation validation) {
@@ -79,7 +91,8 @@ Task<std::vector<EventType>> list_event_types(pg::Link& link, std::string after,
   co_return types;
 }
 
-Task<base::Result<EventTypePut, Refusal>> put_event_type(pg::Link& link, PutEventType wanted) {
+Task<base::Result<EventTypePut, Refusal>> put_event_type(pg::Link& link, const Caller& caller,
+                                                         PutEventType wanted) {
   pg::Transaction transaction = co_await link.begin();
   const std::optional<std::string> one = wanted.name;
   pg::Batch lock;
@@ -90,18 +103,22 @@ Task<base::Result<EventTypePut, Refusal>> put_event_type(pg::Link& link, PutEven
   EventTypePut put;
   put.is_new = found[1].empty();
   if (!put.is_new) put.type = read_type(found[1], 0);
-  if (wanted.if_revision && (put.is_new || *wanted.if_revision != put.type.revision))
+  if (put.is_new ? caller.if_match.is_set : !caller.if_match.accepts(put.type.revision))
     co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
   if (!put.is_new && put.type.settings == wanted.settings) co_return put;
   if (put.is_new && found[2].get<int32_t>(0, 0) >= event_types_max)
     co_return base::Failure{Refusal{RefusalKind::too_many_event_types}};
 
+  AuditEntry entry{.action = put.is_new ? "event_type.create" : "event_type.change", .object = wanted.name};
+  if (!put.is_new) entry.before = snapshot(put.type.settings);
+  entry.after = snapshot(wanted.settings);
   pg::Batch batch;
   batch.with(sql::upsert_event_type, wanted.name, wanted.settings.description,
              label(wanted.settings.validation));
   add_versions(batch, wanted.name, wanted.settings.versions);
   const size_t loaded = batch.size();
   batch.with(sql::load_event_types, std::string_view(), 1, one);
+  add_audit(batch, caller, std::move(entry));
   add_note(batch, ChangeKind::event_type);
   const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
   co_await transaction.commit();
@@ -109,17 +126,17 @@ Task<base::Result<EventTypePut, Refusal>> put_event_type(pg::Link& link, PutEven
   co_return put;
 }
 
-Task<std::optional<Refusal>> delete_event_type(pg::Link& link, std::string name,
-                                               std::optional<int32_t> if_revision) {
+Task<std::optional<Refusal>> delete_event_type(pg::Link& link, const Caller& caller, std::string name) {
   pg::Transaction transaction = co_await link.begin();
   pg::Batch lock;
   lock.with(sql::lock_event_type, name);
   const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
   if (found[0].empty()) co_return Refusal{RefusalKind::unknown_event_type};
-  if (if_revision && *if_revision != found[0].get<int32_t>(0, 0))
+  if (!caller.if_match.accepts(found[0].get<int32_t>(0, 0)))
     co_return Refusal{RefusalKind::changed_meanwhile};
   pg::Batch batch;
   batch.with(sql::delete_event_type, name);
+  add_audit(batch, caller, {.action = "event_type.delete", .object = name});
   add_note(batch, ChangeKind::event_type);
   const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
   co_await transaction.commit();

@@ -12,6 +12,7 @@
 #include "postrider/base/result.hpp"
 #include "postrider/base/time.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
 #include "postrider/registry/refusal.hpp"
 #include "postrider/runtime/task.hpp"
 
@@ -55,16 +56,16 @@ runtime::Task<std::vector<EventType>> list_event_types(pg::Link& link, std::stri
 struct PutEventType {
   std::string name;
   EventTypeSettings settings;
-  std::optional<int32_t> if_revision{};
 };
 struct EventTypePut {
   EventType type;
   bool is_new = false;
 };
 // Makes it or turns it into this; the same once more changes nothing.
-runtime::Task<base::Result<EventTypePut, Refusal>> put_event_type(pg::Link& link, PutEventType wanted);
+runtime::Task<base::Result<EventTypePut, Refusal>> put_event_type(pg::Link& link, const Caller& caller,
+                                                                  PutEventType wanted);
 
-runtime::Task<std::optional<Refusal>> delete_event_type(pg::Link& link, std::string name,
-                                                        std::optional<int32_t> if_revision = std::nullopt);
+runtime::Task<std::optional<Refusal>> delete_event_type(pg::Link& link, const Caller& caller,
+                                                        std::string name);
 
 }  // namespace postrider::registry
