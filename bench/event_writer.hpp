@@ -11,8 +11,8 @@ struct EventShape {
   std::string tenant_prefix = "bench-";  // tenants are bench-0, bench-1, …
   std::uint64_t tenants = 1;
   std::uint64_t types = 1;  // bench.e0, bench.e1, …: the endpoints of a tenant subscribe to one each
-  std::string source;  // not empty: inbound webhooks for this source, signed as GitHub does with `secret`
-  std::string secret;
+  std::string source{};  // not empty: inbound webhooks for this source, signed as GitHub does with `secret`
+  std::string secret{};
   std::size_t data_bytes =
       160;  // of the rendered `data`; with the envelope a delivery is then about 300 bytes
 };

@@ -37,8 +37,8 @@ struct Tenant {
 // For incidents: what the whole cluster may send. Set by people, acts within a second.
 struct Brakes {
   bool is_paused = false;
-  std::optional<double> retry_rate_per_second;  // retries of unordered endpoints
-  std::optional<double> drain_rate_per_second;  // everything together
+  std::optional<double> retry_rate_per_second{};  // retries of unordered endpoints
+  std::optional<double> drain_rate_per_second{};  // everything together
 };
 
 struct ChooserLimits {
