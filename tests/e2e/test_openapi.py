@@ -62,9 +62,11 @@ class World:
         return outbox
 
     def delivery(self):
-        """One that stays pending."""
+        """One that stays pending: of an endpoint that was paused before a node had anything to send to it."""
         of_tenant = f"/v1/tenants/{self.tenant}"
-        self.api.post(f"{of_tenant}/endpoints/{self.endpoint}/pause").expect(200)
+        held = self.api.create_endpoint(self.tenant, self.hook.url, ["invoice.held"])["id"]
+        self.api.post(f"{of_tenant}/endpoints/{held}/pause").expect(200)
+        self.api.call("PATCH", f"{of_tenant}/endpoints/{self.endpoint}", {"event_types": ["invoice.paid"]}).expect(200)
         self.api.publish(self.tenant, "invoice.held")
         return self.api.get(f"{of_tenant}/deliveries?type=invoice.held").expect(200)["data"][0]["id"]
 
@@ -77,6 +79,8 @@ class World:
         if "name" in operation.parameters("path"):
             values["name"] = f"walk.{next(NUMBERS)}"
             self.api.call("PUT", f"/v1/event-types/{values['name']}", {}).expect(201)
+        if "key" in operation.parameters("path"):
+            values["key"] = self.api.post("/v1/keys", {"role": "reader"}).expect(201)["id"]
         if "outbox" in operation.parameters("path"):
             values["outbox"] = self.outbox(operation)
         if "source" in operation.parameters("path"):
