@@ -90,7 +90,8 @@ TEST_F(EndpointCalls, PatchChangesWhatIsGivenAndNullResets) {
   EXPECT_EQ(changed.at("/url"), "https://b.example/");
   EXPECT_EQ(changed.at("/max_attempts"), "3");
   EXPECT_EQ(changed.at("/headers/x-a"), "***");
-  EXPECT_EQ(database.sql("select endpoint_count, strict_count from postrider.tenant"), "1|1");
+  EXPECT_EQ(database.sql("select endpoint_count, strict_count from postrider.tenant where id = 'acme'"),
+            "1|1");
 
   const auto reset = patch(target, R"({"max_attempts": null, "description": null, "headers": null,
       "ordering": null, "rate_per_second": null, "retry_schedule": {"base_seconds": 5}})");
@@ -99,7 +100,8 @@ TEST_F(EndpointCalls, PatchChangesWhatIsGivenAndNullResets) {
   EXPECT_EQ(reset.at("/headers"), "{}");
   EXPECT_EQ(reset.at("/ordering"), "none");
   EXPECT_EQ(reset.at("/retry_schedule/base_seconds"), "5");
-  EXPECT_EQ(database.sql("select endpoint_count, strict_count from postrider.tenant"), "1|0");
+  EXPECT_EQ(database.sql("select endpoint_count, strict_count from postrider.tenant where id = 'acme'"),
+            "1|0");
 
   EXPECT_EQ(patch(target, R"({"url": null})").pointers(), "/url ");
   EXPECT_EQ(patch(target, R"({"event_types": null})").pointers(), "/event_types ");

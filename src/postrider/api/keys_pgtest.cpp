@@ -200,7 +200,7 @@ TEST_F(Cursors, SurviveInsertsBetweenPages) {
     if (pages == 1) post("/v1/tenants", R"({"id": "aa"})");  // before what was seen
     if (pages == 1) post("/v1/tenants", R"({"id": "c"})");   // behind it
   }
-  EXPECT_EQ(seen, "acme b c d f other ");
+  EXPECT_EQ(seen, "acme b c d f other postrider ");
 }
 
 }  // namespace

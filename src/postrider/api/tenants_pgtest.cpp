@@ -71,7 +71,7 @@ TEST_F(TenantCalls, EveryBadFieldIsPointedAt) {
     EXPECT_EQ(answer.status, 422) << body;
     EXPECT_EQ(answer.pointers(), pointers) << body;
   }
-  EXPECT_EQ(database.sql("select count(*) from postrider.tenant"), "0");
+  EXPECT_EQ(database.sql("select count(*) from postrider.tenant where id <> 'postrider'"), "0");
 }
 
 TEST_F(TenantCalls, ListsComeInPages) {
@@ -84,7 +84,7 @@ TEST_F(TenantCalls, ListsComeInPages) {
     for (const char* place : {"/data/0/id", "/data/1/id"}) seen += page.at(place) + " ";
     cursor = page.at("/next_cursor");
   } while (cursor != "(nothing)");
-  EXPECT_EQ(seen, "a b c d e (nothing) ");
+  EXPECT_EQ(seen, "a b c d e postrider ");
   for (const char* bad :
        {"limit=0", "limit=251", "limit=x", "cursor=zzz", "cursor=c1_00", "colour=red", "limit=1&limit=2"})
     EXPECT_EQ(get(std::string("/v1/tenants?") + bad).status, 422) << bad;
