@@ -18,7 +18,7 @@ def files(*suffixes):
 
 
 def read(path):
-    return (ROOT / path).read_text(encoding="utf-8")
+    return (ROOT / path).read_text(encoding="utf-8", errors="surrogateescape")
 
 
 _NOT_CODE = re.compile(

@@ -18,7 +18,7 @@ constexpr Bound kBounds[] = {Bound::no, Bound::own, Bound::other};
 
 // Answers that do not end by themselves, or only after a while: asked only where they must be refused.
 bool is_long(const Routes::Entry& route) {
-  return route.pattern == "/v1/stream" || route.pattern == "/v1/inbox/claim";
+  return route.pattern.ends_with("/stream") || route.pattern == "/v1/inbox/claim";
 }
 
 bool has_tenant(const Routes::Entry& route) {

@@ -54,7 +54,8 @@ struct PlanTest : testing::Test {
            "Index Cond: ((bucket = $1) AND (endpoint_id > lane_1.endpoint_id))");
     for (const pg::Statement sweep : {sql::sweep_disabled, sql::sweep_canceled}) {
       expect(sweep, "queue_lane", "Index Cond: ((bucket = $2) AND (endpoint_id = $3))");
-      EXPECT_THAT(plan(sweep), Not(HasSubstr("Sort Key: queue"))) << "a chunk must not read all rows of its lane";
+      EXPECT_THAT(plan(sweep), Not(HasSubstr("Sort Key: queue")))
+          << "a chunk must not read all rows of its lane";
     }
   }
 
