@@ -55,7 +55,7 @@ struct Services {
 
   registry::KeyCache keys = {};
   registry::TenantCache tenants = {};
-  int streams = 0;          // open ones
+  int streams = 0;  // open ones
   registry::CatalogueCache catalogue = {};
   int tries_in_flight = 0;  // test sends that people wait for
   inbox::SourceCache sources = {};
