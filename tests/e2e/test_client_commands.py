@@ -116,6 +116,18 @@ def test_profiles_keep_servers_and_their_keys_apart(cli, node, tmp_path):
     assert "here" not in good(cli("profile", "list"))
 
 
+def test_keys_are_made_used_and_revoked_and_the_audit_log_says_so(cli):
+    made = json.loads(good(cli("key", "create", "--role", "reader", "--description", "for the test", "--json")))
+    good(cli("tenant", "list", more={"POSTRIDER_KEY": made["key"]}))
+    assert cli("tenant", "create", "no", more={"POSTRIDER_KEY": made["key"]}).returncode == 4
+    assert made["id"] in good(cli("key", "list", "--all"))
+    good(cli("key", "revoke", made["id"]))
+    assert json.loads(good(cli("key", "show", made["id"], "--json")))["revoked_at"]
+    log = good(cli("audit", "--object", made["id"]))
+    assert "key.create" in log and "key.revoke" in log
+    assert cli("key", "create").returncode == 2
+
+
 def test_names_cannot_drive_the_terminal(cli, node):
     node.api.create_tenant("cli-escape", name="red\x1b[31m\u009b")
     shown = good(cli("tenant", "show", "cli-escape"))

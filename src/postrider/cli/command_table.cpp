@@ -21,7 +21,7 @@ std::vector<Command> make_table() {
       {event_commands(), event_type_commands(), tenant_commands(), endpoint_commands(), import_command(),
        delivery_commands(), dead_letter_commands(), search_command(), tail_command()});
   add(table, "Inbound webhooks", {source_commands(), inbox_commands()});
-  add(table, "Keys", {group("key", "Keys of this installation", {rotate_master_command()})});
+  add(table, "Keys and audit", {key_commands(), audit_command()});
   add(table, "Operate",
       {replay_commands(), stats_command(), brake_commands(), node_commands(), outbox_commands(),
        doctor_command()});

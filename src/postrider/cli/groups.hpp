@@ -26,6 +26,8 @@ Command event_type_commands();
 Command import_command();
 Command rotate_master_command();
 Command node_commands();
+Command key_commands();
+Command audit_command();
 Command source_commands();
 Command inbox_commands();
 Command outbox_commands();
