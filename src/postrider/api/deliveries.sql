@@ -96,49 +96,70 @@ where a.delivery_id = any ($1::uuid[])
   and a.delivery_id <= $3::uuid
 order by a.delivery_id desc
 
--- name: history_of_event
--- $1 event, $2 delivery ids below, $3 the first id that a delivery of the event can have, $4 the last, $5 rows.
--- Replays have ids of their own. Indexes: the key of one partition, attempt_replayed.
-(select a.delivery_id, a.attempt, a.outcome, a.endpoint_id, a.event_id, a.tenant_id, a.status_code, a.error,
-        a.error_detail, a.started_at, a.total_us, a.created_at, a.next_attempt_at, a.replay_id
- from attempt a
- where a.delivery_id >= $3::uuid
-   and a.delivery_id <= $4::uuid
-   and a.delivery_id < $2::uuid
-   and a.event_id = $1::uuid
- order by a.delivery_id desc
- limit $5::integer)
-union all
-(select a.delivery_id, a.attempt, a.outcome, a.endpoint_id, a.event_id, a.tenant_id, a.status_code, a.error,
-        a.error_detail, a.started_at, a.total_us, a.created_at, a.next_attempt_at, a.replay_id
- from attempt a
- where a.event_id = $1::uuid
-   and a.replay_id is not null
-   and a.delivery_id < $2::uuid
- order by a.delivery_id desc
- limit $5::integer)
-order by 1 desc
-limit $5::integer
+-- name: history_of_events
+-- Of each event in $1 the newest deliveries with ids below $2: $3 the first id that a delivery of the event can have,
+-- $4 the last, $5 rows of each. Replays have ids of their own. Indexes: the key of each event's partition,
+-- attempt_replayed.
+select a.delivery_id, a.attempt, a.outcome, a.endpoint_id, a.event_id, a.tenant_id, a.status_code, a.error,
+       a.error_detail, a.started_at, a.total_us, a.created_at, a.next_attempt_at, a.replay_id, event.number::integer
+from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[]) with ordinality as event (id, below, first, last, number)
+cross join lateral (
+  select both_kinds.*
+  from (
+    (select original.*
+     from attempt original
+     where original.delivery_id >= event.first
+       and original.delivery_id <= event.last
+       and original.delivery_id < event.below
+       and original.event_id = event.id
+       and original.replay_id is null
+     order by original.delivery_id desc
+     limit $5::integer)
+    union all
+    (select again.*
+     from attempt again
+     where again.event_id = event.id
+       and again.replay_id is not null
+       and again.delivery_id < event.below
+     order by again.delivery_id desc
+     limit $5::integer)
+  ) as both_kinds
+  order by both_kinds.delivery_id desc
+  limit $5::integer
+) as a
+order by event.number, a.delivery_id desc
 
--- name: live_of_event
--- As history_of_event, what is in the queue. Indexes: queue_pkey per bucket, queue_replayed.
-(select q.id, q.endpoint_id, q.event_id, q.tenant_id, q.attempts, q.due_at, q.created_at, q.replay_id
- from bucket_lease l
- join queue q on q.bucket = l.bucket and q.id >= $3::uuid and q.id <= $4::uuid and q.id < $2::uuid
- where q.event_id = $1::uuid
-   and q.replay_id is null
- order by q.id desc
- limit $5::integer)
-union all
-(select q.id, q.endpoint_id, q.event_id, q.tenant_id, q.attempts, q.due_at, q.created_at, q.replay_id
- from queue q
- where q.event_id = $1::uuid
-   and q.replay_id is not null
-   and q.id < $2::uuid
- order by q.id desc
- limit $5::integer)
-order by 1 desc
-limit $5::integer
+-- name: live_of_events
+-- As history_of_events, what is in the queue. Indexes: queue_pkey per bucket, queue_replayed.
+select q.id, q.endpoint_id, q.event_id, q.tenant_id, q.attempts, q.due_at, q.created_at, q.replay_id,
+       event.number::integer
+from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[]) with ordinality as event (id, below, first, last, number)
+cross join lateral (
+  select both_kinds.*
+  from (
+    (select original.*
+     from bucket_lease l
+     join queue original on original.bucket = l.bucket
+                        and original.id >= event.first
+                        and original.id <= event.last
+                        and original.id < event.below
+     where original.event_id = event.id
+       and original.replay_id is null
+     order by original.id desc
+     limit $5::integer)
+    union all
+    (select again.*
+     from queue again
+     where again.event_id = event.id
+       and again.replay_id is not null
+       and again.id < event.below
+     order by again.id desc
+     limit $5::integer)
+  ) as both_kinds
+  order by both_kinds.id desc
+  limit $5::integer
+) as q
+order by event.number, q.id desc
 
 -- name: live_of_range
 -- Of each bucket in $1 the newest $4 rows with ids below $2 and from $3 on; returned are those of tenant $5 and

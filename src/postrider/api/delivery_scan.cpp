@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // A page that found little goes on looking for so long.
-constexpr auto kPatience = 20ms;
+constexpr auto kPatience = 12ms;
 
 base::Uuid last_id() {
   base::Uuid id;
@@ -59,23 +59,24 @@ runtime::Task<base::Result<DeliveryPage, BadCursor>> scan_deliveries(pg::Link& l
   DeliveryPage page;
   const auto give_up_at = base::BootClock::now() + kPatience;
   const bool is_by_event = filter.event || filter.subject;
-  std::string after = filter.after;
+  ScanFrom from{.after = filter.after};
   if (filter.before == base::Uuid{}) filter.before = last_id();
   while (true) {
     std::optional<ScanChunk> chunk;
     if (is_by_event)
-      chunk = co_await scan_by_event(link, filter, after);
+      chunk = co_await scan_by_event(link, filter, from);
     else if (is_live_only(filter))
-      chunk = co_await scan_by_lane(link, filter, after);
+      chunk = co_await scan_by_lane(link, filter, from.after);
     else
-      chunk = co_await scan_by_time(link, filter, after);
+      chunk = co_await scan_by_time(link, filter, from);
     if (!chunk) co_return base::Failure{BadCursor{}};
     chunk->names = co_await find_names(link, chunk->deliveries);
     const bool is_full = take(page, filter, *chunk);
     page.names.events.merge(chunk->names.events);
     page.names.endpoints.merge(chunk->names.endpoints);
     if (is_full || base::BootClock::now() >= give_up_at) co_return page;
-    after = *page.next;
+    from.after = *page.next;
+    ++from.look;
   }
 }
 

@@ -10,7 +10,8 @@ namespace postrider::api {
 
 namespace {
 
-constexpr int kEventsPerStep = 20;
+constexpr int kEventsFirst = 8;  // of a subject, and twice as many with each further look
+constexpr int kEventsMax = 64;
 
 struct EventPlace {
   base::Uuid event;   // this one and older ones
@@ -44,14 +45,14 @@ model::DeliveryRange ids_of(model::EventId event, const DeliveryFilter& filter) 
 }
 
 runtime::Task<std::vector<base::Uuid>> find_events(pg::Link& link, const DeliveryFilter& filter,
-                                                   const EventPlace& place) {
+                                                   const EventPlace& place, int events_max) {
   std::vector<base::Uuid> events;
   if (filter.event) {
     events.push_back(filter.event->uuid);
     co_return events;
   }
   const base::Uuid upto = std::min(place.event, filter.before);
-  pg::Params params(*filter.subject, filter.tenant, upto, base::Uuid{}, kEventsPerStep);
+  pg::Params params(*filter.subject, filter.tenant, upto, base::Uuid{}, events_max);
   pg::Batch batch;
   batch.add(filter.tenant ? sql::events_of_subject : sql::events_of_subject_everywhere, std::move(params));
   const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
@@ -60,36 +61,74 @@ runtime::Task<std::vector<base::Uuid>> find_events(pg::Link& link, const Deliver
 }
 
 struct OfEvent {
+  std::vector<Delivery> live, history;
+  size_t live_rows = 0, history_rows = 0;
+};
+
+// The rows of both answers, event by event.
+std::vector<OfEvent> by_event(const pg::Rows& live_rows, const pg::Rows& history_rows, size_t events) {
+  std::vector<OfEvent> found(events);
+  for (size_t row = 0; row < live_rows.size(); ++row) {
+    OfEvent& of_event = found.at(static_cast<size_t>(live_rows.get<int32_t>(row, 8)) - 1);
+    of_event.live.push_back(read_live(live_rows, row));
+    ++of_event.live_rows;
+  }
+  for (size_t row = 0; row < history_rows.size(); ++row)
+    ++found.at(static_cast<size_t>(history_rows.get<int32_t>(row, 14)) - 1).history_rows;
+  // Each delivery belongs to one event, and they come in the order of the events.
+  std::vector<Delivery> history = read_history(history_rows);
+  size_t next = 0, rows_before = 0;
+  for (OfEvent& of_event : found) {
+    rows_before += of_event.history_rows;
+    if (of_event.history_rows == 0) continue;
+    const model::EventId event{history_rows.get<base::Uuid>(rows_before - 1, 4)};
+    for (; next < history.size() && history[next].event == event; ++next)
+      of_event.history.push_back(std::move(history[next]));
+  }
+  return found;
+}
+
+struct Merged {
   std::vector<Delivery> deliveries;
   std::optional<base::Uuid> covered_from;  // set when there may be more below
 };
 
-OfEvent read_event(const pg::Rows& live_rows, const pg::Rows& history_rows, size_t rows_max) {
-  OfEvent found;
-  found.deliveries = read_history(history_rows);
+Merged merge(OfEvent of_event, size_t rows_max) {
+  Merged merged{.deliveries = std::move(of_event.history), .covered_from = {}};
   base::Uuid floor;
-  if (history_rows.size() == rows_max) {
-    if (found.deliveries.size() > 1) found.deliveries.pop_back();  // attempts of it may be missing
-    floor = found.deliveries.back().id.uuid;
+  if (of_event.history_rows == rows_max) {
+    if (merged.deliveries.size() > 1) merged.deliveries.pop_back();  // attempts of it may be missing
+    floor = merged.deliveries.back().id.uuid;
   }
-  for (size_t row = 0; row < live_rows.size(); ++row) {
-    Delivery live = read_live(live_rows, row);
-    const auto known = std::find_if(found.deliveries.begin(), found.deliveries.end(),
+  if (of_event.live_rows == rows_max) floor = std::max(floor, of_event.live.back().id.uuid);
+  for (Delivery& live : of_event.live) {
+    const auto known = std::find_if(merged.deliveries.begin(), merged.deliveries.end(),
                                     [&live](const Delivery& each) { return each.id == live.id; });
-    if (known == found.deliveries.end()) {
-      found.deliveries.push_back(std::move(live));
+    if (known == merged.deliveries.end()) {
+      merged.deliveries.push_back(std::move(live));
     } else if (known->status == DeliveryStatus::retrying) {
       add_history(live, *known);
       *known = std::move(live);
     }
   }
-  if (live_rows.size() == rows_max)
-    floor = std::max(floor, live_rows.get<base::Uuid>(live_rows.size() - 1, 0));
-  if (!floor.is_nil()) found.covered_from = floor;
-  std::erase_if(found.deliveries, [&floor](const Delivery& each) { return each.id.uuid < floor; });
-  std::sort(found.deliveries.begin(), found.deliveries.end(),
+  if (!floor.is_nil()) merged.covered_from = floor;
+  std::erase_if(merged.deliveries, [&floor](const Delivery& each) { return each.id.uuid < floor; });
+  std::sort(merged.deliveries.begin(), merged.deliveries.end(),
             [](const Delivery& a, const Delivery& b) { return a.id > b.id; });
-  return found;
+  return merged;
+}
+
+// Parameters of live_of_events and history_of_events.
+pg::Params event_columns(const std::vector<base::Uuid>& events, const DeliveryFilter& filter,
+                         const EventPlace& place, int rows_max) {
+  std::vector<base::Uuid> below, first, last;
+  for (const base::Uuid& event : events) {
+    const auto range = ids_of({event}, filter);
+    below.push_back(event == place.event || filter.event ? place.before : last_id());
+    first.push_back(range.first.uuid);
+    last.push_back(range.last.uuid);
+  }
+  return pg::Params(events, below, first, last, rows_max);
 }
 
 base::Uuid just_before(base::Uuid id) {
@@ -101,27 +140,26 @@ base::Uuid just_before(base::Uuid id) {
 }  // namespace
 
 runtime::Task<std::optional<ScanChunk>> scan_by_event(pg::Link& link, const DeliveryFilter& filter,
-                                                      const std::string& after) {
+                                                      const ScanFrom& from) {
+  const std::string& after = from.after;
+  const int events_max = std::min(kEventsMax, kEventsFirst << std::min(from.look, 8));
   EventPlace place{last_id(), last_id()};
   if (!after.empty()) {
     const auto parsed = parse_place(after);
     if (!parsed) co_return std::nullopt;
     place = *parsed;
   }
-  const std::vector<base::Uuid> events = co_await find_events(link, filter, place);
+  const std::vector<base::Uuid> events = co_await find_events(link, filter, place, events_max);
+  ScanChunk chunk;
+  if (events.empty()) co_return chunk;
   const int rows_max = 2 * filter.limit + 20;
   pg::Batch batch;
-  for (const base::Uuid& event : events) {
-    const auto range = ids_of({event}, filter);
-    const base::Uuid before = event == place.event || filter.event ? place.before : last_id();
-    batch.with(sql::live_of_event, event, before, range.first.uuid, range.last.uuid, rows_max)
-        .with(sql::history_of_event, event, before, range.first.uuid, range.last.uuid, rows_max);
-  }
-  ScanChunk chunk;
-  if (batch.empty()) co_return chunk;
+  batch.add(sql::live_of_events, event_columns(events, filter, place, rows_max))
+      .add(sql::history_of_events, event_columns(events, filter, place, rows_max));
   const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
+  std::vector<OfEvent> of_events = by_event(found[0], found[1], events.size());
   for (size_t i = 0; i < events.size(); ++i) {
-    OfEvent of_event = read_event(found[2 * i], found[2 * i + 1], static_cast<size_t>(rows_max));
+    Merged of_event = merge(std::move(of_events[i]), static_cast<size_t>(rows_max));
     for (Delivery& delivery : of_event.deliveries) {
       chunk.cursors.push_back(place_text(events[i], delivery.id.uuid));
       chunk.deliveries.push_back(std::move(delivery));
@@ -130,7 +168,7 @@ runtime::Task<std::optional<ScanChunk>> scan_by_event(pg::Link& link, const Deli
     chunk.next = place_text(events[i], *of_event.covered_from);
     co_return chunk;
   }
-  if (!filter.event && events.size() == static_cast<size_t>(kEventsPerStep))
+  if (!filter.event && events.size() == static_cast<size_t>(events_max))
     chunk.next = place_text(just_before(events.back()), last_id());
   co_return chunk;
 }

@@ -12,13 +12,18 @@ struct ScanChunk {
   DeliveryNames names;
 };
 
-// Nothing: the cursor is not one of this walk.
+// Nothing: the cursor is not one of this walk. `look` counts the looks of one page: each takes more rows than
+// the one before, so that the usual page is cheap and a rare filter gets far.
+struct ScanFrom {
+  std::string after;
+  int look = 0;
+};
 runtime::Task<std::optional<ScanChunk>> scan_by_time(pg::Link& link, const DeliveryFilter& filter,
-                                                     const std::string& after);
+                                                     const ScanFrom& from);
 runtime::Task<std::optional<ScanChunk>> scan_by_lane(pg::Link& link, const DeliveryFilter& filter,
                                                      const std::string& after);
 runtime::Task<std::optional<ScanChunk>> scan_by_event(pg::Link& link, const DeliveryFilter& filter,
-                                                      const std::string& after);
+                                                      const ScanFrom& from);
 
 // Adds to each what was tried last, for deliveries whose history was not read with them.
 runtime::Task<void> add_histories(pg::Link& link, std::vector<Delivery>& deliveries);

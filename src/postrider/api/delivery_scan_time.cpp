@@ -10,9 +10,9 @@ namespace postrider::api {
 
 namespace {
 
-constexpr int kScannedMax = 2'000;        // attempts that a filter may look at in one step
+constexpr int kScannedMax = 2'000;        // attempts in one look
 constexpr int kSpare = 20;                // deliveries have a few attempts at most
-constexpr int kLaneRowsMax = 2'000;       // of an endpoint or tenant: up to so many are simply read
+constexpr int kLaneRowsMax = 500;         // of an endpoint or tenant: up to so many are simply read
 constexpr int kLanesMax = 500;            // of a tenant
 constexpr int kQueueScannedMax = 20'000;  // over all buckets
 
@@ -25,9 +25,9 @@ bool wants_live(const DeliveryFilter& filter) {
   return !filter.status;
 }
 
-int rows_wanted(const DeliveryFilter& filter) {
-  if (filter.type || filter.status == DeliveryStatus::delivered) return kScannedMax;
-  return 2 * filter.limit + kSpare;
+// Four times as many with each look.
+int rows_wanted(const DeliveryFilter& filter, int look, int most) {
+  return std::min(most, (2 * filter.limit + kSpare) << std::min(2 * look, 16));
 }
 
 pg::Batch history_statement(const DeliveryFilter& filter, const Window& window, int rows) {
@@ -58,6 +58,11 @@ pg::Batch dead_statement(const DeliveryFilter& filter, const Window& window, int
   return batch;
 }
 
+// The newest rows are spread over the buckets: of each only a part is looked at.
+int rows_share(size_t buckets) {
+  return std::max(1, static_cast<int>(buckets) / 4);
+}
+
 struct Covered {
   std::vector<Delivery> deliveries;
   base::Uuid from;  // everything from here on was seen
@@ -72,8 +77,9 @@ runtime::Task<std::vector<Delivery>> histories_of(pg::Link& link, std::vector<ba
   co_return read_history(rows);
 }
 
-runtime::Task<Covered> read_dead(pg::Link& link, const DeliveryFilter& filter, const Window& window) {
-  const int wanted = filter.type ? kScannedMax : filter.limit + 1;
+runtime::Task<Covered> read_dead(pg::Link& link, const DeliveryFilter& filter, const Window& window,
+                                 int look) {
+  const int wanted = rows_wanted(filter, look, kScannedMax);
   pg::Batch batch = dead_statement(filter, window, wanted);
   const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
   std::vector<base::Uuid> ids;
@@ -84,8 +90,9 @@ runtime::Task<Covered> read_dead(pg::Link& link, const DeliveryFilter& filter, c
   co_return covered;
 }
 
-runtime::Task<Covered> read_ended(pg::Link& link, const DeliveryFilter& filter, const Window& window) {
-  const int wanted = rows_wanted(filter);
+runtime::Task<Covered> read_ended(pg::Link& link, const DeliveryFilter& filter, const Window& window,
+                                  int look) {
+  const int wanted = rows_wanted(filter, look, kScannedMax);
   pg::Batch batch = history_statement(filter, window, wanted);
   const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
   Covered covered{.deliveries = read_history(found[0]), .from = window.from};
@@ -140,7 +147,8 @@ runtime::Task<std::vector<int32_t>> buckets_of(pg::Link& link, const DeliveryFil
 
 // What is in the queue within the window. Few rows of the lanes in question are read as they are; otherwise
 // each bucket is read from the newest row down, a limited number of them.
-runtime::Task<Covered> read_queue(pg::Link& link, const DeliveryFilter& filter, const Window& window) {
+runtime::Task<Covered> read_queue(pg::Link& link, const DeliveryFilter& filter, const Window& window,
+                                  int look) {
   Covered covered{.deliveries = {}, .from = window.from};
   const std::optional<Lanes> lanes = co_await lanes_of(link, filter);
   if (lanes) {
@@ -156,9 +164,9 @@ runtime::Task<Covered> read_queue(pg::Link& link, const DeliveryFilter& filter, 
     }
   }
   const std::vector<int32_t> buckets = co_await buckets_of(link, filter);
-  const int per_bucket = filter.tenant || filter.endpoint || filter.type
-                             ? kQueueScannedMax / static_cast<int>(buckets.size())
-                             : filter.limit + 1;
+  // Where the statement filters, it may look at many; otherwise each row comes here and is named.
+  const int most = filter.tenant || filter.endpoint ? kQueueScannedMax : kScannedMax;
+  const int per_bucket = std::max(2, rows_wanted(filter, look, most) / rows_share(buckets.size()));
   std::optional<base::Uuid> endpoint;
   if (filter.endpoint) endpoint = filter.endpoint->id.uuid;
   pg::Params params(buckets, window.before, window.from, per_bucket, filter.tenant, endpoint);
@@ -197,7 +205,8 @@ std::vector<Delivery> merge(Covered ended, Covered live, const base::Uuid& from)
 }  // namespace
 
 runtime::Task<std::optional<ScanChunk>> scan_by_time(pg::Link& link, const DeliveryFilter& filter,
-                                                     const std::string& after) {
+                                                     const ScanFrom& from_where) {
+  const std::string& after = from_where.after;
   Window window{.before = filter.before, .from = filter.from};
   if (!after.empty()) {
     const auto last = base::Uuid::from_hex(after);
@@ -207,12 +216,12 @@ runtime::Task<std::optional<ScanChunk>> scan_by_time(pg::Link& link, const Deliv
   const bool is_dead = filter.status == DeliveryStatus::dead_letter;
   Covered live{.deliveries = {}, .from = window.from};
   // The queue first: what moves from it to the history in between is then seen in both, not in neither.
-  if (wants_live(filter)) live = co_await read_queue(link, filter, window);
+  if (wants_live(filter)) live = co_await read_queue(link, filter, window, from_where.look);
   Covered ended;
   if (is_dead)
-    ended = co_await read_dead(link, filter, window);
+    ended = co_await read_dead(link, filter, window, from_where.look);
   else
-    ended = co_await read_ended(link, filter, window);
+    ended = co_await read_ended(link, filter, window, from_where.look);
   const base::Uuid from = std::max(live.from, ended.from);
   ScanChunk chunk;
   chunk.deliveries = merge(std::move(ended), std::move(live), from);

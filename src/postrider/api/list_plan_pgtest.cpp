@@ -86,11 +86,11 @@ TEST_F(ListPlanTest, WhatDidNotArrive) {
 
 TEST_F(ListPlanTest, ByEventAndSubject) {
   const std::string event =
-      "md5('e')::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff', "
-      "id_floor(now()), id_floor(now() + interval '1 second'), 51";
-  expect(sql::history_of_event, event, "event_id_delivery_id_idx");
-  expect(sql::live_of_event, event, "queue_replayed");
-  expect(sql::live_of_event, event, "queue_pkey");
+      "array[md5('e')::uuid], array['ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid], "
+      "array[id_floor(now())], array[id_floor(now() + interval '1 second')], 51";
+  expect(sql::history_of_events, event, "event_id_delivery_id_idx");
+  expect(sql::live_of_events, event, "queue_replayed");
+  expect(sql::live_of_events, event, "queue_pkey");
   expect(sql::events_of_subject,
          "'s50', 't0', 'ffffffff-ffff-ffff-ffff-ffffffffffff', '00000000-0000-0000-0000-000000000000', 20",
          "subject_tenant_id_id_idx");
