@@ -24,7 +24,9 @@ def fail_points():
     found = set()
     for path in SOURCE.rglob("*.cpp"):
         found.update(re.findall(r'\breach\("([a-z_.]+)"\)', path.read_text()))
-    return sorted(name for name in found if not name.startswith("inbox."))  # those need senders: test_inbox.py
+    # Those of the inbox need senders: test_inbox.py. Those of the outbox need writers in SQL: test_outbox.py kills there
+    # by the clock, not by name.
+    return sorted(name for name in found if not name.startswith(("inbox.", "outbox.")))
 
 
 def wide_world(make_world, name, url):
