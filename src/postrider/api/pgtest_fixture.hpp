@@ -67,6 +67,7 @@ class ApiServer {
  private:
   runtime::Task<void> serve();
   runtime::Task<void> stop();
+  void wait_for_database();
 
   config::Config config_;
   runtime::Loop loop_;
