@@ -503,6 +503,17 @@ declare
   low uuid := id_floor(day::timestamp at time zone 'UTC');
   high uuid := id_floor((day + 1)::timestamp at time zone 'UTC');
 begin
+  if parent = 'inbox' then
+    return case
+      when exists (select from inbox_queue w where w.id >= low and w.id < high and w.bucket >= 0)
+        then 'a message that is not done'
+      when exists (select
+                   from inbox m
+                   join source s on s.id = m.source_id
+                   where m.id >= low and m.id < high and m.dead_at is not null)
+        then 'a dead message'
+    end;
+  end if;
   if exists (select from bucket_lease l join queue q on q.bucket = l.bucket and q.id >= low and q.id < high) then
     return 'a pending delivery';
   elsif exists (select from dead_letter d where d.delivery_id >= low and d.delivery_id < high and d.resolved_at is null) then

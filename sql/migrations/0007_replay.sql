@@ -472,13 +472,25 @@ create index event_key_by_event on event_key (event_id);
 create index pause_span_ended on pause_span (until) where until is not null;
 
 -- What keeps a day from being dropped: rows of the queue (those of replays point back with event_id), wide fan-outs, and
--- dead letters that nobody resolved. Null: nothing.
+-- dead letters that nobody resolved; of the inbox messages that are not done, or dead and neither retried nor discarded, but
+-- for those of a source that was deleted. Null: nothing.
 create function held_by(parent text, day date) returns text language plpgsql stable
 set search_path = postrider, pg_temp as $$
 declare
   low uuid := id_floor(day::timestamp at time zone 'UTC');
   high uuid := id_floor((day + 1)::timestamp at time zone 'UTC');
 begin
+  if parent = 'inbox' then
+    return case
+      when exists (select from inbox_queue w where w.id >= low and w.id < high and w.bucket >= 0)
+        then 'a message that is not done'
+      when exists (select
+                   from inbox m
+                   join source s on s.id = m.source_id
+                   where m.id >= low and m.id < high and m.dead_at is not null)
+        then 'a dead message'
+    end;
+  end if;
   if exists (select from bucket_lease l join queue q on q.bucket = l.bucket and q.id >= low and q.id < high) then
     return 'a pending delivery';
   elsif exists (select from dead_letter d where d.delivery_id >= low and d.delivery_id < high and d.resolved_at is null) then

@@ -32,8 +32,7 @@ pg::ListenerOptions listener_options(const BackgroundTools& tools) {
 struct InboxBackground::State {
   State(runtime::Loop& loop, pg::Link& link, const BackgroundTools& background_tools)
       : tools(background_tools),
-        duties(loop, link, tools.rejections, tools.metrics,
-               {.keeps_house = tools.config.roles.upkeep, .retain = tools.config.retain_inbox}),
+        duties(loop, link, tools.rejections, tools.metrics, {.measures = tools.config.roles.upkeep}),
         publisher(loop, link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
         forwarder(loop, link, publisher, tools.node.id().outside()),
         listener(loop, listener_options(tools)) {

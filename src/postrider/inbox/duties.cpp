@@ -8,10 +8,6 @@
 
 namespace postrider::inbox {
 
-namespace {
-constexpr int32_t kForgetRows = 5'000;
-}
-
 using runtime::Task;
 
 Duties::Duties(runtime::Loop& loop, pg::Link& link, Rejections& rejections, const telemetry::Metrics& metrics,
@@ -53,13 +49,9 @@ Task<void> Duties::run_once() {
   try {
     auto written = rejections_.write(link_);
     co_await written;
-    if (!options_.keeps_house) co_return;
+    if (!options_.measures) co_return;
     auto measured = measure();
     co_await measured;
-    if (base::BootClock::now() < forget_at_) co_return;
-    forget_at_ = base::BootClock::now() + kForgetInterval;
-    auto forgotten = forget_keys();
-    co_await forgotten;
   } catch (const pg::Error& error) {
     telemetry::log_warn("inbox_duty_failed").field("error", error.what());
   }
@@ -73,17 +65,6 @@ Task<void> Duties::measure() {
     metrics_.inbox_lag_seconds.at(results[0].get<std::string_view>(row, 0))
         .set(results[0].get<double>(row, 1));
   if (!results[1].empty()) metrics_.inbox_depth.set(static_cast<double>(results[1].get<int64_t>(0, 0)));
-}
-
-// In pieces, so that no statement holds its snapshot for long.
-Task<void> Duties::forget_keys() {
-  const auto retain_seconds = static_cast<double>(options_.retain.count());
-  int64_t forgotten = kForgetRows;
-  while (forgotten == kForgetRows && !is_stopping_) {
-    pg::Params params(retain_seconds, kForgetRows);
-    const pg::Rows done = co_await link_.run_one(sql::forget_keys, std::move(params));
-    forgotten = done.affected_rows();
-  }
 }
 
 Task<void> Duties::run() {

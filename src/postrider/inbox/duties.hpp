@@ -1,5 +1,5 @@
 // What the inbox of a node does in the background: wakes consumers after messages were stored, writes down
-// what was refused, measures the lag and forgets old idempotency keys. One loop; wake() from any thread.
+// what was refused and measures the lag. One loop; wake() from any thread.
 #pragma once
 
 #include <chrono>
@@ -19,11 +19,8 @@ class Duties {
   static constexpr std::chrono::milliseconds kWakeInterval{5};
   static constexpr std::chrono::milliseconds kWriteInterval{2'000};
 
-  static constexpr std::chrono::seconds kForgetInterval{60};
-
   struct Options {
-    bool keeps_house = true;                   // lag and old keys: one node is enough, more do no harm
-    std::chrono::seconds retain{30 * 86'400};  // keys live as long as their messages
+    bool measures = true;  // the lag: one node is enough, more do no harm
   };
   Duties(runtime::Loop& loop, pg::Link& link, Rejections& rejections, const telemetry::Metrics& metrics,
          Options options);
@@ -39,14 +36,12 @@ class Duties {
   runtime::Task<void> run();
   runtime::Task<void> run_once();
   runtime::Task<void> measure();
-  runtime::Task<void> forget_keys();
 
   runtime::Loop& loop_;
   pg::Link& link_;
   Rejections& rejections_;
   const telemetry::Metrics& metrics_;
   Options options_;
-  base::SteadyTime forget_at_{};
   std::set<SourceId> to_wake_;
   runtime::Timer wake_timer_;
   runtime::Wakeup wakeup_;

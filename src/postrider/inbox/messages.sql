@@ -156,17 +156,3 @@ group by w.work
 select greatest(n_live_tup - 5000, 0)::bigint
 from pg_stat_user_tables
 where relid = 'postrider.inbox_queue'::regclass
-
--- name: forget_keys
--- $1 seconds that messages are kept, $2 how many keys at most. Returns how many were forgotten. inbox_key_by_id.
-with old as (
-  select k.source_id, k.key
-  from inbox_key k
-  where k.id < id_floor(now() - make_interval(secs => $1::float8))
-  order by k.id
-  limit $2::integer
-)
-delete from inbox_key k
-using old
-where k.source_id = old.source_id
-  and k.key = old.key

@@ -107,14 +107,34 @@ Task<void> give_up_dead_letters(pg::Link& link, int64_t kept) {
   } while (count == kRowsAtOnce);
 }
 
+// What is in no partition of its own.
+Task<int64_t> trim_all(pg::Link& link, const RetentionOptions& options) {
+  const int64_t events = options.events.count(), attempts = options.attempts.count();
+  const int64_t inbox = options.inbox.count(), audit = options.audit.count();
+  const int64_t rollups = options.rollups.count();
+  int64_t deleted = co_await trim(link, sql::trim_event_keys, events);
+  deleted += co_await trim(link, sql::trim_replayed, events);
+  deleted += co_await trim(link, sql::trim_replays, attempts);
+  deleted += co_await trim(link, sql::trim_pauses);
+  deleted += co_await trim(link, sql::trim_inbox_keys, inbox);
+  deleted += co_await trim(link, sql::trim_audit, audit);
+  deleted += co_await trim(link, sql::trim_rollups, rollups);
+  deleted += co_await trim(link, sql::trim_closed_hours, rollups);
+  co_return deleted;
+}
+
 Task<Retired> retire_all(pg::Link& link, const RetentionOptions& options) {
   Retired retired;
-  const int64_t events = options.events.count(), attempts = options.attempts.count();
+  const int64_t events = options.events.count();
   pg::Params since(events);
   co_await link.run_one(sql::keep_events_since, std::move(since));
   co_await give_up_dead_letters(link, events);
-  const std::vector<std::pair<std::string, std::chrono::seconds>> parents = {
-      {"event", options.events}, {"attempt", options.attempts}, {"dead_letter", options.events}};
+  const int64_t inbox = options.inbox.count();
+  retired.rows_deleted = co_await trim(link, sql::abandon_messages, inbox);
+  const std::vector<std::pair<std::string, std::chrono::seconds>> parents = {{"event", options.events},
+                                                                             {"attempt", options.attempts},
+                                                                             {"dead_letter", options.events},
+                                                                             {"inbox", options.inbox}};
   for (const auto& [parent, kept] : parents) {
     const std::vector<Partition> old = co_await old_partitions(link, parent, kept);
     for (const Partition& partition : old) {
@@ -122,11 +142,7 @@ Task<Retired> retire_all(pg::Link& link, const RetentionOptions& options) {
       is_dropped ? ++retired.dropped : ++retired.held;
     }
   }
-  const int64_t keys = co_await trim(link, sql::trim_event_keys, events);
-  const int64_t replayed = co_await trim(link, sql::trim_replayed, events);
-  const int64_t replays = co_await trim(link, sql::trim_replays, attempts);
-  const int64_t pauses = co_await trim(link, sql::trim_pauses);
-  retired.rows_deleted = keys + replayed + replays + pauses;
+  retired.rows_deleted += co_await trim_all(link, options);
   co_return retired;
 }
 
@@ -135,12 +151,15 @@ Task<Retired> retire_all(pg::Link& link, const RetentionOptions& options) {
 RetentionOptions RetentionOptions::from(const config::Config& config) {
   return {.events = config.retain_events,
           .attempts = config.retain_attempts,
+          .inbox = config.retain_inbox,
           .audit = config.retain_audit,
+          .rollups = config.retain_rollups,
           .archive_dir = config.archive_dir};
 }
 
 int days_back(const RetentionOptions& options) {
-  const auto kept = std::chrono::floor<std::chrono::days>(std::min(options.events, options.attempts));
+  const auto kept =
+      std::chrono::floor<std::chrono::days>(std::min({options.events, options.attempts, options.inbox}));
   return std::min(kPartitionDaysBack, static_cast<int>(kept.count()));
 }
 

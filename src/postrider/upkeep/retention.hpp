@@ -1,8 +1,10 @@
 // Retention: what is past its time goes, whole days at once and without anybody waiting for it.
 //
-// A day of events, attempts or dead letters is detached concurrently, written to the archive if there is one,
-// and dropped. A day that a pending delivery or an unresolved dead letter is in stays. Whatever is
-// interrupted goes on at the next pass: a detach is finished, a detached day is archived and dropped.
+// A day of events, attempts, dead letters or inbound messages is detached concurrently, written to the
+// archive if there is one, and dropped. A day with something in it that is not over (a pending delivery, a
+// message that nobody worked on, an unresolved dead letter) stays. Whatever is interrupted goes on at the
+// next pass: a detach is finished, a detached day is archived and dropped. The audit log and rollups are
+// deleted row by row.
 #pragma once
 
 #include <chrono>
@@ -17,7 +19,9 @@ namespace postrider::upkeep {
 struct RetentionOptions {
   std::chrono::seconds events{0};    // also dead letters, keys and what replays made of them
   std::chrono::seconds attempts{0};  // also finished replays
+  std::chrono::seconds inbox{0};     // also the messages' idempotency keys
   std::chrono::seconds audit{0};
+  std::chrono::seconds rollups{0};
   std::string archive_dir;  // empty: none
 
   static RetentionOptions from(const config::Config& config);

@@ -14,7 +14,7 @@ set since = greatest(since, now() - make_interval(secs => $1::bigint))
 where name = 'events'
 
 -- name: partitions
--- Days of $1 (event, attempt, dead_letter) that ended more than $2 seconds ago, oldest first: the name of the table,
+-- Days of $1 (event, attempt, dead_letter, inbox) that ended more than $2 seconds ago, oldest first: the name of the table,
 -- the day, whether it is attached, and whether a detach was interrupted. Catalogue only.
 select c.relname::text,
        to_date(right(c.relname, 8), 'YYYYMMDD')::text,
@@ -104,6 +104,89 @@ counts as (
 delete from replay r
 using old
 where r.id = old.id
+
+-- name: abandon_messages
+-- Work of sources that were deleted, once it is past its time: nobody is left to do it. $1 seconds, $2 how many at most.
+-- Primary key. Sentinels stay.
+delete from inbox_queue q
+using (
+  select w.id, w.work, w.bucket
+  from inbox_queue w
+  where w.id < id_floor(date_trunc('day', now() - make_interval(secs => $1::bigint), 'UTC'))
+    and w.bucket >= 0
+    and not exists (select from source s where s.id = w.source_id)
+  order by w.id
+  limit $2::integer
+) as old
+where q.id = old.id
+  and q.work = old.work
+  and q.bucket = old.bucket
+
+-- name: trim_inbox_keys
+-- Keys go with their messages: those of days that are past their time and have no table any more; a day that is held keeps
+-- its keys. $1 seconds, $2 how many at most. Index inbox_key_by_id.
+with gone as (
+  select day::timestamp at time zone 'UTC' as day
+  from generate_series(date_trunc('day', id_time((select min_id.id from inbox_key min_id order by min_id.id limit 1))
+                                         at time zone 'UTC'),
+                       date_trunc('day', (now() - make_interval(secs => $1::bigint)) at time zone 'UTC') - interval '1 day',
+                       interval '1 day') as day
+  where to_regclass('postrider.inbox_' || to_char(day, 'YYYYMMDD')) is null
+),
+old as (
+  select k.source_id, k.key
+  from gone g
+  cross join lateral (
+    select of_day.source_id, of_day.key
+    from inbox_key of_day
+    where of_day.id >= id_floor(g.day)
+      and of_day.id < id_floor(g.day + interval '1 day')
+    limit $2::integer
+  ) as k
+  limit $2
+)
+delete from inbox_key k
+using old
+where k.source_id = old.source_id
+  and k.key = old.key
+
+-- name: trim_audit
+-- $1 seconds, $2 how many at most. Index audit_by_time.
+delete from audit
+where id in (
+  select a.id
+  from audit a
+  where a.at < now() - make_interval(secs => $1::bigint)
+  order by a.at, a.id
+  limit $2::integer
+)
+
+-- name: trim_rollups
+-- $1 seconds, $2 how many at most. Primary key, which begins with the hour.
+delete from rollup r
+using (
+  select o.hour, o.tenant_id, o.endpoint_id, o.event_type, o.node_id
+  from rollup o
+  where o.hour < now() - make_interval(secs => $1::bigint)
+  order by o.hour
+  limit $2::integer
+) as old
+where r.hour = old.hour
+  and r.tenant_id = old.tenant_id
+  and r.endpoint_id = old.endpoint_id
+  and r.event_type = old.event_type
+  and r.node_id = old.node_id
+
+-- name: trim_closed_hours
+-- After their rollups, so that none is computed again. $1 seconds, $2 how many at most. Primary key.
+delete from rollup_closed
+where hour in (
+  select c.hour
+  from rollup_closed c
+  where c.hour < now() - make_interval(secs => $1::bigint)
+  order by c.hour
+  limit $2::integer
+)
 
 -- name: trim_pauses
 -- Longer than any delivery lives. $1 how many at most. Index pause_span_ended.

@@ -35,7 +35,42 @@ class Retention : public UpkeepTest {
   }
   Retired pass(RetentionOptions options) { return run(retire(link, std::move(options))); }
   static RetentionOptions kept(int events, int attempts) {
-    return {.events = events * kDay, .attempts = attempts * kDay, .archive_dir = ""};
+    return {.events = events * kDay,
+            .attempts = attempts * kDay,
+            .inbox = 30 * kDay,
+            .audit = 30 * kDay,
+            .rollups = 30 * kDay,
+            .archive_dir = ""};
+  }
+  static RetentionOptions inbox_kept(int inbox) {
+    RetentionOptions options = kept(30, 30);
+    options.inbox = inbox * kDay;
+    return options;
+  }
+  // A message that was worked on, so many days ago, with its key; the id, quoted.
+  std::string message_of(int days_ago, const std::string& source = "stripe") {
+    return db.sql(
+        "with made as (select (left(replace(id_floor(now() - interval '" + std::to_string(days_ago) +
+        " days')::text, '-', ''), 20) || left(md5(random()::text), 12))::uuid as id), m as (insert "
+        "into inbox (id, source_id, bucket, headers, body, status, done_at) select id, '" +
+        source +
+        "', 1, '{}', '{\"a\":1}', 'done', now() from made), k as (insert into inbox_key (source_id, "
+        "key, id) select '" +
+        source + "', id::text, id from made) select '''' || id || '''' from made");
+  }
+  void make_source(const std::string& id) {
+    db.sql("insert into source (id, provider) values ('" + id + "', 'stripe')");
+  }
+  void queue_message(const std::string& id) {
+    db.sql(
+        "insert into inbox_queue (id, work, bucket, source_id, is_ordered, due_at) select id, 'consume', "
+        "bucket, "
+        "source_id, false, now() from inbox where id = " +
+        id + "; update inbox set status = 'pending', done_at = null where id = " + id);
+  }
+  std::string rows_of(const std::string& id) {  // messages and keys
+    return db.sql("select (select count(*) from inbox where id = " + id +
+                  ") || ' ' || (select count(*) from " + "inbox_key where id = " + id + ")");
   }
   // Up to today; those of the days to come are there, too.
   std::string days(const std::string& parent) {
@@ -80,7 +115,8 @@ TEST_F(Retention, ADayWithAnUnresolvedDeadLetterStaysForTwiceTheTime) {
 }
 
 TEST_F(Retention, AnEventThatAReplayStillNeedsStays) {
-  const auto id = event_of(12), endpoint = make_endpoint();
+  const auto id = event_of(12);
+  make_endpoint();
   db.sql(
       "insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at, replay_id) "
       "select bucket, "
@@ -146,12 +182,99 @@ TEST_F(Retention, ADayGoesToTheArchiveFirst) {
 
   options.archive_dir = "/nowhere";
   db.sql("select make_partitions(20, 1)");
-  const auto kept_id = event_of(16);
+  event_of(16);
   EXPECT_THROW(pass(options), std::runtime_error);
   EXPECT_EQ(db.sql("select count(*) > 0 from pg_class where relname = 'event_' || to_char((now() - interval "
                    "'16 days') at "
                    "time zone 'UTC', 'YYYYMMDD')"),
             "t");
+}
+
+TEST_F(Retention, MessagesGoByTheirOwnTimeAndTheirKeysWithThem) {
+  make_source("stripe");
+  const auto old = message_of(12), young = message_of(3);
+  const Retired retired = pass(inbox_kept(10));
+  EXPECT_EQ(rows_of(old), "0 0");
+  EXPECT_EQ(rows_of(young), "1 1");
+  EXPECT_EQ(days("inbox"), "11");
+  EXPECT_EQ(days("event"), "21");
+  EXPECT_EQ(retired.dropped, 10);
+  EXPECT_EQ(retired.rows_deleted, 1);
+}
+
+TEST_F(Retention, ADayWithAMessageThatIsNotDoneStaysWithItsKeys) {
+  make_source("stripe");
+  const auto waiting = message_of(20), beside = message_of(20), later = message_of(15);
+  queue_message(waiting);
+  EXPECT_EQ(pass(inbox_kept(3)).held, 1);
+  EXPECT_EQ(rows_of(waiting), "1 1");
+  EXPECT_EQ(rows_of(beside), "1 1");  // sent again, it is still a duplicate
+  EXPECT_EQ(rows_of(later), "0 0");
+  db.sql("delete from inbox_queue where bucket >= 0");
+  EXPECT_EQ(pass(inbox_kept(3)).dropped, 1);
+  EXPECT_EQ(rows_of(waiting) + " " + rows_of(beside), "0 0 0 0");
+}
+
+TEST_F(Retention, ADeadMessageHoldsItsDayUntilSomebodyDecides) {
+  make_source("stripe");
+  const auto dead = message_of(20);
+  db.sql("update inbox set status = 'dead', dead_at = now(), dead_work = '{consume}', done_at = null");
+  EXPECT_EQ(pass(inbox_kept(1)).held, 1);
+  EXPECT_EQ(rows_of(dead), "1 1");
+  db.sql("update inbox set status = 'discarded', dead_at = null, dead_work = null");
+  EXPECT_EQ(pass(inbox_kept(1)).dropped, 1);
+  EXPECT_EQ(rows_of(dead), "0 0");
+}
+
+TEST_F(Retention, NobodyDecidesAboutMessagesOfADeletedSource) {
+  const auto waiting = message_of(12, "gone"), dead = message_of(12, "gone"), young = message_of(3, "gone");
+  queue_message(waiting);
+  queue_message(young);
+  db.sql("update inbox set status = 'dead', dead_at = now() where id = " + dead);
+  EXPECT_EQ(pass(inbox_kept(10)).held, 0);
+  EXPECT_EQ(rows_of(waiting) + " " + rows_of(dead), "0 0 0 0");
+  EXPECT_EQ(
+      db.sql("select count(*) filter (where bucket >= 0) || ' ' || count(*) filter (where bucket < 0) from "
+             "inbox_queue"),
+      "1 5000");
+}
+
+TEST_F(Retention, ASentinelOfTheQueueHoldsNoDay) {
+  const auto id = message_of(12);
+  db.sql("update inbox_queue set id = " + id + " where id = (select id from inbox_queue limit 1)");
+  EXPECT_EQ(pass(inbox_kept(10)).held, 0);
+}
+
+TEST_F(Retention, InboundMessagesGoToTheArchive) {
+  std::string directory = "/tmp/archive-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  message_of(12);
+  RetentionOptions options = inbox_kept(10);
+  options.archive_dir = directory;
+  pass(options);
+  const std::string file =
+      directory + "/inbox_" +
+      db.sql("select to_char((now() - interval '12 days') at time zone 'UTC', 'YYYYMMDD')") + ".ndjson.gz";
+  EXPECT_EQ(std::system(("zcat " + file + " | grep -q '\"source_id\":\"stripe\"'").c_str()), 0);
+  std::filesystem::remove_all(directory);
+}
+
+TEST_F(Retention, TheAuditLogAndRollupsGoEachByTheirOwnTime) {
+  db.sql(
+      "delete from audit; insert into audit (at, actor_kind, actor, action, object) select now() - d * "
+      "interval "
+      "'1 day', 'system', 'system', 'x.y', 'z' from generate_series(1, 20) d, generate_series(1, 300);"
+      "insert into rollup (hour, tenant_id, endpoint_id, event_type, node_id) select date_trunc('hour', "
+      "now()) - "
+      "d * interval '1 day', 'acme', gen_random_uuid(), 't', gen_random_uuid() from generate_series(1, 20) d;"
+      "insert into rollup_closed select hour from rollup");
+  RetentionOptions options = kept(30, 30);
+  options.audit = 12 * kDay + std::chrono::hours(12);
+  options.rollups = 5 * kDay + std::chrono::hours(12);
+  EXPECT_EQ(pass(options).rows_deleted, 8 * 300 + 15 + 15);
+  EXPECT_EQ(db.sql("select count(*), min(at) > now() - interval '12 days 12 hours' from audit"), "3600|t");
+  EXPECT_EQ(db.sql("select count(*) from rollup"), "5");
+  EXPECT_EQ(db.sql("select count(*) from rollup_closed"), "5");
 }
 
 }  // namespace
