@@ -13,6 +13,25 @@ CREATE TYPE postrider.inbox_message AS (
 	received_at timestamp with time zone
 );
 
+CREATE FUNCTION postrider.attempts_since(endpoint uuid, since timestamp with time zone) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+begin
+  return (
+    select count(*)
+    from (
+      select a.started_at
+      from attempt a
+      where a.endpoint_id = endpoint and a.attempt > 0
+      order by a.delivery_id desc
+      limit 100
+    ) as newest
+    where newest.started_at >= since
+  );
+end
+$$;
+
 CREATE FUNCTION postrider.count_new_dead_letters() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'postrider', 'pg_temp'

@@ -163,6 +163,25 @@ left join endpoint p on p.id = d.endpoint_id;
 
 -- ── functions for people ───────────────────────────────────────────────────────────────────────────────────────
 
+-- How many of an endpoint's newest 100 attempts began at that time or later. A function, because its plan over all
+-- days of `attempt` costs milliseconds, and few endpoints need it.
+create function attempts_since(endpoint uuid, since timestamptz) returns integer language plpgsql stable
+set search_path = postrider, pg_temp as $$
+begin
+  return (
+    select count(*)
+    from (
+      select a.started_at
+      from attempt a
+      where a.endpoint_id = endpoint and a.attempt > 0
+      order by a.delivery_id desc
+      limit 100
+    ) as newest
+    where newest.started_at >= since
+  );
+end
+$$;
+
 -- "Which endpoints receive invoice.paid?", wildcards included; those that would get it if they were active, too.
 create function endpoints_for(tenant text, type text)
 returns table (endpoint_id uuid, endpoint text, url text, status text, pattern text, versions text[])

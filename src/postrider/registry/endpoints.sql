@@ -66,7 +66,11 @@ select
   endpoint.last_failure_at,
   endpoint.breaker = 'open',
   endpoint.revision,
-  failures.attempts,
+  case
+    when endpoint.failing_since < now() - interval '60 hours'
+    then attempts_since(endpoint.id, endpoint.failing_since)
+    else 0
+  end,
   endpoint.created_at,
   endpoint.updated_at,
   now(),
@@ -105,19 +109,6 @@ cross join lateral (
     )
   ) as waiting_rows
 ) as waiting
-cross join lateral (
-  select count(*)::integer as attempts
-  from (
-    select a.started_at
-    from attempt a
-    where a.endpoint_id = endpoint.id
-      and a.attempt > 0
-      and endpoint.failing_since < now() - interval '60 hours'
-    order by a.delivery_id desc
-    limit 100
-  ) as newest
-  where newest.started_at >= endpoint.failing_since
-) as failures
 where endpoint.id = any($1::uuid[])
 order by endpoint.id
 
