@@ -97,19 +97,22 @@ def noisy_tenant(env):
     rate = min(2_000, 0.25 * env.figures["sustained"]["per_s"])
     hanging = processes.Receiver(env.tools)
     try:
-        quiet = healthy_latency(env, rate, None)
-        noisy = healthy_latency(env, rate, hanging)
+        # Twice each, there and back, and the better one counts: a moment of a busy disk is not the tenant's doing.
+        rounds = [healthy_latency(env, rate, with_it) for with_it in (None, hanging, hanging, None)]
         held = hanging.stats()["in_flight_peak"]
     finally:
         hanging.stop()
-    p99 = [result.latency["p99_ns"] / 1e6 for result in (quiet, noisy)]
+    quiet, noisy = (min(pair, key=lambda result: result.latency["p99_ns"])
+                    for pair in ((rounds[0], rounds[3]), (rounds[1], rounds[2])))
+    p99, each_p99 = ([result.latency["p99_ns"] / 1e6 for result in which] for which in ((quiet, noisy), rounds))
     env.plots["cdf_quiet"], env.plots["cdf_noisy"] = quiet.cdf, noisy.cdf
     env.figures["noisy"] = {"quiet_p99_ms": p99[0], "noisy_p99_ms": p99[1], "rate": rate}
     note_if_busy(env, "healthy tenants", noisy)
     env.add(f"healthy tenants while one has {env.sizes.pending:,} pending and its endpoint hangs",
             "p99 ≤ 1.2 × without it", f"{p99[1]:.2f} ms / {p99[0]:.2f} ms = {ratio(p99[1], p99[0]):.2f} ×",
             judged_times(lambda: p99[1] <= 1.2 * p99[0], quiet, noisy),
-            f"{rate:,.0f} events/s of healthy tenants; the hanging endpoint held {held} requests")
+            f"{rate:,.0f} events/s of healthy tenants; the hanging endpoint held {held} requests; the better of two rounds "
+            f"each (without, with, with, without: {', '.join(f'{each:.1f}' for each in each_p99)} ms)")
 
 
 def healthy_latency(env, rate, hanging):

@@ -22,7 +22,10 @@ def fill_old_day(cluster, database, rows):
         select ({head} || lpad(to_hex(n), 12, '0'))::uuid, 1, 0, '00000000-0000-0000-0000-000000000001',
                ({head} || lpad(to_hex(n), 12, '0'))::uuid, 'old', 'delivered', now(), 1000,
                '00000000-0000-0000-0000-000000000002', now()
-        from generate_series(1, {rows}) n""")
+        from generate_series(1, {rows}) n;
+        vacuum analyze postrider.event;
+        vacuum analyze postrider.attempt;
+        checkpoint""")
 
 
 def drop_a_day(env):
@@ -34,17 +37,18 @@ def drop_a_day(env):
         fill_old_day(env.cluster, database, rows)
         load = Load(env, node, seconds=seconds, first_seq=first, rate=RATE, batch=1, connections=4, record=record)
         time.sleep(seconds / 3)
-        start = time.time_ns()
+        dropping_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         # It does nothing but upkeep, and its first pass comes at once.
         with env.node(database, roles="upkeep", retain_events="20d", retain_attempts="20d") as _:
             wait_for(lambda: env.cluster.rows(database, old)[0]["days"] == 0, "the old days are gone", patience=60)
-            took = (time.time_ns() - start) / 1e9
+            took = (time.clock_gettime_ns(time.CLOCK_MONOTONIC) - dropping_ns) / 1e9
             load.finish(patience=seconds + 60)
         time.sleep(1)
     sent, acked = read_records(record)
     arrived = read_arrivals(env, first, len(sent))
     answered = [(s, r) for s, a, r in zip(sent, acked, arrived) if a]
     lags = [(r - s) / 1e6 for s, r in answered if r]
+    before = [(r - s) / 1e6 for s, r in answered if r and r < dropping_ns]
     refused = len(sent) - len(answered)
     worst = max(lags, default=float("inf"))
     env.figures["retention"] = {"rows": rows, "worst_lag_ms": worst, "refused": refused}
@@ -52,4 +56,4 @@ def drop_a_day(env):
             f"no failed request, no lag over {LAG_BAR_MS} ms",
             f"{refused} refused, {len(answered) - len(lags)} not arrived, worst lag {worst:.1f} ms",
             refused == 0 and len(lags) == len(answered) and worst <= LAG_BAR_MS,
-            f"from the node's start to the last day gone: {took:.1f} s")
+            f"worst before the drop {max(before, default=0):.1f} ms; from the node's start to the last day gone {took:.1f} s")
