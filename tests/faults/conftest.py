@@ -14,6 +14,7 @@ LOGS = pathlib.Path(__file__).resolve().parents[2] / "build" / "test" / "faults"
 def pytest_addoption(parser):
     parser.addoption("--seed", type=int, default=1, help="fault tests: the first seed")
     parser.addoption("--seeds", type=int, default=1, help="fault tests: how many seeds, from --seed on")
+    parser.addoption("--size", type=int, help="fault tests: how many messages or deliveries the big runs take")
 
 
 def pytest_generate_tests(metafunc):
@@ -25,6 +26,12 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture
 def is_short(request):
     return request.config.getoption("short")
+
+
+@pytest.fixture
+def sized(request, is_short):
+    """sized(short, full): how big this run is; --size has the last word."""
+    return lambda short, full: request.config.getoption("size") or (short if is_short else full)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -65,9 +65,8 @@ def send_all(door, source, numbers, accepted):
         accepted.add(message_id)
 
 
-@pytest.mark.parametrize("messages", [3_000], ids=["messages"])
-def test_messages_sent_thrice_to_a_dying_node_are_stored_once(database_url, seed, is_short, messages):
-    messages = messages if is_short else 50_000
+def test_messages_sent_thrice_to_a_dying_node_are_stored_once(database_url, seed, sized):
+    messages = sized(short=3_000, full=50_000)
     choice = random.Random(seed)
     door = Door(database_url)
     door.node.api.post("/v1/sources", {"id": "many", "provider": "standard", "secret": SECRET}).expect(201)
@@ -92,12 +91,15 @@ def test_messages_sent_thrice_to_a_dying_node_are_stored_once(database_url, seed
         stopping.set()
         killer.join()
     stored = run_sql(database_url, "select provider_id, count(*) from postrider.inbox group by provider_id")
+    [(wrong,)] = run_sql(database_url, """select count(*) from postrider.inbox
+                                          where 'msg-' || (body::json ->> 'n') is distinct from provider_id""")
     queued = run_sql(database_url, "select count(*) from postrider.inbox_queue where source_id = 'many'")[0][0]
     door.node.close()
     print(f"{messages} messages, {len(everything)} requests, {door.starts} starts")
     assert door.starts > 1, "no node was ever killed"
     assert {provider_id for provider_id, _ in stored} == set.union(*accepted)
     assert [row for row in stored if row[1] != 1] == [] and len(stored) == messages == queued
+    assert wrong == 0, f"{wrong} rows have the body of another message"
 
 
 def fail_points():
