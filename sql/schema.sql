@@ -125,6 +125,7 @@ CREATE TABLE postrider.endpoint (
     status text DEFAULT 'active'::text NOT NULL,
     status_reason text,
     status_since timestamp with time zone DEFAULT now() NOT NULL,
+    status_by text DEFAULT 'person'::text NOT NULL,
     max_attempts integer DEFAULT 8 NOT NULL,
     timeout_ms integer DEFAULT 10000 NOT NULL,
     give_up_seconds integer DEFAULT 259200 NOT NULL,
@@ -152,6 +153,7 @@ CREATE TABLE postrider.endpoint (
     CONSTRAINT endpoint_on_rejected_check CHECK ((on_rejected = ANY (ARRAY['dead_letter'::text, 'retry'::text, 'pause'::text]))),
     CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text]))),
     CONSTRAINT endpoint_signature_check CHECK ((signature = ANY (ARRAY['standard'::text, 'standard-ed25519'::text, 'hex-v1'::text, 'sha256'::text]))),
+    CONSTRAINT endpoint_status_by_check CHECK ((status_by = ANY (ARRAY['person'::text, 'postrider'::text]))),
     CONSTRAINT endpoint_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text, 'deleted'::text])))
 );
 
@@ -1277,6 +1279,7 @@ begin
   update endpoint x
   set reported = stage,
       status = case when disables then 'disabled' else x.status end,
+      status_by = case when disables then 'postrider' else x.status_by end,
       status_reason = case when disables then format('every attempt failed since %s',
                              to_char(e.failing_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))
                            else x.status_reason end,
@@ -1342,9 +1345,11 @@ begin
   if known.status <> wanted then
     update endpoint e
     set status = wanted,
+        status_by = 'person',
         status_reason = reason,
         status_since = now(),
         breaker = case when wanted = 'active' then 'closed' else e.breaker end,
+        failing_since = case when wanted = 'active' and known.status = 'disabled' then null else e.failing_since end,
         updated_at = now()
     where e.id = known.id;
     if wanted = 'paused' then

@@ -108,6 +108,20 @@ def tenant(node):
 
 
 @pytest.fixture
+def cli(node, tmp_path):
+    """cli("tenant", "list") runs it against the shared node; more= adds variables."""
+
+    def run(*arguments, stdin="", more=None):
+        environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": str(tmp_path), "POSTRIDER_KEY": node_module.ADMIN_KEY,
+                       "POSTRIDER_SERVER": f"http://{node.address}", **(more or {})}
+        environment = {name: value for name, value in environment.items() if value is not None}
+        return subprocess.run([node_module.binary(), *arguments], env=environment, cwd="/", text=True, input=stdin,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    return run
+
+
+@pytest.fixture
 def data_dir():
     path = tempfile.mkdtemp(prefix="pr-data-", dir="/tmp")
     yield path

@@ -44,6 +44,7 @@ create table endpoint (
   status text not null default 'active' check (status in ('active', 'paused', 'disabled', 'deleted')),
   status_reason text,
   status_since timestamptz not null default now(),
+  status_by text not null default 'person' check (status_by in ('person', 'postrider')),
   max_attempts integer not null default 8,
   timeout_ms integer not null default 10000,
   give_up_seconds integer not null default 259200,

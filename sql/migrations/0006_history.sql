@@ -222,9 +222,11 @@ begin
   if known.status <> wanted then
     update endpoint e
     set status = wanted,
+        status_by = 'person',
         status_reason = reason,
         status_since = now(),
         breaker = case when wanted = 'active' then 'closed' else e.breaker end,
+        failing_since = case when wanted = 'active' and known.status = 'disabled' then null else e.failing_since end,
         updated_at = now()
     where e.id = known.id;
     if wanted = 'paused' then

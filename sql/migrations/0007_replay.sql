@@ -385,6 +385,7 @@ begin
   update endpoint x
   set reported = stage,
       status = case when disables then 'disabled' else x.status end,
+      status_by = case when disables then 'postrider' else x.status_by end,
       status_reason = case when disables then format('every attempt failed since %s',
                              to_char(e.failing_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'))
                            else x.status_reason end,

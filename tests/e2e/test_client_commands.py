@@ -9,20 +9,6 @@ import pytest
 from harness.node import ADMIN_KEY, binary
 
 
-@pytest.fixture
-def cli(node, tmp_path):
-    """cli("tenant", "list") runs it against the shared node; more= adds variables."""
-
-    def run(*arguments, stdin="", more=None):
-        environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": str(tmp_path), "POSTRIDER_KEY": ADMIN_KEY,
-                       "POSTRIDER_SERVER": f"http://{node.address}", **(more or {})}
-        environment = {name: value for name, value in environment.items() if value is not None}
-        return subprocess.run([binary(), *arguments], env=environment, cwd="/", text=True, input=stdin,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    return run
-
-
 def good(done):
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -3,6 +3,8 @@
 import json
 import socket
 
+import pytest
+
 from harness.receiver import Reply
 from harness.wait import wait_until
 
@@ -33,6 +35,39 @@ def test_a_test_send_returns_the_exchange_and_counts_for_nothing(node, tenant, h
     after = node.api.endpoint(tenant, made["id"])
     assert (after["health"], after["pending"], after["status"]) == ("healthy", 0, "paused")
     assert history(node, made["id"]) == []
+
+
+def test_a_delivered_test_resumes_what_postrider_stopped_if_it_is_asked_to(node, tenant, hook, cli):
+    made = node.api.create_endpoint(tenant, hook.url)
+    hook.reply(410, then=503)
+    node.api.publish(tenant)
+    wait_until(lambda: node.api.endpoint(tenant, made["id"])["status"] == "disabled", "410 disables it")
+    assert node.api.endpoint(tenant, made["id"])["status_by"] == "postrider"
+    failed = node.api.post(path(tenant, made["id"], "test"), {"resume": True}).expect(200)
+    assert (failed["delivered"], failed["endpoint_status"], failed["resume"]) == (False, "disabled", None)
+    hook.reply(then=204)
+    offered = node.api.post(path(tenant, made["id"], "test")).expect(200)
+    assert (offered["delivered"], offered["endpoint_status"], offered["resume"]) == (True, "disabled", "offered")
+    done = cli("endpoint", "test", tenant, made["id"], "--resume")
+    assert done.returncode == 0 and "active again" in done.stderr
+    after = node.api.endpoint(tenant, made["id"])
+    assert (after["status"], after["status_by"], after["status_reason"]) == ("active", "person", "a test was delivered")
+    again = node.api.post(path(tenant, made["id"], "test"), {"resume": True}).expect(200)
+    assert (again["endpoint_status"], again["resume"]) == ("active", None)
+    [entry] = node.api.get(f"/v1/audit?object={made['id']}&action=endpoint.resume").expect(200)["data"]
+    assert entry["reason"] == "a test was delivered"
+    node.api.publish(tenant)
+    hook.wait_for(5)
+
+
+@pytest.mark.parametrize("verb", ["pause", "disable"])
+def test_a_test_never_resumes_what_somebody_stopped_by_hand(node, tenant, hook, verb):
+    made = node.api.create_endpoint(tenant, hook.url)
+    status = node.api.post(path(tenant, made["id"], verb), {"reason": "the customer asked"}).expect(200)["status"]
+    tried = node.api.post(path(tenant, made["id"], "test"), {"resume": True}).expect(200)
+    assert (tried["delivered"], tried["endpoint_status"], tried["resume"]) == (True, status, "by_hand")
+    after = node.api.endpoint(tenant, made["id"])
+    assert (after["status"], after["status_reason"], after["status_by"]) == (status, "the customer asked", "person")
 
 
 def test_a_test_send_says_in_words_why_there_was_no_answer(node, tenant):

@@ -180,6 +180,7 @@ std::string endpoint_json(const registry::Endpoint& endpoint, const crypto::Mast
       .add("status", model::label(endpoint.status))
       .add("status_reason", endpoint.status_reason)
       .add("status_since", endpoint.status_since)
+      .add("status_by", endpoint.is_status_automatic ? "postrider" : "person")
       .add("health", endpoint.health())
       .add("failing_since", endpoint.failing_since)
       .add("last_success_at", endpoint.last_success_at)

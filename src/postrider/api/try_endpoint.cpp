@@ -1,7 +1,8 @@
 // POST /v1/tenants/{tenant}/endpoints/{endpoint}/test: sends a sample now and returns the exchange.
 //
 // The sample goes through the same client, guard, signature and headers as a delivery, also when the endpoint
-// is paused or disabled, and counts for nothing: no attempt, no health, no breaker.
+// is paused or disabled, and counts for nothing: no attempt, no health, no breaker. Asked to, one that was
+// delivered resumes an endpoint that postrider itself had paused or disabled.
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <utility>
@@ -31,6 +32,7 @@ struct Sample {
   std::string type;
   std::optional<std::string> version;
   std::optional<std::string> data;
+  bool resumes = false;
 };
 
 Sample read_sample(const boost::json::object& document, FieldProblems& problems) {
@@ -45,6 +47,7 @@ Sample read_sample(const boost::json::object& document, FieldProblems& problems)
     if (sample.data->size() > kDataMax)
       fields.refuse("data", "must not be longer than " + std::to_string(kDataMax) + " bytes");
   }
+  fields.read("resume", sample.resumes);
   fields.finish();
   return sample;
 }
@@ -115,7 +118,19 @@ struct Try {
   std::string headers;
 };
 
-std::string try_json(const Try& made, const http::Exchange& exchange, base::Timestamp started_at) {
+bool is_delivered(const http::Exchange& exchange) {
+  const http::Answer* answer = exchange.answer();
+  return answer != nullptr && answer->status >= 200 && answer->status <= 299;
+}
+
+// What the test means for an endpoint that is not active.
+struct Aftermath {
+  model::EndpointStatus status;
+  std::optional<std::string_view> resume;
+};
+
+std::string try_json(const Try& made, const http::Exchange& exchange, base::Timestamp started_at,
+                     const Aftermath& after) {
   const delivery::AttemptFacts facts = delivery::attempt_facts(exchange, started_at);
   const http::Answer* answer = exchange.answer();
   const bool is_blocked = exchange.failure() && exchange.failure()->error == http::NetError::blocked;
@@ -125,7 +140,7 @@ std::string try_json(const Try& made, const http::Exchange& exchange, base::Time
       .raw("headers", headers_json(made.headers, made.config.endpoint.header_lines.size()))
       .add("body", made.row.event->body);
   JsonObject json;
-  json.add("delivered", answer != nullptr && answer->status >= 200 && answer->status <= 299)
+  json.add("delivered", is_delivered(exchange))
       .add("endpoint_id", made.endpoint.outside_id)
       .add("sent_at", started_at)
       .raw("request", request.text())
@@ -134,7 +149,9 @@ std::string try_json(const Try& made, const http::Exchange& exchange, base::Time
       .add("error_detail",
            is_blocked ? std::optional<std::string>("destination not allowed") : facts.error_detail)
       .add("address", is_blocked ? std::nullopt : facts.address)
-      .raw("phases", phases_json(facts));
+      .raw("phases", phases_json(facts))
+      .add("endpoint_status", model::label(after.status))
+      .add("resume", after.resume);
   return json.text();
 }
 
@@ -189,6 +206,24 @@ Task<base::Result<Loaded, registry::Refusal>> load(const Call& call) {
   co_return loaded;
 }
 
+// Only what postrider did is undone, and only if nobody changed the endpoint while the test was under way.
+Task<Aftermath> settle_status(const Call& call, const registry::Endpoint& endpoint, bool resumes) {
+  Aftermath after{endpoint.status, std::nullopt};
+  if (endpoint.status == model::EndpointStatus::active) co_return after;
+  after.resume = endpoint.is_status_automatic ? "offered" : "by_hand";
+  if (!resumes || !endpoint.is_status_automatic) co_return after;
+  const pg::Pool::Lease lease = co_await call.database();
+  registry::EndpointRef of{call.tenant(), call.parameter("endpoint")};
+  registry::StatusChange wanted{model::EndpointStatus::active, "a test was delivered", endpoint.revision};
+  const registry::Caller caller = call.caller();
+  const registry::EndpointResult changed =
+      co_await registry::change_status(*lease, caller, std::move(of), std::move(wanted));
+  if (!changed) co_return after;
+  after.status = changed->status;
+  if (changed->status == model::EndpointStatus::active) after.resume = "resumed";
+  co_return after;
+}
+
 Task<Response> try_endpoint(Call& call) {
   const auto document = parse_body(call.request, Body::may_be_empty);
   if (!document) co_return call.refuse(document.error());
@@ -221,7 +256,12 @@ Task<Response> try_endpoint(Call& call) {
   } else {
     exchange.outcome = http::NetFailure{http::NetError::blocked};
   }
-  co_return Response::json(200, try_json(made, exchange, started_at));
+  Aftermath after{loaded->endpoint.status, std::nullopt};
+  if (is_delivered(exchange)) {
+    auto settled = settle_status(call, loaded->endpoint, sample.resumes);
+    after = co_await settled;
+  }
+  co_return Response::json(200, try_json(made, exchange, started_at, after));
 }
 
 }  // namespace

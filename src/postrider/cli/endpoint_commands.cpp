@@ -125,8 +125,17 @@ int test(Invocation& in) {
   if (const auto type = in.value("--event-type")) body["event_type"] = *type;
   if (const auto version = in.value("--version")) body["version"] = *version;
   if (const auto data = in.value("--data")) body["data"] = read_json("--data", *data);
+  if (in.has("--resume")) body["resume"] = true;
   const json::value exchange = in.server().send("POST", one(in, "test"), body);
   in.out().record(exchange);
+  const json::value& resume = exchange.at("resume");
+  if (resume == "resumed")
+    in.out().note("Delivered: the endpoint is active again.");
+  else if (resume == "offered")
+    in.out().note(
+        "Delivered. postrider had stopped this endpoint; --resume lets a delivered test resume it.");
+  else if (resume == "by_hand")
+    in.out().note("Delivered. Somebody stopped this endpoint by hand: `endpoint resume` starts it again.");
   return exchange.at("delivered").as_bool() ? done : failed;
 }
 
@@ -235,11 +244,11 @@ Command endpoint_commands() {
        command("pause", "Send nothing; events queue", status, act("pause")),
        command("resume", "Send again, also after it was disabled", status, act("resume")),
        command("disable", "Queue nothing; what was queued becomes dead letters", status, act("disable")),
-       command(
-           "test", "Send a sample now and show the exchange; it counts for nothing",
-           {tenant, endpoint, option("--event-type", "TYPE", "Its type"),
-            option("--version", "VERSION", "Its version"), option("--data", "JSON", "Its data, or @FILE")},
-           test),
+       command("test", "Send a sample now and show the exchange; it counts for nothing",
+               {tenant, endpoint, option("--event-type", "TYPE", "Its type"),
+                option("--version", "VERSION", "Its version"), option("--data", "JSON", "Its data, or @FILE"),
+                flag("--resume", "If it is delivered, resume an endpoint that postrider itself had stopped")},
+               test),
        command("cancel-pending", "Cancel every delivery that is pending now", {tenant, endpoint},
                cancel_pending),
        group("subscriptions", "Which events it gets", subscription_commands(tenant, endpoint)),

@@ -300,6 +300,7 @@ from cleared
 with disabled as (
   update endpoint
   set status = 'disabled',
+      status_by = 'postrider',
       status_reason = $2::text,
       status_since = now(),
       revision = revision + 1,
@@ -319,6 +320,7 @@ from disabled
 with paused as (
   update endpoint
   set status = 'paused',
+      status_by = 'postrider',
       status_reason = $2::text,
       status_since = now(),
       revision = revision + 1,

@@ -62,6 +62,7 @@ Endpoint read_endpoint(RowReader row, int32_t pending_max) {
   endpoint.status = known(model::parse_endpoint_status(row.next<std::string_view>()));
   row.next(endpoint.status_reason);
   row.next(endpoint.status_since);
+  row.next(endpoint.is_status_automatic);
   row.next(endpoint.failing_since);
   row.next(endpoint.last_success_at);
   row.next(endpoint.last_failure_at);

@@ -274,6 +274,7 @@ Task<EndpointResult> change_status(pg::Link& link, const Caller& caller, Endpoin
   pg::Transaction transaction = co_await link.begin();
   EndpointResult found = co_await lock(transaction, caller, ref);
   if (!found || found->status == wanted.status) co_return std::move(found);
+  if (wanted.only_revision && *wanted.only_revision != found->revision) co_return std::move(found);
   const EndpointStatus before = found->status;
   if (before == EndpointStatus::disabled && wanted.status == EndpointStatus::paused)
     co_return base::Failure{Refusal{RefusalKind::endpoint_disabled}};

@@ -62,6 +62,7 @@ struct Endpoint {
   model::EndpointStatus status = model::EndpointStatus::active;
   std::optional<std::string> status_reason;
   base::Timestamp status_since{};
+  bool is_status_automatic = false;  // postrider itself paused or disabled it, nobody by hand
   std::optional<base::Timestamp> failing_since;
   std::optional<base::Timestamp> last_success_at;
   std::optional<base::Timestamp> last_failure_at;
@@ -123,6 +124,7 @@ runtime::Task<EndpointResult> change_endpoint(pg::Link& link, const Context& con
 struct StatusChange {
   model::EndpointStatus status;  // active: resume
   std::optional<std::string> reason;
+  std::optional<int32_t> only_revision = {};  // of another one nothing is changed
 };
 runtime::Task<EndpointResult> change_status(pg::Link& link, const Caller& caller, EndpointRef ref,
                                             StatusChange change);

@@ -61,6 +61,7 @@ select
   endpoint.status,
   endpoint.status_reason,
   endpoint.status_since,
+  endpoint.status_by = 'postrider',
   endpoint.failing_since,
   endpoint.last_success_at,
   endpoint.last_failure_at,
@@ -164,6 +165,7 @@ where id = $1::uuid
 update endpoint
 set
   status = $2::text,
+  status_by = 'person',
   status_reason = $3::text,
   status_since = now(),
   breaker = case when $2 = 'active' then 'closed' else breaker end,
