@@ -1745,6 +1745,23 @@ CREATE TABLE postrider.publish_log (
 )
 WITH (autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0');
 
+CREATE TABLE postrider.refanout (
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL,
+    tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    place text NOT NULL,
+    after_id uuid,
+    after_endpoint uuid,
+    after_time timestamp with time zone,
+    after_row bigint DEFAULT 0 NOT NULL,
+    looked_at bigint DEFAULT 0 NOT NULL,
+    queued bigint DEFAULT 0 NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    finished_at timestamp with time zone
+)
+WITH (fillfactor='50');
+
 CREATE TABLE postrider.registry_version (
     singleton boolean DEFAULT true NOT NULL,
     version bigint DEFAULT 0 NOT NULL,
@@ -2154,6 +2171,9 @@ ALTER TABLE ONLY postrider.pause_span
 
 ALTER TABLE ONLY postrider.queue
     ADD CONSTRAINT queue_pkey PRIMARY KEY (bucket, id);
+
+ALTER TABLE ONLY postrider.refanout
+    ADD CONSTRAINT refanout_pkey PRIMARY KEY (since, until, tenant_id, place);
 
 ALTER TABLE ONLY postrider.registry_version
     ADD CONSTRAINT registry_version_pkey PRIMARY KEY (singleton);

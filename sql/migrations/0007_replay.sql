@@ -86,6 +86,25 @@ create table replay_progress (
   primary key (replay_id, bucket)
 ) with (fillfactor = 50);
 
+-- How far a `postrider outbox refanout` is. One row per range and place that it reads from; the run that is asked for the
+-- same again goes on behind it.
+create table refanout (
+  since timestamptz not null,
+  until timestamptz not null,
+  tenant_id text collate "C" not null default '',   -- '': all
+  place text not null,                              -- events, outbox:<id>, archive:<file>
+  after_id uuid,                                    -- events: the last one that was looked at,
+  after_endpoint uuid,                              -- and which of its endpoints
+  after_time timestamptz,                           -- an outbox: processed_at and number of the last row
+  after_row bigint not null default 0,              -- an archive: lines
+  looked_at bigint not null default 0,
+  queued bigint not null default 0,                 -- of an outbox: rows handed to the relay again
+  started_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  finished_at timestamptz,
+  primary key (since, until, tenant_id, place)
+) with (fillfactor = 50);
+
 -- When the payload was erased; its body is then empty, and nothing of it is sent any more.
 alter table event add column erased_at timestamptz;
 

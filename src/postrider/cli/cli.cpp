@@ -35,11 +35,11 @@ void add_option(CLI::App& app, const Parameter& parameter, Given& given) {
   };
   added = app.add_option_function<std::vector<std::string>>(parameter.name, note, parameter.help);
   added->type_name(parameter.name.starts_with("--") ? parameter.value_name : "");
-  const bool is_many = parameter.kind == Kind::rest || parameter.kind == Kind::list;
-  added->allow_extra_args(parameter.kind == Kind::rest);
+  const bool takes_more = parameter.kind == Kind::rest || parameter.kind == Kind::several;
+  const bool is_many = takes_more || parameter.kind == Kind::list;
+  added->allow_extra_args(takes_more);
   if (is_many)
-    added->expected(parameter.kind == Kind::rest ? -1 : 1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    added->expected(takes_more ? -1 : 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   else
     added->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   if (parameter.kind == Kind::argument) added->required();

@@ -32,6 +32,10 @@ Parameter list_option(std::string name, std::string value_name, std::string help
   return {Kind::list, std::move(name), std::move(help), std::move(value_name)};
 }
 
+Parameter several_option(std::string name, std::string value_name, std::string help) {
+  return {Kind::several, std::move(name), std::move(help), std::move(value_name)};
+}
+
 Parameter flag(std::string name, std::string help) {
   return {Kind::flag, std::move(name), std::move(help)};
 }

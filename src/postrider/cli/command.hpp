@@ -22,6 +22,7 @@ struct Parameter {
     rest,               // any number, behind the others
     option,             // --name VALUE, once
     list,               // --name VALUE, any number of times
+    several,            // --name VALUE…, as a shell's pattern gives them
     flag,               // --name
   };
   Kind kind = Kind::argument;
@@ -37,6 +38,7 @@ Parameter rest(std::string name, std::string help);
 Parameter option(std::string name, std::string value_name, std::string help);
 Parameter choice(std::string name, std::vector<std::string> choices, std::string help);  // an option
 Parameter list_option(std::string name, std::string value_name, std::string help);
+Parameter several_option(std::string name, std::string value_name, std::string help);
 Parameter flag(std::string name, std::string help);
 
 // What a command works on; decides which common options it has.

@@ -31,6 +31,7 @@ Command audit_command();
 Command source_commands();
 Command inbox_commands();
 Command outbox_commands();
+Command refanout_command();
 Command delivery_commands();
 Command dead_letter_commands();
 Command stats_command();

@@ -83,7 +83,8 @@ Command outbox_commands() {
                 command("remove", "Relay it no longer", {one}, remove),
                 command("stuck", "Rows that were set aside, and why", std::move(listed), stuck),
                 command("release", "Try rows again that were set aside",
-                        {which, list_option("--row", "ID", "Only this row; may be repeated")}, release)});
+                        {which, list_option("--row", "ID", "Only this row; may be repeated")}, release),
+                refanout_command()});
 }
 
 }  // namespace postrider::cli

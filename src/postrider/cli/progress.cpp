@@ -29,8 +29,10 @@ int terminal_width() {
 
 }  // namespace
 
-std::string progress_line(const std::string& label, uint64_t done, uint64_t total, int width) {
+std::string progress_line(const std::string& label, uint64_t done, uint64_t total, int width,
+                          bool has_numbers) {
   std::string numbers = total > 0 ? fmt::format("{}/{}", done, total) : fmt::format("{}", done);
+  if (!has_numbers) numbers.clear();
   if (total == 0) return fmt::format("{}  {}", label, numbers);
   const uint64_t reached = std::min(done, total);
   const int bar = std::clamp(width - static_cast<int>(label.size() + numbers.size()) - 12, 0, kBarMax);
@@ -62,7 +64,7 @@ void Progress::finish() {
 
 void Progress::draw() {
   drawn_at_ms_ = now_ms();
-  const std::string line = progress_line(label_, done_, total_, terminal_width());
+  const std::string line = progress_line(label_, done_, total_, terminal_width(), !is_said_);
   std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);
 }

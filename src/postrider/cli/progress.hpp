@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace postrider::cli {
 
@@ -15,6 +16,11 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void set_total(uint64_t total) { total_ = total; }
+  // What is in front of the bar; then the numbers behind it are left out.
+  void say(std::string text) {
+    label_ = std::move(text);
+    is_said_ = true;
+  }
   void update(uint64_t done);  // redraws at most ten times a second
   void finish();
 
@@ -24,9 +30,10 @@ class Progress {
   std::string label_;
   uint64_t total_, done_ = 0;
   int64_t drawn_at_ms_ = 0;
-  bool is_shown_, is_finished_ = false;
+  bool is_shown_, is_finished_ = false, is_said_ = false;
 };
 
-std::string progress_line(const std::string& label, uint64_t done, uint64_t total, int width);
+std::string progress_line(const std::string& label, uint64_t done, uint64_t total, int width,
+                          bool has_numbers = true);
 
 }  // namespace postrider::cli

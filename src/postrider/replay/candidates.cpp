@@ -8,13 +8,19 @@ namespace postrider::replay {
 
 namespace {
 
+std::optional<base::Uuid> uuid_of(const std::optional<model::EndpointId>& endpoint) {
+  if (!endpoint) return std::nullopt;
+  return endpoint->uuid;
+}
+
+}  // namespace
+
 base::Uuid last_uuid() {
   base::Uuid id;
   id.bytes.fill(0xFF);
   return id;
 }
 
-// The smallest id of that moment.
 base::Uuid id_floor(base::Timestamp time) {
   const auto ms =
       std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(time).time_since_epoch().count());
@@ -23,12 +29,11 @@ base::Uuid id_floor(base::Timestamp time) {
   return id;
 }
 
-std::optional<base::Uuid> uuid_of(const std::optional<model::EndpointId>& endpoint) {
-  if (!endpoint) return std::nullopt;
-  return endpoint->uuid;
+base::Uuid successor(base::Uuid id) {
+  for (size_t i = id.bytes.size(); i-- > 0;)
+    if (++id.bytes[i] != 0) break;
+  return id;
 }
-
-}  // namespace
 
 Cursor start_of(const Range& range) {
   return {id_floor(range.since), base::Uuid{}};

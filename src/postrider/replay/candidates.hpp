@@ -35,6 +35,11 @@ struct Look {
   int candidates_max = 2'000;  // to return
 };
 
+// The smallest id of a moment, the largest there is, and the next one.
+base::Uuid id_floor(base::Timestamp time);
+base::Uuid last_uuid();
+base::Uuid successor(base::Uuid id);
+
 Cursor start_of(const Range& range);
 void add_search(pg::Batch& batch, const Range& range, const Cursor& from, const Look& look);
 Found read_found(const pg::Rows& rows, const Range& range, const Cursor& from, const Look& look);

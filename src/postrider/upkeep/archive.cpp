@@ -4,20 +4,25 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <stdexcept>
+#include <system_error>
+#include <utility>
 
 namespace postrider::upkeep {
 
 namespace {
 
+constexpr size_t kLineBytesMax = 64 << 20;
+
 // Never over an older file: the same day may have been archived before.
 std::string free_path(const std::string& directory, const std::string& name) {
-  const std::string path = directory + "/" + name + ".ndjson.gz";
+  std::string path = directory + "/" + name + ".ndjson.gz";
   if (!std::filesystem::exists(path)) return path;
   return directory + "/" + name + "-" + std::to_string(std::time(nullptr)) + ".ndjson.gz";
 }
@@ -63,6 +68,43 @@ void ArchiveFile::finish() {
   }
   if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) fail("cannot be renamed");
   if (!sync(directory_, O_RDONLY | O_DIRECTORY)) fail("cannot be synced");
+}
+
+ArchiveReader::ArchiveReader(std::string path) : path_(std::move(path)) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path_, error);
+  if (error) fail(error.message());
+  bytes_ = static_cast<int64_t>(size);
+  file_ = ::gzopen(path_.c_str(), "rb");
+  if (file_ == nullptr) fail(std::strerror(errno));
+}
+
+ArchiveReader::~ArchiveReader() {
+  if (file_ != nullptr) ::gzclose(file_);
+}
+
+void ArchiveReader::fail(const std::string& what) const {
+  throw std::runtime_error("the archive " + path_ + " cannot be read: " + what);
+}
+
+bool ArchiveReader::next(std::string& line) {
+  line.clear();
+  std::array<char, 8192> part{};
+  while (::gzgets(file_, part.data(), static_cast<int>(part.size())) != nullptr) {
+    line += part.data();
+    if (line.size() > kLineBytesMax) fail("a line is too long");
+    if (!line.ends_with('\n')) continue;
+    line.pop_back();
+    if (!line.empty()) return true;
+  }
+  int code = Z_OK;
+  const char* const message = ::gzerror(file_, &code);
+  if (code != Z_OK && code != Z_STREAM_END) fail(message);
+  return !line.empty();
+}
+
+int64_t ArchiveReader::bytes_read() const {
+  return ::gzoffset(file_);
 }
 
 }  // namespace postrider::upkeep

@@ -1,6 +1,7 @@
 // One compressed NDJSON file, complete or not there: written beside its name, synced and renamed at the end.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,28 @@ class ArchiveFile {
 
   std::string directory_, path_, unfinished_;
   gzFile_s* file_ = nullptr;
+};
+
+// Reads such a file, or a plain one, line by line.
+class ArchiveReader {
+ public:
+  // Throws std::runtime_error, as next().
+  explicit ArchiveReader(std::string path);
+  ~ArchiveReader();
+  ArchiveReader(const ArchiveReader&) = delete;
+  ArchiveReader& operator=(const ArchiveReader&) = delete;
+
+  bool next(std::string& line);  // false at the end
+  // How much of the file is read, of how much.
+  int64_t bytes_read() const;
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const;
+
+  std::string path_;
+  gzFile_s* file_ = nullptr;
+  int64_t bytes_ = 0;
 };
 
 }  // namespace postrider::upkeep

@@ -1,0 +1,285 @@
+// `postrider outbox refanout`: works on the database itself, with this machine's settings: what it repairs
+// may be what keeps nodes from working.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "postrider/cli/blocking.hpp"
+#include "postrider/cli/database.hpp"
+#include "postrider/cli/groups.hpp"
+#include "postrider/cli/invocation.hpp"
+#include "postrider/cli/progress.hpp"
+#include "postrider/outbox/processed.hpp"
+#include "postrider/outbox/sources.hpp"
+#include "postrider/pg/private_cluster.hpp"
+#include "postrider/registry/startup.hpp"
+#include "postrider/replay/refanout.hpp"
+#include "postrider/upkeep/archive.hpp"
+
+namespace postrider::cli {
+
+namespace {
+
+using replay::Refanout;
+using replay::Standing;
+using runtime::Task;
+
+constexpr auto kDatabaseWait = std::chrono::seconds(10);
+constexpr uint64_t kParts = 1'000;  // of the progress bar
+constexpr double kRateMax = 100'000;
+
+struct Asked {
+  replay::RefanoutRange range;
+  replay::RefanoutOptions options;
+  bool has_until = true;
+  std::vector<std::string> archives;
+};
+
+base::Timestamp read_time(Invocation& in, std::string_view name) {
+  const auto time = base::parse_rfc3339(*in.value(name));
+  if (!time) throw Misuse(std::string(name) + " must be a time as 2026-04-08T10:15:30Z.");
+  return *time;
+}
+
+double read_rate(const std::string& text) {
+  char* end = nullptr;
+  const double rate = std::strtod(text.c_str(), &end);
+  if (*end != '\0' || !(rate > 0 && rate <= kRateMax))
+    throw Misuse("--rate must be a number of deliveries per second, up to 100000.");
+  return rate;
+}
+
+Asked read_asked(Invocation& in) {
+  Asked asked;
+  asked.range.tenant = in.value("--tenant");
+  asked.options.is_dry = in.has("--dry-run");
+  if (const auto rate = in.value("--rate")) asked.options.rate_per_second = read_rate(*rate);
+  for (const auto& file : in.values("--archive")) asked.archives.push_back(std::filesystem::absolute(file));
+  if (!in.has("--from") && asked.archives.empty())
+    throw Misuse("--from says from when on; or --archive names files.");
+  if (in.has("--from")) asked.range.since = read_time(in, "--from");
+  if (in.has("--to")) {
+    asked.range.until = read_time(in, "--to");
+  } else if (asked.archives.empty()) {
+    asked.has_until = false;
+    asked.range.until = base::wall_now();
+  } else {
+    asked.range.until = *base::parse_rfc3339("9999-12-31T00:00:00Z");
+  }
+  if (asked.range.since >= asked.range.until) throw Misuse("--from must be before --to.");
+  return asked;
+}
+
+// One bar per place that is read.
+class Teller {
+ public:
+  Teller(const Asked& asked, const upkeep::ArchiveReader* file)
+      : asked_(asked), file_(file), bar_("refanout", kParts) {}
+  void operator()(const Standing& standing) {
+    if (standing.is_resumed && !is_told_)
+      std::fprintf(stderr, "%s: going on after %lld looked at and %lld made by an earlier run.\n",
+                   standing.place.c_str(), static_cast<long long>(standing.looked_at),
+                   static_cast<long long>(standing.queued));
+    is_told_ = true;
+    bar_.say(fmt::format("{}: {} looked at, {} {}", std::filesystem::path(standing.place).filename().string(),
+                         standing.looked_at, standing.queued, asked_.options.is_dry ? "to make" : "made"));
+    bar_.update(part(standing));
+  }
+  void finish() {
+    bar_.update(kParts);
+    bar_.finish();
+  }
+
+ private:
+  uint64_t part(const Standing& standing) const {
+    if (file_ != nullptr) return file_->bytes() == 0 ? kParts : kParts * file_->bytes_read() / file_->bytes();
+    base::Timestamp at = asked_.range.since;
+    if (standing.after_time) at = *standing.after_time;
+    if (standing.after_id) at = replay::time_of(*standing.after_id);
+    const auto all = asked_.range.until - asked_.range.since, done = at - asked_.range.since;
+    return static_cast<uint64_t>(std::clamp(1.0 * done / all, 0.0, 1.0) * kParts);
+  }
+
+  const Asked& asked_;
+  const upkeep::ArchiveReader* file_;
+  Progress bar_;
+  bool is_told_ = false;
+};
+
+struct Outcome {
+  std::vector<Standing> places;
+  std::vector<std::string> problems;
+};
+
+// Rows whose event is gone are given to the relay once more; everything else of them is its work.
+Task<Standing> from_outbox(runtime::Loop& loop, Refanout& refanout, std::string name, std::string url) {
+  pg::ConnectOptions connect;
+  connect.url = std::move(url);
+  connect.application_name = "postrider refanout";
+  auto opening = pg::Connection::open(loop, connect);
+  const auto connection = co_await opening;
+  auto standing_now = refanout.stand("outbox:" + name);
+  Standing standing = co_await standing_now;
+  auto asking = refanout.kept_since();
+  const auto kept = co_await asking;
+  outbox::ProcessedSearch search;
+  search.since = std::max(refanout.range().since, kept);
+  search.until = refanout.range().until;
+  search.tenant = refanout.range().tenant;
+  search.rows_max = refanout.options().step_events_max;
+  Refanout::Step step;
+  do {
+    search.after_time = standing.after_time.value_or(search.since);
+    search.after_row = standing.after_row;
+    pg::Batch batch = outbox::processed_batch(search);
+    const auto answers = co_await connection->run(std::move(batch));
+    const auto rows = outbox::read_processed(answers.front());
+    Refanout::Named named;
+    for (const auto& row : rows) {
+      named.tenants.push_back(row.tenant_id);
+      named.events.push_back(row.event_id);
+    }
+    auto looking = refanout.lost(std::move(named));
+    const auto lost = co_await looking;
+    std::vector<int64_t> ids;
+    for (const size_t place : lost) ids.push_back(rows[place].id);
+    if (!ids.empty() && !refanout.options().is_dry) {
+      pg::Batch again = outbox::process_again_batch(ids);
+      co_await connection->run(std::move(again));
+    }
+    if (!rows.empty()) {
+      standing.after_time = rows.back().processed_at;
+      standing.after_row = rows.back().id;
+    }
+    step = {static_cast<int64_t>(rows.size()), static_cast<int64_t>(ids.size()),
+            static_cast<int>(rows.size()) < search.rows_max};
+    auto moving = refanout.move(standing, step);
+    co_await moving;
+  } while (!step.is_last);
+  co_return standing;
+}
+
+Task<void> from_outboxes(runtime::Loop& loop, pg::Link& link, Refanout& refanout, const Asked& asked,
+                         const crypto::MasterKeys& keys, Outcome& outcome) {
+  auto listing = outbox::list_sources(link);
+  const auto sources = co_await listing;
+  for (const auto& source : sources) {
+    Teller teller(asked, nullptr);
+    refanout.on_progress(std::ref(teller));
+    try {
+      const auto url = outbox::open_url(keys, source);
+      if (!url) throw pg::Error(pg::Kind::other, "its URL cannot be opened with the master key");
+      auto reading = from_outbox(loop, refanout, source.id, *url);
+      const Standing standing = co_await reading;
+      outcome.places.push_back(standing);
+    } catch (const pg::Error& error) {
+      if (!link.is_up()) throw;
+      outcome.problems.push_back("the outbox " + source.id + " was left out: " + error.what());
+    }
+    teller.finish();
+  }
+}
+
+Task<Outcome> refan_out(runtime::Loop& loop, pg::Link& link, Asked asked, const crypto::MasterKeys& keys) {
+  Outcome outcome;
+  if (!asked.has_until) {
+    auto asking = replay::unfinished_until(link, asked.range);
+    const auto until = co_await asking;
+    asked.range.until = until.value_or(asked.range.until);
+  }
+  Refanout refanout(loop, link, asked.range, asked.options);
+  auto beginning = refanout.begin();
+  const bool is_first = co_await beginning;
+  if (!is_first) throw std::runtime_error("another refanout is at work on this database");
+  if (asked.archives.empty()) {
+    auto others = from_outboxes(loop, link, refanout, asked, keys, outcome);
+    co_await others;
+    Teller teller(asked, nullptr);
+    refanout.on_progress(std::ref(teller));
+    auto reading = refanout.from_events();
+    const Standing standing = co_await reading;
+    outcome.places.push_back(standing);
+    teller.finish();
+  }
+  for (const std::string& path : asked.archives) {
+    upkeep::ArchiveReader file(path);
+    Teller teller(asked, &file);
+    refanout.on_progress(std::ref(teller));
+    const replay::NextLine next_line = [&file](std::string& line) { return file.next(line); };
+    auto reading = refanout.from_archive(path, next_line);
+    const Standing standing = co_await reading;
+    outcome.places.push_back(standing);
+    teller.finish();
+  }
+  co_return outcome;
+}
+
+Task<Outcome> connect_and_refan_out(runtime::Loop& loop, pg::Link& link, Asked asked,
+                                    const crypto::MasterKeys& keys) {
+  link.start();
+  std::exception_ptr error;
+  Outcome outcome;
+  try {
+    const auto deadline = base::BootClock::now() + kDatabaseWait;
+    co_await link.wait_up(deadline);
+    co_await registry::verify_master_key(link, keys);
+    auto working = refan_out(loop, link, std::move(asked), keys);
+    outcome = co_await working;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await link.stop();
+  if (error) std::rethrow_exception(error);
+  co_return outcome;
+}
+
+void print(const Asked& asked, const Outcome& outcome) {
+  const char* const would = asked.options.is_dry ? "would be " : "";
+  for (const Standing& place : outcome.places) {
+    const bool is_outbox = place.place.starts_with("outbox:");
+    std::printf("%s: %lld %s looked at, %lld %s%s\n", place.place.c_str(),
+                static_cast<long long>(place.looked_at), is_outbox ? "rows" : "events",
+                static_cast<long long>(place.queued), would,
+                is_outbox ? "given to the relay again" : "deliveries made");
+  }
+  for (const auto& problem : outcome.problems) std::fprintf(stderr, "postrider: %s\n", problem.c_str());
+}
+
+int refanout(Invocation& in) {
+  const Asked asked = read_asked(in);
+  const config::Config config = in.settings().config;
+  const bool is_private = config.database_url.empty();
+  const crypto::MasterKeys keys = load_master_keys(config, is_private);
+  runtime::Loop loop;
+  pg::LinkOptions options;
+  options.connect.url = is_private                           ? pg::PrivateCluster::url_of(config.data_dir)
+                        : config.direct_database_url.empty() ? config.database_url
+                                                             : config.direct_database_url;
+  options.connect.application_name = "postrider refanout";
+  options.connect.plan_cache_mode = "force_custom_plan";
+  pg::Link link(loop, options);
+  const Outcome outcome = run_blocking(loop, connect_and_refan_out(loop, link, asked, keys));
+  print(asked, outcome);
+  return outcome.problems.empty() ? done : failed;
+}
+
+}  // namespace
+
+Command refanout_command() {
+  return command(
+      "refanout",
+      "After a loss: make the deliveries again that events of a time lack; goes on where it was "
+      "interrupted",
+      {option("--from", "TIME", "Events from this time on, RFC 3339"),
+       option("--to", "TIME", "Events before this time. Default: now."),
+       option("--tenant", "TENANT", "Only this tenant's"),
+       several_option("--archive", "FILE…", "From archived events instead, which are brought back"),
+       option("--rate", "NUMBER", "Deliveries made per second, at most. Default: 1000."),
+       flag("--dry-run", "Only say how many")},
+      refanout, Needs::settings);
+}
+
+}  // namespace postrider::cli

@@ -1,0 +1,105 @@
+// Makes deliveries again from event rows, after the queue, or the queue and the history, was lost.
+//
+// What is pending, or has ended according to the history, gets no second delivery; where the history is lost,
+// too, the event is sent again: at least once, under the same event id. A few events at a time, each step one
+// transaction that also moves the cursor, at a bounded rate: no snapshot is held for long, and a run that was
+// killed goes on where it stood. Nodes find the new rows through the publish log. Used on one loop.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "postrider/base/time.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/loop.hpp"
+
+namespace postrider::replay {
+
+struct RefanoutRange {
+  std::optional<model::TenantId> tenant{};  // none: all
+  base::Timestamp since{};                  // when the event was published: inclusive
+  base::Timestamp until{};                  // exclusive
+};
+
+struct RefanoutOptions {
+  bool is_dry = false;  // counts and writes nothing
+  double rate_per_second = 1'000;
+  int step_events_max = 500;  // that one step looks at
+  int step_deliveries_max = 500;
+  size_t step_bytes_max = 4 << 20;  // of an archive
+};
+
+// How far the reading of one place is.
+struct Standing {
+  std::string place;  // "events", "outbox:billing", "archive:/var/…"
+  std::optional<base::Uuid> after_id{}, after_endpoint{};
+  std::optional<base::Timestamp> after_time{};
+  int64_t after_row = 0;
+  int64_t looked_at = 0, queued = 0;
+  bool is_resumed = false;
+};
+
+// The next line of an archive; false at its end.
+using NextLine = std::function<bool(std::string&)>;
+
+class Refanout {
+ public:
+  // The link has custom plans and is a session of its own.
+  Refanout(runtime::Loop& loop, pg::Link& link, RefanoutRange range, RefanoutOptions options);
+  // Called at the beginning of a place and after each step.
+  void on_progress(std::function<void(const Standing&)> callback) { progress_ = std::move(callback); }
+
+  // Before anything else. False: another one is at work. Puts what a truncated queue lacks back.
+  runtime::Task<bool> begin();
+  // All throw pg::Error; what was committed stays and is not repeated.
+  runtime::Task<Standing> from_events();
+  // Rows as retention archives them. Events that are gone are brought back first.
+  runtime::Task<Standing> from_archive(std::string file, NextLine next_line);
+
+  // For other places: where the last run stood, and that a step is done.
+  runtime::Task<Standing> stand(std::string place);
+  struct Step {
+    int64_t looked_at = 0, queued = 0;
+    bool is_last = false;
+  };
+  runtime::Task<void> move(Standing& standing, Step step);
+  // The oldest moment that is sent again; archives may be older.
+  runtime::Task<base::Timestamp> kept_since();
+  // Which of these events have no row; their keys are forgotten, so that they can be published again.
+  struct Named {
+    std::vector<std::string> tenants, events;
+  };
+  runtime::Task<std::vector<size_t>> lost(Named named);
+
+  const RefanoutRange& range() const { return range_; }
+  const RefanoutOptions& options() const { return options_; }
+
+ private:
+  struct Ids {
+    base::Uuid from, below;
+  };
+  runtime::Task<Step> fan_out(pg::Transaction& transaction, Ids ids, Standing& standing);
+  runtime::Task<Ids> restore(pg::Transaction& transaction, const std::string& rows);
+  runtime::Task<void> fan_out_rows(const std::string& rows, Standing& standing, int64_t lines);
+  pg::Batch move_batch(const Standing& standing, const Step& step) const;
+  runtime::Task<void> rest(int64_t queued);
+  void tell(const Standing& standing) const;
+
+  runtime::Loop& loop_;
+  pg::Link& link_;
+  RefanoutRange range_;
+  RefanoutOptions options_;
+  std::function<void(const Standing&)> progress_;
+};
+
+// The time in an id.
+base::Timestamp time_of(const base::Uuid& id);
+
+// The end of an earlier run over the same range that was not finished, for one that names no end. Throws
+// pg::Error.
+runtime::Task<std::optional<base::Timestamp>> unfinished_until(pg::Link& link, RefanoutRange range);
+
+}  // namespace postrider::replay

@@ -1,0 +1,153 @@
+"""The drill of docs/recovery.md: the queue and the history are lost, every event reaches every endpoint again."""
+
+import collections
+import gzip
+import itertools
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+from harness import node as node_module
+from harness.node import binary, environment
+from harness.postgres import run_sql
+from harness.wait import wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NUMBERS = itertools.count(1)
+EVENTS = 40
+FROM = "2020-01-01T00:00:00Z"
+
+
+def refanout(node, *words):
+    return subprocess.run([binary(), "outbox", "refanout", *words], env=environment(**node.settings), cwd="/", text=True,
+                          capture_output=True, timeout=120)
+
+
+def made(done):
+    assert done.returncode == 0, done.stderr
+    return {place: int(count) for place, count in re.findall(r"^(\S+): \d+ \w+ looked at, (\d+)", done.stdout, re.M)}
+
+
+def received(hooks):
+    return [collections.Counter(request.headers["webhook-id"] for request in list(hook.requests)) for hook in hooks]
+
+
+@pytest.fixture
+def lossy(start_node, database_url, receiver):
+    """A node whose events are all delivered, to one endpoint and a strict one."""
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("acme")
+    hooks = [receiver.hook(), receiver.hook()]
+    node.api.create_endpoint("acme", hooks[0].url)
+    node.api.create_endpoint("acme", hooks[1].url, ordering="strict", max_in_flight=1)
+    events = [node.api.publish("acme", data={"n": n})["id"] for n in range(EVENTS)]
+    wait_until(lambda: all(set(seen) == set(events) for seen in received(hooks)), "everything is delivered once")
+    wait_until(lambda: node.sql("select count(*) from postrider.queue where bucket >= 0") == [(0,)], "it is settled")
+    return node, hooks, events
+
+
+def drill_commands():
+    """The commands as the document has them."""
+    text = (ROOT / "docs" / "recovery.md").read_text()
+    drill = text.split("<!-- drill -->")[1]
+    return [line for line in re.findall(r"```sh\n(.*?)```", drill, re.S)[0].splitlines() if line and not line.startswith("#")]
+
+
+def test_the_documented_drill_brings_every_event_to_every_endpoint_again(lossy, start_node, tmp_path):
+    node, hooks, events = lossy
+    settings = node.settings
+    (tmp_path / "postrider").symlink_to(binary())
+    variables = {**environment(**settings), "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    again = None
+    for command in drill_commands():
+        if command == "systemctl stop postrider":
+            node.stop()
+        elif command == "systemctl start postrider":
+            again = start_node(**settings)
+        else:
+            done = subprocess.run(["sh", "-c", command], env=variables, cwd="/", text=True, capture_output=True,
+                                  timeout=120)
+            assert done.returncode == 0, (command, done.stdout, done.stderr)
+    assert node.process.poll() == 0 and again is not None
+    wait_until(lambda: all(all(seen[event] >= 2 for event in events) for seen in received(hooks)),
+               "every event reaches every endpoint again")
+    wait_until(lambda: again.sql("select count(*) from postrider.queue where bucket >= 0") == [(0,)], "it is settled")
+    # Now there is a history: nothing is sent a third time.
+    assert made(refanout(again, "--from", FROM)) == {"events": 0}
+    assert all(set(seen.values()) == {2} for seen in received(hooks))
+    order = [request.headers["webhook-id"] for request in hooks[1].requests]
+    assert order == events + events
+
+
+def test_a_dry_run_counts_and_one_tenant_is_enough(lossy):
+    node, hooks, events = lossy
+    node.api.create_tenant("other")
+    node.sql("truncate postrider.attempt")
+    assert made(refanout(node, "--from", FROM, "--dry-run")) == {"events": 2 * EVENTS}
+    assert made(refanout(node, "--from", FROM, "--tenant", "other")) == {"events": 0}
+    assert made(refanout(node, "--from", FROM, "--to", "2020-01-02T00:00:00Z")) == {"events": 0}
+    assert all(set(seen.values()) == {1} for seen in received(hooks))
+    misused = refanout(node, "--from", "yesterday")
+    assert misused.returncode == 2 and "--from must be a time" in misused.stderr
+
+
+def test_a_killed_run_goes_on_where_it_stood(start_node, database_url, hook):
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("acme")
+    endpoint = node.api.create_endpoint("acme", hook.url)["id"]
+    node.api.post(f"/v1/tenants/acme/endpoints/{endpoint}/pause").expect(200)
+    node.sql("""insert into postrider.event (id, tenant_id, type, body)
+                select postrider.id_floor(now() - interval '1 s' + n * interval '1 ms'), 'acme', 'a.b', '{}'
+                from generate_series(1, 900) n""")
+    words = [binary(), "outbox", "refanout", "--from", FROM, "--rate", "100"]  # 500 at once, then it rests 5 s
+    running = subprocess.Popen(words, env=environment(**node.settings), cwd="/", stdout=subprocess.DEVNULL)
+    queued = "select count(*) from postrider.queue where bucket >= 0"
+    wait_until(lambda: node.sql(queued) == [(500,)], "the first step is committed")
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    resumed = refanout(node, "--from", FROM)
+    assert "going on after 500 looked at and 500 made" in resumed.stderr
+    assert made(resumed) == {"events": 900}
+    assert node.sql(queued) == [(900,)]
+
+
+def test_archived_events_are_brought_back_and_delivered(lossy, tmp_path):
+    node, hooks, events = lossy
+    rows = node.sql("select row_to_json(e)::text from postrider.event e where tenant_id = 'acme' order by id")
+    file = tmp_path / "event_20260408.ndjson.gz"
+    with gzip.open(file, "wt") as out:
+        out.writelines(line + "\n" for (line,) in rows)
+    node.sql("truncate postrider.event, postrider.attempt, postrider.event_key")
+    assert made(refanout(node, "--archive", str(file))) == {f"archive:{file}": 2 * EVENTS}
+    wait_until(lambda: all(all(seen[event] == 2 for event in events) for seen in received(hooks)), "all of them arrive")
+    file.write_bytes(file.read_bytes()[:200])
+    broken = refanout(node, "--archive", str(file))
+    assert broken.returncode == 1 and "cannot be read" in broken.stderr
+
+
+def test_events_that_are_gone_come_again_from_the_kept_rows_of_another_database(start_node, postgres, database_url, hook):
+    name = f"refanout_{next(NUMBERS)}"
+    postgres.create(name)
+    application = postgres.url(name)
+    subprocess.run([binary(), "outbox", "install", "--database-url", application], check=True, cwd="/",
+                   env=node_module.environment(), stdout=subprocess.DEVNULL)
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("acme")
+    node.api.create_endpoint("acme", hook.url)
+    node.api.call("PUT", "/v1/outboxes/billing", {"database_url": application}).expect(201)
+    run_sql(application, "select postrider.publish('acme', 'order.paid', to_json(n)) from generate_series(1, 20) n")
+    hook.wait_for(20)
+    processed = "select count(*) from postrider.outbox where processed_at is not null"
+    wait_until(lambda: run_sql(application, processed) == [(20,)], "all rows are marked")
+    wait_until(lambda: node.sql("select count(*) from postrider.queue where bucket >= 0") == [(0,)], "it is settled")
+    lost = node.sql("""with lost as (delete from postrider.event where id in (select id from postrider.event order by id
+                       limit 5) returning outside_id) select outside_id from lost""")
+    assert made(refanout(node, "--from", FROM)) == {"outbox:billing": 5, "events": 0}
+    wait_until(lambda: received([hook])[0].total() == 25, "the lost ones come again")
+    assert {event for event, count in received([hook])[0].items() if count == 2} == {event for (event,) in lost}
+    wait_until(lambda: run_sql(application, processed) == [(20,)], "all rows are marked again")
+    node.stop()
+    postgres.drop(name)
