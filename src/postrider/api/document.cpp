@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "postrider/api/duplicate_fields.hpp"
+#include "postrider/base/encoding.hpp"
 
 namespace postrider::api {
 
@@ -141,7 +142,7 @@ void Fields::read_object(std::string_view name, std::optional<std::string>& targ
 }
 
 std::string Fields::pointer(std::string_view name) const {
-  return at_ + "/" + pointer_token(name);
+  return at_ + "/" + base::json_pointer_token(name);
 }
 
 void Fields::refuse(std::string_view name, std::string detail) {

@@ -4,6 +4,8 @@
 #include <set>
 #include <vector>
 
+#include "postrider/base/encoding.hpp"
+
 namespace postrider::api {
 
 namespace {
@@ -20,7 +22,7 @@ struct Level {
 std::string pointer_to(const std::vector<Level>& levels) {
   std::string pointer;
   for (const Level& level : levels)
-    pointer += "/" + (level.is_object ? pointer_token(level.name) : std::to_string(level.index));
+    pointer += "/" + (level.is_object ? base::json_pointer_token(level.name) : std::to_string(level.index));
   return pointer;
 }
 
@@ -37,19 +39,6 @@ std::string decoded(std::string_view quoted) {
 }
 
 }  // namespace
-
-std::string pointer_token(std::string_view name) {
-  std::string token;
-  for (const char c : name) {
-    if (c == '~')
-      token += "~0";
-    else if (c == '/')
-      token += "~1";
-    else
-      token += c;
-  }
-  return token;
-}
 
 std::optional<std::string> find_duplicate_field(std::string_view json) {
   std::vector<Level> levels;

@@ -10,7 +10,4 @@ namespace postrider::api {
 // The pointer to the first field that its object already has. The text is valid JSON.
 std::optional<std::string> find_duplicate_field(std::string_view json);
 
-// A name as part of a JSON pointer.
-std::string pointer_token(std::string_view name);
-
 }  // namespace postrider::api

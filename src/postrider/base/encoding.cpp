@@ -135,4 +135,17 @@ std::string json_quoted(std::string_view text) {
   return out + "\"";
 }
 
+std::string json_pointer_token(std::string_view name) {
+  std::string token;
+  for (const char c : name) {
+    if (c == '~')
+      token += "~0";
+    else if (c == '/')
+      token += "~1";
+    else
+      token += c;
+  }
+  return token;
+}
+
 }  // namespace postrider::base

@@ -17,5 +17,6 @@ std::optional<std::string> base64_decode(std::string_view text);
 // U+FFFD.
 void append_json_escaped(std::string& out, std::string_view text);
 std::string json_quoted(std::string_view text);
+std::string json_pointer_token(std::string_view name);  // a field's name as part of a JSON pointer
 
 }  // namespace postrider::base

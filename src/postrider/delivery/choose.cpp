@@ -48,7 +48,7 @@ void Chooser::set_brakes(const Brakes& brakes, base::SteadyTime now) {
 }
 
 void Chooser::set_brake_rates(base::SteadyTime now) {
-  const auto set = [this, now](std::optional<TokenBucket>& bucket, const std::optional<double>& rate) {
+  const auto set = [this, now](std::optional<base::TokenBucket>& bucket, const std::optional<double>& rate) {
     if (!rate)
       bucket.reset();
     else if (bucket)
@@ -61,7 +61,7 @@ void Chooser::set_brake_rates(base::SteadyTime now) {
 }
 
 // Asked again when the next token is there.
-bool Chooser::is_braked(std::optional<TokenBucket>& rate, base::SteadyTime now) {
+bool Chooser::is_braked(std::optional<base::TokenBucket>& rate, base::SteadyTime now) {
   if (!rate) return false;
   const auto ready_at = rate->ready_at(now);
   if (ready_at <= now) return false;

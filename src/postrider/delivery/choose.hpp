@@ -28,7 +28,7 @@ struct Tenant {
   size_t bytes_in_flight = 0;
   TenantLimits limits;               // of the tenant everywhere
   std::optional<int> max_in_flight;  // this shard's share of them
-  std::optional<TokenBucket> rate;
+  std::optional<base::TokenBucket> rate;
 
   std::deque<std::shared_ptr<Lane>> ready[kTurns];
   bool in_turn[kTurns] = {false, false};
@@ -92,12 +92,12 @@ class Chooser {
   void enqueue(Tenant& tenant, Turn turn);
   void unpark();
 
-  bool is_braked(std::optional<TokenBucket>& rate, base::SteadyTime now);
+  bool is_braked(std::optional<base::TokenBucket>& rate, base::SteadyTime now);
   void set_brake_rates(base::SteadyTime now);
 
   ChooserLimits limits_;
   Brakes brakes_;
-  std::optional<TokenBucket> retry_brake_, drain_brake_;  // this shard's share of them
+  std::optional<base::TokenBucket> retry_brake_, drain_brake_;  // this shard's share of them
   std::unordered_map<model::TenantId, std::unique_ptr<Tenant>> tenants_;
   std::deque<Tenant*> turns_[kTurns];
   std::vector<Tenant*> parked_[kTurns];  // have ready lanes but no right to a slot just now

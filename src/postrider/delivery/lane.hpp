@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "postrider/base/time.hpp"
+#include "postrider/base/token_bucket.hpp"
 #include "postrider/delivery/breaker.hpp"
 #include "postrider/delivery/lane_config.hpp"
 #include "postrider/delivery/row_buffer.hpp"
 #include "postrider/delivery/tally_slot.hpp"
-#include "postrider/delivery/token_bucket.hpp"
 
 namespace postrider::delivery {
 
@@ -48,7 +48,7 @@ class Lane {
   Tenant* tenant = nullptr;                  // known once the configuration is
   std::shared_ptr<const LaneConfig> config;  // null: not loaded yet
   Breaker breaker;
-  std::optional<TokenBucket> rate;
+  std::optional<base::TokenBucket> rate;
   base::SteadyTime held_until{};  // Retry-After of a 429 or 503
   int rejected_in_row = 0;
 

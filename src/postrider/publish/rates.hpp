@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "postrider/base/time.hpp"
+#include "postrider/base/token_bucket.hpp"
 #include "postrider/model/ids.hpp"
 
 namespace postrider::publish {
@@ -30,15 +31,8 @@ class PublishRates {
   void learn(const model::TenantId& tenant, std::optional<double> rate_per_second, base::SteadyTime now);
 
  private:
-  struct Bucket {
-    double rate;
-    double tokens;
-    base::SteadyTime filled_at;
-    double burst() const { return rate > 1 ? rate : 1; }
-    void fill(base::SteadyTime now);
-  };
   std::mutex mutex_;
-  std::unordered_map<model::TenantId, Bucket> buckets_;  // only tenants with a limit
+  std::unordered_map<model::TenantId, base::TokenBucket> buckets_;  // only tenants with a limit
 };
 
 }  // namespace postrider::publish

@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
+#include "postrider/base/encoding.hpp"
 #include "postrider/schema/loops.hpp"
 #include "postrider/schema/values.hpp"
 
@@ -36,19 +37,6 @@ uint8_t type_bit(const json::value& name) {
 }
 
 }  // namespace
-
-std::string escaped_token(std::string_view name) {
-  std::string token;
-  for (const char c : name) {
-    if (c == '~')
-      token += "~0";
-    else if (c == '/')
-      token += "~1";
-    else
-      token += c;
-  }
-  return token;
-}
 
 std::optional<Violation> Compiler::run() {
   node_for(program_.document, 0, "");
@@ -96,7 +84,7 @@ void Compiler::compile_object(const Site& site) {
 }
 
 void Compiler::refuse(const Site& site, std::string_view name, std::string detail) {
-  if (!problem_) problem_ = Violation{site.pointer + "/" + escaped_token(name), std::move(detail)};
+  if (!problem_) problem_ = Violation{site.pointer + "/" + base::json_pointer_token(name), std::move(detail)};
 }
 
 const json::value* Compiler::keyword(const Site& site, std::string_view name) const {
@@ -255,7 +243,8 @@ void Compiler::properties(const Site& site, ObjectRules& rules) {
     if (map == nullptr) return refuse(site, "properties", "must be an object of schemas");
     for (const auto& [name, schema] : *map)
       rules.properties.emplace(
-          name, node_for(schema, site.resource, site.pointer + "/properties/" + escaped_token(name)));
+          name,
+          node_for(schema, site.resource, site.pointer + "/properties/" + base::json_pointer_token(name)));
   }
   if (const json::value* value = keyword(site, "patternProperties")) {
     const auto* map = value->if_object();
@@ -263,8 +252,8 @@ void Compiler::properties(const Site& site, ObjectRules& rules) {
     for (const auto& [text, schema] : *map) {
       auto compiled = pattern(site, "patternProperties", text);
       if (!compiled) return;
-      const NodeIndex target =
-          node_for(schema, site.resource, site.pointer + "/patternProperties/" + escaped_token(text));
+      const NodeIndex target = node_for(
+          schema, site.resource, site.pointer + "/patternProperties/" + base::json_pointer_token(text));
       rules.pattern_properties.push_back({std::move(*compiled), target});
     }
   }
@@ -284,9 +273,9 @@ void Compiler::dependencies(const Site& site, ObjectRules& rules) {
         rules.dependent_required.push_back({std::string(name), names(site, keyword_name, what)});
       else
         rules.dependent_schemas.push_back(
-            {std::string(name),
-             node_for(what, site.resource,
-                      site.pointer + "/" + std::string(keyword_name) + "/" + escaped_token(name))});
+            {std::string(name), node_for(what, site.resource,
+                                         site.pointer + "/" + std::string(keyword_name) + "/" +
+                                             base::json_pointer_token(name))});
     }
   }
 }

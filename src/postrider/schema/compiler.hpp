@@ -69,6 +69,4 @@ class Compiler {
   std::optional<Violation> problem_;
 };
 
-std::string escaped_token(std::string_view name);  // for a JSON pointer
-
 }  // namespace postrider::schema

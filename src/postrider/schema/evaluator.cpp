@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "postrider/schema/compiler.hpp"
+#include "postrider/base/encoding.hpp"
 #include "postrider/schema/values.hpp"
 
 namespace postrider::schema {
@@ -80,7 +80,8 @@ bool Evaluator::fail(const Path& path, std::string detail) {
   for (const Path* step = &path; step->parent != nullptr; step = step->parent) steps.push_back(step);
   std::string pointer;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
-    pointer += "/" + ((*step)->is_index ? std::to_string((*step)->index) : escaped_token((*step)->name));
+    pointer +=
+        "/" + ((*step)->is_index ? std::to_string((*step)->index) : base::json_pointer_token((*step)->name));
   violations_->push_back({std::move(pointer), std::move(detail)});
   return false;
 }

@@ -8,28 +8,35 @@
 #include "postrider/base/check.hpp"
 #include "postrider/base/time.hpp"
 
-namespace postrider::delivery {
+namespace postrider::base {
 
 class TokenBucket {
  public:
   // Starts full. `rate_per_second` is above 0.
-  TokenBucket(double rate_per_second, base::SteadyTime now)
+  TokenBucket(double rate_per_second, SteadyTime now)
       : rate_(rate_per_second), tokens_(burst()), filled_at_(now) {
     CHECK(rate_per_second > 0);
   }
 
-  bool try_take(base::SteadyTime now) {
+  bool try_take(SteadyTime now) {
     fill(now);
     if (tokens_ < whole) return false;
     tokens_ = std::max(0.0, tokens_ - 1);
     return true;
   }
 
+  double rate() const { return rate_; }
+  // How many there are now.
+  double tokens(SteadyTime now) {
+    fill(now);
+    return tokens_;
+  }
+
   // The token was not used after all.
   void put_back() { tokens_ = std::min(burst(), tokens_ + 1); }
 
   // When try_take() will succeed; not later than `now` if it would now.
-  base::SteadyTime ready_at(base::SteadyTime now) {
+  SteadyTime ready_at(SteadyTime now) {
     fill(now);
     if (tokens_ >= whole) return now;
     const std::chrono::duration<double> wait((1 - tokens_) / rate_);
@@ -37,7 +44,7 @@ class TokenBucket {
   }
 
   // Keeps what is in the bucket, so that changing the limit grants no burst.
-  void set_rate(double rate_per_second, base::SteadyTime now) {
+  void set_rate(double rate_per_second, SteadyTime now) {
     CHECK(rate_per_second > 0);
     fill(now);
     rate_ = rate_per_second;
@@ -48,7 +55,7 @@ class TokenBucket {
   static constexpr double whole = 1 - 1e-9;  // sums of fractions may end a hair below one
 
   double burst() const { return std::max(1.0, rate_); }
-  void fill(base::SteadyTime now) {
+  void fill(SteadyTime now) {
     if (now <= filled_at_) return;
     const std::chrono::duration<double> passed = now - filled_at_;
     tokens_ = std::min(burst(), tokens_ + passed.count() * rate_);
@@ -57,7 +64,7 @@ class TokenBucket {
 
   double rate_;
   double tokens_;
-  base::SteadyTime filled_at_;
+  SteadyTime filled_at_;
 };
 
-}  // namespace postrider::delivery
+}  // namespace postrider::base
