@@ -221,11 +221,15 @@ begin
   if not_before > now() + interval '30 days' then
     raise exception 'not_before may be at most 30 days from now' using errcode = 'invalid_parameter_value';
   end if;
-  select m.outcome, m.delivery_id, m.tenant_id
+  select m.outcome, m.replay_id, m.delivery_id, m.tenant_id
   into made
   from make_replay(null, substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now())) as m;
   case made.outcome
     when 'made' then
+      perform write_audit('sql', session_user, 'delivery.replay', made.tenant_id, delivery,
+                          after => jsonb_build_object('delivery_id', outside_of('dlv', made.delivery_id),
+                                                      'replay_id', outside_of('rpl', made.replay_id)),
+                          reason => reason);
       return 'dlv_' || replace(made.delivery_id::text, '-', '');
     when 'unknown_delivery' then
       raise exception 'there is no delivery %', delivery using errcode = 'no_data_found';

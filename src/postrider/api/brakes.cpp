@@ -56,9 +56,7 @@ Task<Response> change(Call& call) {
     std::string reason;
     read(*document, settings, reason, none);
   };
-  wanted.actor = call.principal.key.outside();
-  wanted.address = call.request.remote_address;
-  wanted.request_id = call.request.id;
+  wanted.caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
   const registry::BrakeState state = co_await registry::change_brakes(*lease, std::move(wanted));
   co_return answer(state);

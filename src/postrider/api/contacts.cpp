@@ -4,6 +4,7 @@
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/crypto/signing_key.hpp"
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/tenants.hpp"
 
 namespace postrider::api {
@@ -17,8 +18,14 @@ Task<Response> make_secret(Call& call) {
   if (!known) co_return call.refuse(unknown_tenant());
   const std::string secret = crypto::generate_secret(crypto::SignatureScheme::standard);
   const std::string sealed = call.services.registry.keys.seal(secret, "contact_secret/" + tenant);
-  pg::Params params(tenant, pg::Bytes{sealed});
-  co_await lease->run_one(sql::set_contact_secret, std::move(params));
+  pg::Batch batch;
+  batch.with(sql::set_contact_secret, tenant, pg::Bytes{sealed});
+  registry::Snapshot after;
+  after.add("secret", registry::masked_text);
+  registry::add_audit(
+      batch, call.caller(),
+      {.action = "contact_secret.rotate", .tenant = tenant, .object = tenant, .after = std::move(after)});
+  co_await lease->run(std::move(batch));
   JsonObject json;
   json.add("secret", secret);
   co_return Response::json(201, json.text());

@@ -11,6 +11,7 @@
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/tenants.hpp"
 
 namespace postrider::api {
@@ -252,6 +253,20 @@ Task<int64_t> discard_matching(pg::Link& link, const Discard& wanted) {
   co_return discarded;
 }
 
+pg::Batch discard_note(const Call& call, const boost::json::object& document, const Discard& wanted) {
+  registry::Snapshot asked;
+  for (const auto& [name, value] : document)
+    if (name != "reason") asked.raw_or_null(name, boost::json::serialize(value));
+  pg::Batch note;
+  registry::add_audit(note, call.caller(),
+                      {.action = "dead_letter.discard",
+                       .tenant = wanted.filter.tenant,
+                       .object = "dead_letters",
+                       .after = std::move(asked),
+                       .reason = wanted.reason});
+  return note;
+}
+
 Task<Response> discard(Call& call) {
   const auto document = parse_body(call.request);
   if (!document) co_return call.refuse(document.error());
@@ -262,9 +277,8 @@ Task<Response> discard(Call& call) {
   const std::optional<http::Problem> problem = co_await resolve(*lease, wanted.filter);
   if (problem) co_return call.refuse(*problem);
   // Said before it is done: should the work be cut short, the log says what was asked for.
-  pg::Params audit(call.principal.key.outside(), wanted.filter.tenant, boost::json::serialize(*document),
-                   wanted.reason, call.request.remote_address, call.request.id);
-  co_await lease->run_one(sql::audit_discard, std::move(audit));
+  pg::Batch note = discard_note(call, *document, wanted);
+  co_await lease->run(std::move(note));
   int64_t discarded = 0;
   if (!wanted.ids.empty()) {
     pg::Params params(wanted.ids, wanted.ids.front(), wanted.ids.back(), wanted.filter.tenant);

@@ -100,8 +100,3 @@ where dead_letter.delivery_id = chosen.delivery_id
   and dead_letter.bucket = chosen.bucket
   and dead_letter.resolved_at is null
 returning dead_letter.delivery_id
-
--- name: audit_discard
--- $1 actor, $2 tenant or null, $3 what was asked for (JSON), $4 reason, $5 address, $6 request
-select write_audit('key', $1::text, 'dead_letter.discard', $2::text, 'dead_letters', null, $3::jsonb, $4::text,
-                   $5::text, $6::text)

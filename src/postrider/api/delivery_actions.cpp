@@ -8,6 +8,7 @@
 #include "postrider/api/document.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
+#include "postrider/registry/audit.hpp"
 
 namespace postrider::api {
 
@@ -53,8 +54,9 @@ Task<Response> act(Call& call, pg::Statement statement, const char* status) {
   if (!id) co_return call.refuse(make(404, "unknown-delivery", "There is no such delivery."));
   std::optional<std::string> tenant;
   if (has_tenant(call)) tenant = call.tenant();
-  pg::Params params(id->uuid, tenant, call.principal.key.outside(), reason, call.request.remote_address,
-                    call.request.id);
+  const registry::Caller caller = call.caller();
+  pg::Params params(id->uuid, tenant, caller.id, reason, caller.address, caller.request_id,
+                    registry::label(caller.kind));
   const pg::Pool::Lease lease = co_await call.database();
   const pg::Rows done = co_await lease->run_one(statement, std::move(params));
   if (done.empty()) {

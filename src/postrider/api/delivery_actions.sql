@@ -3,7 +3,8 @@
 -- gone or unchanged.
 
 -- name: cancel_delivery
--- $1 delivery, $2 tenant or null for any, $3 actor, $4 reason, $5 address, $6 request. Index: queue_pkey per bucket.
+-- $1 delivery, $2 tenant or null for any, $3 actor, $4 reason, $5 address, $6 request, $7 kind of actor. Index:
+-- queue_pkey per bucket.
 with gone as (
   delete from queue
   using bucket_lease as l
@@ -20,7 +21,7 @@ note as (
          'canceled by ' || $3::text || coalesce(': ' || $4::text, '')
   from gone
 )
-select write_audit('key', $3::text, 'delivery.cancel', tenant_id, outside_of('dlv', id), reason => $4::text,
+select write_audit($7::text, $3::text, 'delivery.cancel', tenant_id, outside_of('dlv', id), reason => $4::text,
                    address => $5::text, request_id => $6::text),
        note_change('cancel', tenant_id, endpoint_id, id)
 from gone
@@ -36,7 +37,7 @@ with hurried as (
     and ($2::text is null or queue.tenant_id = $2::text)
   returning queue.*
 )
-select write_audit('key', $3::text, 'delivery.retry', tenant_id, outside_of('dlv', id), reason => $4::text,
+select write_audit($7::text, $3::text, 'delivery.retry', tenant_id, outside_of('dlv', id), reason => $4::text,
                    address => $5::text, request_id => $6::text),
        note_change('retry', tenant_id, endpoint_id, id)
 from hurried

@@ -1,13 +1,14 @@
 // DELETE …/events/{event}/payload and …/tenants/{tenant}/payloads: erasure for privacy requests.
 //
 // The body goes and what is pending of it is canceled; id, type, times and the history of attempts stay, as
-// proof that and when something was sent.
+// proof that and when something was sent. That it was erased, when and for whom is proven by the audit log.
 #include "postrider/api/erasure.sql.hpp"
 #include "postrider/api/events.sql.hpp"
 #include "postrider/api/json_writer.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/tenants.hpp"
 #include "postrider/telemetry/log.hpp"
 
@@ -24,6 +25,26 @@ struct Erased {
   int64_t events = 0, canceled = 0;
   bool is_complete = true;
 };
+
+// What the audit log keeps of an erasure.
+struct Erasure {
+  std::string_view action;
+  const model::TenantId& tenant;
+  const std::string& object;
+};
+pg::Batch proof(const Call& call, const Erasure& erasure, const Erased& erased) {
+  registry::Snapshot after;
+  after.add("erased", erased.events)
+      .add("canceled_deliveries", erased.canceled)
+      .add("is_complete", erased.is_complete);
+  pg::Batch batch;
+  registry::add_audit(batch, call.caller(),
+                      {.action = erasure.action,
+                       .tenant = erasure.tenant,
+                       .object = erasure.object,
+                       .after = std::move(after)});
+  return batch;
+}
 
 Response answer(const Call& call, const std::string& object, const Erased& erased) {
   telemetry::log_info("payloads_erased")
@@ -54,9 +75,15 @@ Task<Response> erase_event(Call& call) {
     unknown.detail = "There is no such event.";
     co_return call.refuse(unknown);
   }
-  pg::Params which(found.get<base::Uuid>(0, 0));
-  const pg::Rows row = co_await lease->run_one(sql::erase_event, std::move(which));
-  const Erased erased{row.get<int64_t>(0, 0), row.get<int64_t>(0, 1)};
+  pg::Transaction transaction = co_await lease->begin();
+  pg::Batch erase;
+  erase.with(sql::erase_event, found.get<base::Uuid>(0, 0));
+  const std::vector<pg::Rows> rows = co_await transaction.run(std::move(erase));
+  const Erased erased{rows[0].get<int64_t>(0, 0), rows[0].get<int64_t>(0, 1)};
+  const Erasure erasure{"event.erase", tenant, wanted};
+  pg::Batch noting = proof(call, erasure, erased);
+  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(noting));
+  co_await transaction.commit();
   co_return answer(call, wanted, erased);
 }
 
@@ -65,6 +92,12 @@ Task<Response> erase_tenant(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
   if (!known) co_return call.refuse(unknown_tenant());
+  // Said before it is done, and again with the counts behind it: should the work be cut short, the log says
+  // so.
+  pg::Batch asked;
+  registry::add_audit(asked, call.caller(),
+                      {.action = "tenant.erase_begun", .tenant = tenant, .object = tenant});
+  co_await lease->run(std::move(asked));
   Erased erased;
   base::Uuid after;
   const base::SteadyTime deadline = base::BootClock::now() + kPatience;
@@ -80,6 +113,9 @@ Task<Response> erase_tenant(Call& call) {
     erased.is_complete = false;
     break;
   }
+  const Erasure erasure{"tenant.erase", tenant, tenant};
+  pg::Batch noting = proof(call, erasure, erased);
+  co_await lease->run(std::move(noting));
   co_return answer(call, tenant, erased);
 }
 

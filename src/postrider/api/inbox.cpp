@@ -128,7 +128,7 @@ std::vector<std::string> read_ids(Fields& fields) {
   return ids;
 }
 
-using RepairCall = Task<int64_t> (*)(pg::Link&, inbox::Repair);
+using RepairCall = Task<int64_t> (*)(pg::Link&, const registry::Caller&, inbox::Repair);
 
 // By ids, or {"status": "dead"} for the oldest dead ones of the source.
 Task<Response> repair(Call& call, RepairCall repair_call, const char* counted) {
@@ -150,7 +150,8 @@ Task<Response> repair(Call& call, RepairCall repair_call, const char* counted) {
   const pg::Pool::Lease lease = co_await call.database();
   const auto unknown = co_await unknown_source(*lease, what.source);
   if (unknown) co_return call.refuse(*unknown);
-  const int64_t count = co_await repair_call(*lease, std::move(what));
+  const registry::Caller caller = call.caller();
+  const int64_t count = co_await repair_call(*lease, caller, std::move(what));
   JsonObject json;
   json.add(counted, count);
   co_return Response::json(200, json.text());

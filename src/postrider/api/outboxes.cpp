@@ -38,16 +38,23 @@ std::string source_json(const outbox::Source& source) {
 }
 
 // Runs a batch where the outbox is: here, or over a connection of its own. Nothing: there is no such outbox.
-Task<std::optional<std::vector<pg::Rows>>> run_there(Call& call, std::string id, pg::Batch batch) {
+// `note` is for the audit log and written before, so that it tells what was asked for even if the other
+// database is lost in the middle.
+Task<std::optional<std::vector<pg::Rows>>> run_there(Call& call, std::string id, pg::Batch batch,
+                                                     pg::Batch note = pg::Batch()) {
   std::optional<std::vector<pg::Rows>> answers;
   const pg::Pool::Lease lease = co_await call.database();
-  if (id == outbox::kLocal) {
+  std::optional<outbox::Source> source;
+  if (id != outbox::kLocal) {
+    auto finding = outbox::find_source(*lease, id);
+    source = co_await finding;
+    if (!source) co_return answers;
+  }
+  if (!note.empty()) co_await lease->run(std::move(note));
+  if (!source) {
     answers = co_await lease->run(std::move(batch));
     co_return answers;
   }
-  auto finding = outbox::find_source(*lease, std::move(id));
-  const auto source = co_await finding;
-  if (!source) co_return answers;
   const auto url = outbox::open_url(call.services.registry.keys, *source);
   if (!url) throw pg::Error(pg::Kind::unavailable, "the outbox's database URL cannot be opened");
   pg::ConnectOptions options;
@@ -112,7 +119,8 @@ Task<Response> put(Call& call) {
   source.shown_url = *shown;
   source.sealed = outbox::seal_url(call.services.registry.keys, id, url);
   const pg::Pool::Lease lease = co_await call.database();
-  auto putting = outbox::put_source(*lease, std::move(source));
+  const registry::Caller caller = call.caller();
+  auto putting = outbox::put_source(*lease, caller, std::move(source));
   const bool is_new = co_await putting;
   auto finding = outbox::find_source(*lease, id);
   const auto found = co_await finding;
@@ -122,7 +130,8 @@ Task<Response> put(Call& call) {
 
 Task<Response> remove(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
-  auto deleting = outbox::delete_source(*lease, call.parameter("outbox"));
+  const registry::Caller caller = call.caller();
+  auto deleting = outbox::delete_source(*lease, caller, call.parameter("outbox"));
   const bool was_there = co_await deleting;
   if (!was_there) co_return call.refuse(unknown_outbox());
   co_return Response::empty(204);
@@ -186,7 +195,9 @@ Task<Response> release(Call& call) {
   const auto ids = read_ids(fields);
   fields.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  auto running = run_there(call, call.parameter("outbox"), outbox::release_batch(ids));
+  const std::string id = call.parameter("outbox");
+  auto running =
+      run_there(call, id, outbox::release_batch(ids), outbox::release_note(call.caller(), id, ids));
   const auto answers = co_await running;
   if (!answers) co_return call.refuse(unknown_outbox());
   JsonObject json;

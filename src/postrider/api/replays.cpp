@@ -28,10 +28,6 @@ constexpr size_t kIdsMax = 1'000;
 constexpr auto kNotBeforeMax = std::chrono::days(30);
 constexpr auto kDryRunPatience = 10s;  // then it says how far it came
 
-replay::Requester caller_of(const Call& call) {
-  return {call.principal.key.outside()};
-}
-
 http::Problem make(int status, std::string type, std::string detail) {
   http::Problem problem;
   problem.status = status;
@@ -100,7 +96,7 @@ Task<Response> replay_one(Call& call) {
   request.delivery = *delivery;
 
   const pg::Pool::Lease lease = co_await call.database();
-  const replay::Requester caller = caller_of(call);
+  const registry::Caller caller = call.caller();
   const Single made = co_await replay::replay_delivery(*lease, caller, std::move(request));
   if (made.outcome != Single::Outcome::made) co_return call.refuse(problem_of_single(made.outcome));
   call.services.metrics.replay_requests.add();
@@ -236,7 +232,7 @@ Task<Response> start(Call& call, RangeBody body) {
     json.add("matched", counted.matched).add("is_complete", counted.is_complete);
     co_return Response::json(200, json.text());
   }
-  const replay::Requester caller = caller_of(call);
+  const registry::Caller caller = call.caller();
   const model::ReplayId id = co_await replay::request_range(*lease, caller, std::move(body.request));
   call.services.metrics.replay_requests.add();
   Response response = co_await show_id(call, *lease, id, 202);
@@ -352,7 +348,7 @@ Task<Response> cancel(Call& call) {
   request.tenant = call.tenant();
   request.id = *id;
   const pg::Pool::Lease lease = co_await call.database();
-  const replay::Requester caller = caller_of(call);
+  const registry::Caller caller = call.caller();
   // One that is over stays as it is: canceling may be repeated.
   const bool is_canceled = co_await replay::cancel_replay(*lease, caller, std::move(request));
   static_cast<void>(is_canceled);

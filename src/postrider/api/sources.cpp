@@ -33,8 +33,10 @@ Task<Response> create(Call& call) {
   for (const auto* name : {"id", "provider", "secret"}) document->erase(name);
   read_source(*document, wanted.provider, wanted.settings, problems);
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
-  const auto created = co_await inbox::create_source(*lease, call.services.registry, std::move(wanted));
+  const auto created =
+      co_await inbox::create_source(*lease, call.services.registry, caller, std::move(wanted));
   if (!created) co_return call.refuse(problem_of(created.error()));
   Response response = Response::json(
       201, source_json(created->source, call.services.config.public_url, nullptr, &created->secret));
@@ -74,8 +76,9 @@ Task<Response> change(Call& call) {
     return problems.empty();
   };
   std::string id = call.parameter("source");
+  const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
-  const auto changed = co_await inbox::change_source(*lease, std::move(id), std::move(edit));
+  const auto changed = co_await inbox::change_source(*lease, caller, std::move(id), std::move(edit));
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   if (!changed) co_return call.refuse(problem_of(changed.error()));
   co_return Response::json(200, source_json(*changed, call.services.config.public_url));
@@ -83,8 +86,9 @@ Task<Response> change(Call& call) {
 
 Task<Response> remove(Call& call) {
   std::string id = call.parameter("source");
+  const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
-  const std::optional<Refusal> refusal = co_await inbox::delete_source(*lease, std::move(id));
+  const std::optional<Refusal> refusal = co_await inbox::delete_source(*lease, caller, std::move(id));
   if (refusal) co_return call.refuse(problem_of(*refusal));
   co_return Response::empty(204);
 }
@@ -112,9 +116,10 @@ Task<Response> list_secrets(Call& call) {
 
 Task<Response> insert_secret(Call& call, NewSourceSecret wanted) {
   std::string id = call.parameter("source");
+  const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
-  const auto added =
-      co_await inbox::add_source_secret(*lease, call.services.registry, std::move(id), std::move(wanted));
+  const auto added = co_await inbox::add_source_secret(*lease, call.services.registry, caller, std::move(id),
+                                                       std::move(wanted));
   if (!added) co_return call.refuse(problem_of(added.error()));
   JsonObject json = secret_object(added->secret);
   json.add("secret", added->text);
@@ -156,8 +161,10 @@ Task<Response> remove_secret(Call& call) {
   const auto secret = model::SecretId::from_outside(call.parameter("secret"));
   if (!secret) co_return call.refuse(problem_of(Refusal{RefusalKind::unknown_secret}));
   std::string id = call.parameter("source");
+  const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
-  const std::optional<Refusal> refusal = co_await inbox::delete_source_secret(*lease, std::move(id), *secret);
+  const std::optional<Refusal> refusal =
+      co_await inbox::delete_source_secret(*lease, caller, std::move(id), *secret);
   if (refusal) co_return call.refuse(problem_of(*refusal));
   co_return Response::empty(204);
 }

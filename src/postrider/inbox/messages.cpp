@@ -5,6 +5,7 @@
 
 #include "postrider/inbox/messages.sql.hpp"
 #include "postrider/inbox/store.sql.hpp"
+#include "postrider/registry/audit.hpp"
 
 namespace postrider::inbox {
 
@@ -56,6 +57,15 @@ Task<std::vector<base::Uuid>> chosen(pg::Link& link, const Repair& repair) {
   co_return ids;
 }
 
+registry::AuditEntry entry_of(std::string_view action, const Repair& repair,
+                              const std::vector<base::Uuid>& ids) {
+  std::vector<std::string> shown;
+  for (const auto& id : ids) shown.push_back(model::MessageId{id}.outside());
+  registry::Snapshot after;
+  after.add("messages", shown);
+  return {.action = action, .object = repair.source, .after = std::move(after), .reason = repair.reason};
+}
+
 }  // namespace
 
 Task<std::vector<Message>> list_messages(pg::Link& link, MessageFilter filter) {
@@ -75,23 +85,26 @@ Task<std::optional<Message>> find_message(pg::Link& link, SourceId source, model
   co_return read_message(rows, 0);
 }
 
-Task<int64_t> retry_messages(pg::Link& link, Repair repair) {
+Task<int64_t> retry_messages(pg::Link& link, const registry::Caller& caller, Repair repair) {
   const std::vector<base::Uuid> ids = co_await chosen(link, repair);
   if (ids.empty()) co_return 0;
   const std::vector<SourceId> sources{repair.source};
   pg::Batch batch;
   batch.with(sql::retry_messages, repair.source, ids, ids.front(), ids.back())
       .with(sql::wake_consumers, sources);
+  registry::add_audit(batch, caller, entry_of("message.retry", repair, ids));
   const std::vector<pg::Rows> done = co_await link.run(std::move(batch));
   co_return done[0].get<int64_t>(0, 0);
 }
 
-Task<int64_t> discard_messages(pg::Link& link, Repair repair) {
+Task<int64_t> discard_messages(pg::Link& link, const registry::Caller& caller, Repair repair) {
   const std::vector<base::Uuid> ids = co_await chosen(link, repair);
   if (ids.empty()) co_return 0;
-  pg::Params params(repair.source, ids, ids.front(), ids.back(), repair.reason);
-  const pg::Rows done = co_await link.run_one(sql::discard_messages, std::move(params));
-  co_return done.get<int64_t>(0, 0);
+  pg::Batch batch;
+  batch.with(sql::discard_messages, repair.source, ids, ids.front(), ids.back(), repair.reason);
+  registry::add_audit(batch, caller, entry_of("message.discard", repair, ids));
+  const std::vector<pg::Rows> done = co_await link.run(std::move(batch));
+  co_return done[0].get<int64_t>(0, 0);
 }
 
 Task<std::vector<Claimed>> claim(pg::Link& link, const Claim& wanted) {

@@ -50,9 +50,9 @@ struct Repair {
   std::optional<std::string> reason;
 };
 inline constexpr int repair_max = 1'000;
-// How many were put back; they are due at once.
-runtime::Task<int64_t> retry_messages(pg::Link& link, Repair repair);
-runtime::Task<int64_t> discard_messages(pg::Link& link, Repair repair);
+// How many were put back; they are due at once. Both are written to the audit log, with the ids.
+runtime::Task<int64_t> retry_messages(pg::Link& link, const registry::Caller& caller, Repair repair);
+runtime::Task<int64_t> discard_messages(pg::Link& link, const registry::Caller& caller, Repair repair);
 
 // What inbox_claim gives.
 struct Claimed {

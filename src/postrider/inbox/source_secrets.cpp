@@ -7,6 +7,7 @@
 #include "postrider/crypto/signing_key.hpp"
 #include "postrider/inbox/source_rows.hpp"
 #include "postrider/inbox/sources.sql.hpp"
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/control_log.hpp"
 
 namespace postrider::inbox {
@@ -68,6 +69,22 @@ base::Result<std::string, Refusal> choose(const Source& source, const std::vecto
   return choose_source_secret(source.provider, source.settings.signature, wanted.secret);
 }
 
+registry::AuditEntry added(const SourceId& source, model::SecretId id, const NewSourceSecret& wanted) {
+  registry::Snapshot after;
+  after.add("secret_id", id.outside()).add("secret", registry::masked_text);
+  if (wanted.overlap) after.add("overlap_seconds", wanted.overlap->count());
+  after.add("is_given", wanted.secret.has_value());
+  return {.action = wanted.overlap ? "source_secret.rotate" : "source_secret.add",
+          .object = source,
+          .after = std::move(after)};
+}
+
+registry::AuditEntry removed(const SourceId& source, model::SecretId id) {
+  registry::Snapshot before;
+  before.add("secret_id", id.outside()).add("secret", registry::masked_text);
+  return {.action = "source_secret.delete", .object = source, .before = std::move(before)};
+}
+
 }  // namespace
 
 std::string seal_source_secret(const crypto::MasterKeys& keys, const SourceId& source,
@@ -108,6 +125,7 @@ Task<base::Result<std::vector<SourceSecret>, Refusal>> list_source_secrets(pg::L
 
 Task<base::Result<AddedSourceSecret, Refusal>> add_source_secret(pg::Link& link,
                                                                  const registry::Context& context,
+                                                                 const registry::Caller& caller,
                                                                  SourceId source, NewSourceSecret wanted) {
   pg::Transaction transaction = co_await link.begin();
   pg::Batch locking = lock(source);
@@ -126,15 +144,17 @@ Task<base::Result<AddedSourceSecret, Refusal>> add_source_secret(pg::Link& link,
       .with(sql::insert_source_secret, id.uuid, source, pg::Bytes{sealed});
   const size_t loaded = batch.size();
   batch.with(sql::load_source_secrets, source);
+  registry::add_audit(batch, caller, added(source, id, wanted));
   registry::add_note(batch, registry::ChangeKind::source);
   const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
   co_await transaction.commit();
   auto newest = std::move(read_secrets(answers[loaded], context.keys, source).front());
-  AddedSourceSecret added{std::move(newest.secret), *text};
-  co_return added;
+  AddedSourceSecret secret{std::move(newest.secret), *text};
+  co_return secret;
 }
 
-Task<std::optional<Refusal>> delete_source_secret(pg::Link& link, SourceId source, model::SecretId secret) {
+Task<std::optional<Refusal>> delete_source_secret(pg::Link& link, const registry::Caller& caller,
+                                                  SourceId source, model::SecretId secret) {
   pg::Transaction transaction = co_await link.begin();
   pg::Batch locking = lock(source);
   const std::vector<pg::Rows> found = co_await transaction.run(std::move(locking));
@@ -146,6 +166,7 @@ Task<std::optional<Refusal>> delete_source_secret(pg::Link& link, SourceId sourc
   if (found[2].size() == 1) co_return Refusal{RefusalKind::is_last_secret};
   pg::Batch batch;
   batch.with(sql::delete_source_secret, source, secret.uuid);
+  registry::add_audit(batch, caller, removed(source, secret));
   registry::add_note(batch, registry::ChangeKind::source);
   const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
   co_await transaction.commit();

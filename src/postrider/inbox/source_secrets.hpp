@@ -33,11 +33,13 @@ struct AddedSourceSecret {
   std::string text;  // to be shown this once
 };
 runtime::Task<base::Result<AddedSourceSecret, registry::Refusal>> add_source_secret(
-    pg::Link& link, const registry::Context& context, SourceId source, NewSourceSecret wanted);
+    pg::Link& link, const registry::Context& context, const registry::Caller& caller, SourceId source,
+    NewSourceSecret wanted);
 
 // Never the last one.
-runtime::Task<std::optional<registry::Refusal>> delete_source_secret(pg::Link& link, SourceId source,
-                                                                     model::SecretId secret);
+runtime::Task<std::optional<registry::Refusal>> delete_source_secret(pg::Link& link,
+                                                                     const registry::Caller& caller,
+                                                                     SourceId source, model::SecretId secret);
 
 // What verifying needs: the active keys, each with its end.
 struct ActiveKey {

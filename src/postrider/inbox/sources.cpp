@@ -5,6 +5,7 @@
 #include "postrider/inbox/source_rows.hpp"
 #include "postrider/inbox/source_secrets.hpp"
 #include "postrider/inbox/sources.sql.hpp"
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/tenants.hpp"
 
@@ -32,20 +33,62 @@ Task<std::optional<Refusal>> check_forward(pg::Transaction& transaction, const S
   co_return std::nullopt;
 }
 
-// Runs the last batch of a change, with the source as it then is and the note, and commits.
-Task<Source> finish(pg::Transaction& transaction, pg::Batch batch, const SourceId& id) {
+// As the audit log shows it.
+registry::Snapshot snapshot(const Source& source) {
+  const SourceSettings& settings = source.settings;
+  std::optional<std::string> signature, forward;
+  if (source.provider == Provider::hmac) signature = to_json(settings.signature);
+  if (settings.forward) {
+    base::JsonObject json;
+    json.add("tenant_id", settings.forward->tenant_id).add("type", settings.forward->type);
+    forward = json.text();
+  }
+  registry::Snapshot fields;
+  fields.add("provider", label(source.provider))
+      .add("description", settings.description)
+      .raw_or_null("signature", signature)
+      .add("tolerance_seconds", settings.tolerance_seconds)
+      .add("idempotency_key", settings.idempotency_key)
+      .add("partition_key", settings.partition_key)
+      .add("ordering", settings.is_strict ? "strict" : "none")
+      .add("headers", settings.headers)
+      .add("body_bytes_max", settings.body_bytes_max)
+      .add("consume", settings.is_consumed)
+      .raw_or_null("forward", forward)
+      .add("max_attempts", settings.max_attempts);
+  return fields;
+}
+
+// A change of one source, as the audit log wants it.
+struct SourceChange {
+  const registry::Caller& caller;
+  const SourceId& id;
+  std::string_view action;
+  std::optional<registry::Snapshot> before = {};
+};
+
+// Makes the change, writes it down with the source as it then is, and commits.
+Task<Source> finish(pg::Transaction& transaction, pg::Batch batch, SourceChange change) {
   const size_t loaded = batch.size();
-  batch.with(sql::load_sources, one(id));
-  registry::add_note(batch, registry::ChangeKind::source);
+  batch.with(sql::load_sources, one(change.id));
   const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
+  Source source = std::move(read_sources(answers[loaded]).front());
+  pg::Batch last;
+  registry::add_audit(last, change.caller,
+                      {.action = change.action,
+                       .object = change.id,
+                       .before = std::move(change.before),
+                       .after = snapshot(source)});
+  registry::add_note(last, registry::ChangeKind::source);
+  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(last));
   co_await transaction.commit();
-  co_return std::move(read_sources(answers[loaded]).front());
+  co_return source;
 }
 
 }  // namespace
 
 Task<base::Result<CreatedSource, Refusal>> create_source(pg::Link& link, const registry::Context& context,
-                                                         NewSource wanted) {
+                                                         const registry::Caller& caller, NewSource wanted) {
   const auto secret = choose_source_secret(wanted.provider, wanted.settings.signature, wanted.secret);
   if (!secret) co_return base::Failure{secret.error()};
   pg::Transaction transaction = co_await link.begin();
@@ -61,7 +104,8 @@ Task<base::Result<CreatedSource, Refusal>> create_source(pg::Link& link, const r
   const std::string sealed = seal_source_secret(context.keys, wanted.id, *secret);
   pg::Batch batch;
   batch.with(sql::insert_source_secret, secret_id, wanted.id, pg::Bytes{sealed});
-  Source source = co_await finish(transaction, std::move(batch), wanted.id);
+  SourceChange change{caller, wanted.id, "source.create"};
+  Source source = co_await finish(transaction, std::move(batch), std::move(change));
   CreatedSource created{std::move(source), *secret};
   co_return created;
 }
@@ -94,7 +138,8 @@ Task<std::vector<Source>> list_sources(pg::Link& link, std::string after, int li
   co_return read_sources(rows);
 }
 
-Task<SourceResult> change_source(pg::Link& link, SourceId id, SourceEdit edit) {
+Task<SourceResult> change_source(pg::Link& link, const registry::Caller& caller, SourceId id,
+                                 SourceEdit edit) {
   pg::Transaction transaction = co_await link.begin();
   pg::Batch lock;
   lock.with(sql::lock_source, id).with(sql::load_sources, one(id));
@@ -109,16 +154,23 @@ Task<SourceResult> change_source(pg::Link& link, SourceId id, SourceEdit edit) {
   pg::Params params(id);
   add_settings(params, source.provider, settings);
   pg::Batch update(sql::update_source, std::move(params));
-  co_return co_await finish(transaction, std::move(update), id);
+  SourceChange change{caller, id, "source.change", snapshot(source)};
+  co_return co_await finish(transaction, std::move(update), std::move(change));
 }
 
-Task<std::optional<Refusal>> delete_source(pg::Link& link, SourceId id) {
+Task<std::optional<Refusal>> delete_source(pg::Link& link, const registry::Caller& caller, SourceId id) {
   pg::Transaction transaction = co_await link.begin();
+  pg::Batch lock;
+  lock.with(sql::lock_source, id).with(sql::load_sources, one(id));
+  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
+  if (found[0].empty()) co_return Refusal{RefusalKind::unknown_source};
   pg::Batch batch;
   batch.with(sql::delete_source, id);
+  registry::add_audit(
+      batch, caller,
+      {.action = "source.delete", .object = id, .before = snapshot(read_sources(found[1]).front())});
   registry::add_note(batch, registry::ChangeKind::source);
   const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
-  if (done[0].affected_rows() == 0) co_return Refusal{RefusalKind::unknown_source};
   co_await transaction.commit();
   co_return std::nullopt;
 }

@@ -1,6 +1,6 @@
 // Sources: who may send inbound webhooks, how they prove it, and what becomes of what they send.
 //
-// Every change is one transaction that ends with its note in the control log.
+// Every change is one transaction that writes to the audit log and ends with its note in the control log.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,7 @@
 #include "postrider/inbox/provider.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
 #include "postrider/registry/context.hpp"
 #include "postrider/registry/refusal.hpp"
 #include "postrider/runtime/task.hpp"
@@ -76,6 +77,7 @@ struct CreatedSource {
 };
 runtime::Task<base::Result<CreatedSource, registry::Refusal>> create_source(pg::Link& link,
                                                                             const registry::Context& context,
+                                                                            const registry::Caller& caller,
                                                                             NewSource wanted);
 runtime::Task<std::optional<Source>> find_source(pg::Link& link, SourceId id);
 runtime::Task<std::vector<SourceRejections>> list_rejections(pg::Link& link, SourceId id);
@@ -84,7 +86,9 @@ runtime::Task<std::vector<Source>> list_sources(pg::Link& link, std::string afte
 
 // `edit` changes the settings as they are at that moment, with the source locked; false abandons the change.
 using SourceEdit = base::UniqueFunction<bool(Provider, SourceSettings&)>;
-runtime::Task<SourceResult> change_source(pg::Link& link, SourceId id, SourceEdit edit);
-runtime::Task<std::optional<registry::Refusal>> delete_source(pg::Link& link, SourceId id);
+runtime::Task<SourceResult> change_source(pg::Link& link, const registry::Caller& caller, SourceId id,
+                                          SourceEdit edit);
+runtime::Task<std::optional<registry::Refusal>> delete_source(pg::Link& link, const registry::Caller& caller,
+                                                              SourceId id);
 
 }  // namespace postrider::inbox

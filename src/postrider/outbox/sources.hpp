@@ -8,6 +8,7 @@
 
 #include "postrider/crypto/master_keys.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
 
 namespace postrider::outbox {
 
@@ -27,8 +28,11 @@ base::Result<std::string, crypto::OpenError> open_url(const crypto::MasterKeys& 
 // All throw pg::Error.
 runtime::Task<std::vector<Source>> list_sources(pg::Link& link);
 runtime::Task<std::optional<Source>> find_source(pg::Link& link, std::string id);
-// Made, or its URL changed; false: it was there.
-runtime::Task<bool> put_source(pg::Link& link, Source source);
-runtime::Task<bool> delete_source(pg::Link& link, std::string id);
+// Both write to the audit log. Made, or its URL changed; false: it was there.
+runtime::Task<bool> put_source(pg::Link& link, const registry::Caller& caller, Source source);
+runtime::Task<bool> delete_source(pg::Link& link, const registry::Caller& caller, std::string id);
+// For the audit log: that somebody releases rows of an outbox; these, or all.
+pg::Batch release_note(const registry::Caller& caller, const std::string& id,
+                       const std::optional<std::vector<int64_t>>& rows);
 
 }  // namespace postrider::outbox

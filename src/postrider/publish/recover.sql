@@ -36,7 +36,7 @@ select set_config('lock_timeout', '2s', true);
 select make_partition('event', (id_time($1::uuid) at time zone 'UTC')::date);
 
 -- name: create_tenants
--- $1 tenant ids, sorted. A deleted tenant stays deleted.
+-- $1 tenant ids, sorted. A deleted tenant stays deleted. Audited: nobody asked for the tenant, publishing made it.
 with made as (
   insert into tenant (id)
   select t.id
@@ -45,5 +45,6 @@ with made as (
   on conflict (id) do nothing
   returning id
 )
-select note_change('tenant', m.id)
+select write_audit('system', 'system', 'tenant.create', m.id, m.id, reason => 'published to'),
+       note_change('tenant', m.id)
 from made m;

@@ -41,12 +41,15 @@ void Snapshot::keep_differences(Snapshot& before, Snapshot& after) {
   after = std::move(new_kept);
 }
 
+std::string_view label(ActorKind kind) {
+  return kActorKinds[static_cast<size_t>(kind)];
+}
+
 void add_audit(pg::Batch& batch, const Caller& caller, AuditEntry entry) {
   if (entry.before && entry.after) Snapshot::keep_differences(*entry.before, *entry.after);
   const auto before = text_of(entry.before), after = text_of(entry.after);
-  batch.with(sql::write_audit, kActorKinds[static_cast<size_t>(caller.kind)], caller.id, entry.action,
-             entry.tenant, entry.object, json_column(before), json_column(after), entry.reason,
-             caller.address, caller.request_id);
+  batch.with(sql::write_audit, label(caller.kind), caller.id, entry.action, entry.tenant, entry.object,
+             json_column(before), json_column(after), entry.reason, caller.address, caller.request_id);
 }
 
 runtime::Task<std::vector<AuditRecord>> list_audit(pg::Link& link, AuditFilter filter) {

@@ -63,6 +63,8 @@ class Snapshot {
   std::vector<Member> members_;
 };
 
+std::string_view label(ActorKind kind);
+
 struct AuditEntry {
   std::string_view action;  // "endpoint.pause": what kind of object, and the verb
   std::optional<model::TenantId> tenant{};

@@ -1,9 +1,8 @@
 #include "postrider/registry/brakes.hpp"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/brakes.sql.hpp"
 
 namespace postrider::registry {
@@ -21,14 +20,12 @@ BrakeState read(const pg::Rows& rows) {
   return state;
 }
 
-std::string number(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : "null";
-}
-
-std::string json_of(const BrakeSettings& settings) {
-  return fmt::format(R"({{"pause_all":{},"retry_rate_per_second":{},"drain_rate_per_second":{}}})",
-                     settings.is_paused, number(settings.retry_rate_per_second),
-                     number(settings.drain_rate_per_second));
+Snapshot snapshot(const BrakeSettings& settings) {
+  Snapshot fields;
+  fields.add("pause_all", settings.is_paused)
+      .add("retry_rate_per_second", settings.retry_rate_per_second)
+      .add("drain_rate_per_second", settings.drain_rate_per_second);
+  return fields;
 }
 
 }  // namespace
@@ -43,16 +40,22 @@ runtime::Task<BrakeState> change_brakes(pg::Link& link, BrakeChange change) {
   pg::Batch lock(sql::lock_brakes, pg::Params());
   const std::vector<pg::Rows> locked = co_await transaction.run(std::move(lock));
   BrakeState state = read(locked.front());
-  const std::string before = json_of(state.settings);
+  Snapshot before = snapshot(state.settings);
   change.apply(state.settings);
   pg::Params params(state.settings.is_paused, state.settings.retry_rate_per_second,
-                    state.settings.drain_rate_per_second, change.reason, change.actor, before,
-                    json_of(state.settings), change.address, change.request_id);
+                    state.settings.drain_rate_per_second, change.reason, change.caller.id);
   pg::Batch save(sql::save_brakes, std::move(params));
+  add_audit(save, change.caller,
+            {.action = "brakes.change",
+             .object = "brakes",
+             .before = std::move(before),
+             .after = snapshot(state.settings),
+             .reason = change.reason});
+  save.with(sql::note_brakes);
   const std::vector<pg::Rows> saved = co_await transaction.run(std::move(save));
   co_await transaction.commit();
   state.reason = change.reason;
-  state.changed_by = change.actor;
+  state.changed_by = change.caller.id;
   state.changed_at = saved.front().get<base::Timestamp>(0, 0);
   co_return state;
 }

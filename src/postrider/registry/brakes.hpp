@@ -7,6 +7,7 @@
 #include "postrider/base/time.hpp"
 #include "postrider/base/unique_function.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::registry {
@@ -30,8 +31,7 @@ runtime::Task<BrakeState> load_brakes(pg::Link& link);
 struct BrakeChange {
   base::UniqueFunction<void(BrakeSettings&)> apply;  // to what is set at that moment, with the row locked
   std::string reason;
-  std::string actor;  // "key_…"
-  std::optional<std::string> address, request_id;
+  Caller caller;
 };
 // Audited, in the same transaction.
 runtime::Task<BrakeState> change_brakes(pg::Link& link, BrakeChange change);

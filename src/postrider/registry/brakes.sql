@@ -11,19 +11,15 @@ from brakes
 for no key update
 
 -- name: save_brakes
--- $1 paused, $2 retry rate, $3 drain rate, $4 reason, $5 actor, $6 what it was (JSON), $7 what it is, $8 address,
--- $9 request. The row is locked already; the note comes last.
-with saved as (
-  update brakes
-  set is_paused = $1::boolean,
-      retry_rate_per_second = $2::float8,
-      drain_rate_per_second = $3::float8,
-      reason = $4::text,
-      changed_by = $5::text,
-      changed_at = now()
-  returning changed_at
-)
-select changed_at,
-       write_audit('key', $5::text, 'brakes.change', null, 'brakes', $6::jsonb, $7::jsonb, $4::text, $8::text, $9::text),
-       note_change('brakes', null)
-from saved
+-- $1 paused, $2 retry rate, $3 drain rate, $4 reason, $5 actor. The row is locked already.
+update brakes
+set is_paused = $1::boolean,
+    retry_rate_per_second = $2::float8,
+    drain_rate_per_second = $3::float8,
+    reason = $4::text,
+    changed_by = $5::text,
+    changed_at = now()
+returning changed_at
+
+-- name: note_brakes
+select note_change('brakes', null)

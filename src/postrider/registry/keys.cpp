@@ -8,6 +8,7 @@
 #include "postrider/base/encoding.hpp"
 #include "postrider/crypto/random.hpp"
 #include "postrider/registry/api_keys.hpp"
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/registry/keys.sql.hpp"
 
@@ -21,6 +22,12 @@ constexpr std::array<std::string_view, 4> kRoles{"admin", "operator", "publisher
 constexpr std::string_view kKeyPrefix = "pr_";
 constexpr std::string_view kConfigured = "configured as ADMIN_KEY";
 constexpr std::string_view kMade = "made at the first start";
+
+AuditEntry entry_of(std::string_view action, const pg::Rows& rows, size_t row) {
+  return {.action = action,
+          .object = model::KeyId{rows.get<base::Uuid>(row, 0)}.outside(),
+          .reason = rows.get<std::string>(row, 1)};
+}
 
 }  // namespace
 
@@ -87,9 +94,14 @@ Task<std::optional<std::string>> ensure_admin_key(pg::Link& link, std::string co
                is_configured ? kConfigured : kMade);
   if (is_configured) install.with(sql::revoke_other_configured_keys, pg::Bytes{hash.view()}, kConfigured);
   const std::vector<pg::Rows> installed = co_await transaction.run(std::move(install));
-  const bool is_revoking = is_configured && installed[1].affected_rows() > 0;
+  const bool is_revoking = is_configured && !installed[1].empty();
   if (installed[0].empty() && !is_revoking) co_return std::nullopt;
-  pg::Batch note(sql::note_keys, pg::Params());
+  pg::Batch note;
+  if (!installed[0].empty()) add_audit(note, Caller::system(), entry_of("key.create", installed[0], 0));
+  if (is_revoking)
+    for (size_t row = 0; row < installed[1].size(); ++row)
+      add_audit(note, Caller::system(), entry_of("key.revoke", installed[1], row));
+  note.with(sql::note_keys);
   const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
   co_await transaction.commit();
   if (is_configured) co_return std::nullopt;

@@ -56,7 +56,7 @@ where api_key.revoked_at is not null
   or api_key.tenant_id is not null
   or api_key.expires_at is not null
   or api_key.description is distinct from excluded.description
-returning id
+returning id, description
 
 -- name: revoke_other_configured_keys
 -- $1 hash of the one that stays, $2 description of configured keys. Scans api_key, which is small.
@@ -65,6 +65,7 @@ set revoked_at = now()
 where description = $2::text
   and hash <> $1::bytea
   and revoked_at is null
+returning id, description
 
 -- name: note_keys
 -- No parameters. As note_change, for what belongs to no tenant.

@@ -89,9 +89,11 @@ class ReplayTest : public testing::Test {
     return id;
   }
 
-  static Requester caller(std::string id = "key_1") { return {std::move(id)}; }
+  static registry::Caller caller(std::string id = "key_1") {
+    return {.kind = registry::ActorKind::key, .id = std::move(id)};
+  }
   Single replay(model::DeliveryId delivery, const std::string& tenant = "acme") {
-    const Requester who = caller();
+    const registry::Caller who = caller();
     return run(replay_delivery(link, who, {.tenant = tenant, .delivery = delivery, .reason = "lost"}));
   }
 
@@ -99,7 +101,7 @@ class ReplayTest : public testing::Test {
     return {.tenant = "acme", .scope = scope, .since = ids.now() - 1h, .until = ids.now() + 1s};
   }
   model::ReplayId ask(Range range, double rate = 1'000) {
-    const Requester who = caller();
+    const registry::Caller who = caller();
     return run(
         request_range(link, who, {.range = std::move(range), .rate_per_second = rate, .reason = "lost"}));
   }

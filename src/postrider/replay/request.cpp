@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "postrider/base/check.hpp"
+#include "postrider/registry/audit.hpp"
 #include "postrider/replay/candidates.hpp"
 #include "postrider/replay/requests.sql.hpp"
 
@@ -50,6 +51,25 @@ Replay read_replay(const pg::Rows& rows, size_t row) {
   return replay;
 }
 
+std::vector<std::string> outside_ids(const std::vector<base::Uuid>& deliveries) {
+  std::vector<std::string> ids;
+  for (const auto& id : deliveries) ids.push_back(model::DeliveryId{id}.outside());
+  return ids;
+}
+
+// What was asked for, as the audit log shows it.
+registry::Snapshot snapshot(const RangeRequest& request) {
+  const Range& range = request.range;
+  registry::Snapshot fields;
+  fields.add("only", label(range.scope)).add("since", range.since).add("until", range.until);
+  if (range.endpoint) fields.add("endpoint_id", range.endpoint->outside());
+  if (range.event_types) fields.add("event_types", *range.event_types);
+  if (range.causes) fields.add("causes", *range.causes);
+  if (range.deliveries) fields.add("ids", outside_ids(*range.deliveries));
+  fields.add("rate_per_second", request.rate_per_second);
+  return fields;
+}
+
 }  // namespace
 
 std::string_view label(Scope scope) {
@@ -70,7 +90,7 @@ std::optional<Scope> parse_scope(std::string_view text) {
   return std::nullopt;
 }
 
-Task<Single> replay_delivery(pg::Link& link, const Requester& caller, SingleRequest request) {
+Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, SingleRequest request) {
   pg::Transaction transaction = co_await link.begin();
   pg::Batch make;
   make.with(sql::make_replay, request.tenant, request.delivery.uuid, request.reason, caller.id,
@@ -85,11 +105,22 @@ Task<Single> replay_delivery(pg::Link& link, const Requester& caller, SingleRequ
   }
   single.replay = {row.get<base::Uuid>(0, 1)};
   single.delivery = {row.get<base::Uuid>(0, 2)};
+  registry::Snapshot after;
+  after.add("delivery_id", single.delivery.outside()).add("replay_id", single.replay.outside());
+  if (request.not_before) after.add("not_before", *request.not_before);
+  pg::Batch note;
+  registry::add_audit(note, caller,
+                      {.action = "delivery.replay",
+                       .tenant = request.tenant,
+                       .object = request.delivery.outside(),
+                       .after = std::move(after),
+                       .reason = request.reason});
+  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
   co_await transaction.commit();
   co_return single;
 }
 
-Task<model::ReplayId> request_range(pg::Link& link, const Requester& caller, RangeRequest request) {
+Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& caller, RangeRequest request) {
   const Range& range = request.range;
   std::optional<base::Uuid> endpoint;
   if (range.endpoint) endpoint = range.endpoint->uuid;
@@ -99,6 +130,14 @@ Task<model::ReplayId> request_range(pg::Link& link, const Requester& caller, Ran
               range.deliveries, range.since, range.until, request.rate_per_second, request.reason, caller.id);
   const std::vector<pg::Rows> answers = co_await transaction.run(std::move(insert));
   const model::ReplayId id{answers.front().get<base::Uuid>(0, 0)};
+  pg::Batch note;
+  registry::add_audit(note, caller,
+                      {.action = "replay.create",
+                       .tenant = range.tenant,
+                       .object = id.outside(),
+                       .after = snapshot(request),
+                       .reason = request.reason});
+  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
   co_await transaction.commit();
   co_return id;
 }
@@ -139,7 +178,7 @@ Task<std::vector<Replay>> list_replays(pg::Link& link, ListFilter filter) {
   co_return replays;
 }
 
-Task<bool> cancel_replay(pg::Link& link, const Requester&, CancelRequest request) {
+Task<bool> cancel_replay(pg::Link& link, const registry::Caller& caller, CancelRequest request) {
   pg::Transaction transaction = co_await link.begin();
   pg::Batch cancel;
   cancel.with(sql::cancel_replay, request.tenant, request.id.uuid);
@@ -148,6 +187,13 @@ Task<bool> cancel_replay(pg::Link& link, const Requester&, CancelRequest request
     co_await transaction.rollback();
     co_return false;
   }
+  pg::Batch note;
+  registry::add_audit(note, caller,
+                      {.action = "replay.cancel",
+                       .tenant = request.tenant,
+                       .object = request.id.outside(),
+                       .reason = request.reason});
+  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
   co_await transaction.commit();
   co_return true;
 }

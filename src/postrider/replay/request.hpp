@@ -1,4 +1,4 @@
-// Asking for replays, and what became of them.
+// Asking for replays, and what became of them. Who asks is remembered with the replay and in the audit log.
 //
 // A replay of one delivery is made at once. A replay of a range is a row that a ReplayRunner works on, on
 // whichever node takes it.
@@ -13,17 +13,13 @@
 #include "postrider/base/time.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::replay {
 
 // How many deliveries one key may replay one by one in a second, over all nodes.
 inline constexpr int singles_per_second_max = 10;
-
-// Who asks, as it is remembered with the replay.
-struct Requester {
-  std::string id;  // "key_…"
-};
 
 enum class Scope {
   failed,   // unresolved dead letters
@@ -46,7 +42,7 @@ struct Single {
   model::ReplayId replay{};      // only when made, as the next
   model::DeliveryId delivery{};  // the new one
 };
-runtime::Task<Single> replay_delivery(pg::Link& link, const Requester& caller, SingleRequest request);
+runtime::Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, SingleRequest request);
 
 // What a range matches. Empty filters match everything.
 struct Range {
@@ -64,7 +60,8 @@ struct RangeRequest {
   double rate_per_second = 50;
   std::string reason;
 };
-runtime::Task<model::ReplayId> request_range(pg::Link& link, const Requester& caller, RangeRequest request);
+runtime::Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& caller,
+                                             RangeRequest request);
 
 // A dry run. Stops at the deadline and then says so.
 struct Counted {
@@ -104,7 +101,7 @@ struct CancelRequest {
   model::ReplayId id;
   std::optional<std::string> reason{};
 };
-runtime::Task<bool> cancel_replay(pg::Link& link, const Requester& caller, CancelRequest request);
+runtime::Task<bool> cancel_replay(pg::Link& link, const registry::Caller& caller, CancelRequest request);
 
 struct FoundEndpoint {
   model::EndpointId id;

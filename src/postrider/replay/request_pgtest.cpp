@@ -65,7 +65,7 @@ TEST_F(SingleReplay, LeavesAPendingOriginalAlone) {
 }
 
 TEST_F(SingleReplay, WaitsUntilItMayBeSent) {
-  const Requester who = caller();
+  const registry::Caller who = caller();
   SingleRequest later{.tenant = "acme", .delivery = dead, .reason = "later"};
   later.not_before = ids.now() + 2h;
   ASSERT_EQ(run(replay_delivery(link, who, later)).outcome, Outcome::made);
@@ -103,7 +103,7 @@ TEST_F(SingleReplay, IsLimitedToTenASecondForOneKey) {
       db.sql("select count(*) <= 10 from replay where created_at > (select max(created_at) from replay) - "
              "interval '1 second'"),
       "t");
-  const Requester other = caller("key_2");
+  const registry::Caller other = caller("key_2");
   EXPECT_EQ(run(replay_delivery(link, other, {.tenant = "acme", .delivery = dead, .reason = "x"})).outcome,
             Outcome::made);
 }

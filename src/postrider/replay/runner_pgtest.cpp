@@ -107,7 +107,7 @@ TEST_F(Runner, OneRunsPerTenantAndTheNextOneFollows) {
   for (int i = 0; i < 5; ++i) clock = std::max(clock + 1ms, run(on->run_once(clock)));
   EXPECT_EQ(find(first).status, "running");
   EXPECT_EQ(find(second).status, "queued");
-  const Requester who = caller();
+  const registry::Caller who = caller();
   EXPECT_TRUE(run(cancel_replay(link, who, {.tenant = "acme", .id = first})));
   EXPECT_FALSE(run(cancel_replay(link, who, {.tenant = "acme", .id = first})));
   for (int i = 0; i < 50; ++i) clock = std::max(clock + 1ms, run(on->run_once(clock)));
