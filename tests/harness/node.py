@@ -39,7 +39,7 @@ def environment(**settings):
 class Node:
     running = []  # all that were started and not closed, for reports
 
-    def __init__(self, **settings):
+    def __init__(self, words=("serve",), **settings):
         """Starts it; wait_ready() waits. `data_dir`: private Postgres; `database_url`: that one."""
         self.settings = settings
         if "database_url" in settings:
@@ -47,7 +47,7 @@ class Node:
         self.log = []
         self.text = []  # lines that are not JSON
         self._changed = threading.Condition()
-        self.process = subprocess.Popen([binary(), "serve"], env=environment(**settings), cwd="/", text=True,
+        self.process = subprocess.Popen([binary(), *words], env=environment(**settings), cwd="/", text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         Node.running.append(self)
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -174,7 +174,7 @@ Task<Response> publish_batch(Call& call) {
       continue;
     }
     item->idempotency_key = item_key(call.request, place);
-    add_traceparent(call.request, *item);
+    if (item->traceparent.empty()) add_traceparent(call.request, *item);
     events.push_back(std::move(*item));
     places.push_back(place);
   }

@@ -16,7 +16,8 @@ void add(std::vector<Command>& table, const char* section, std::vector<Command> 
 
 std::vector<Command> make_table() {
   std::vector<Command> table;
-  add(table, "Run it", {serve_command(), migrate_command(), config_command(), database_url_command()});
+  add(table, "Run it",
+      {serve_command(), migrate_command(), config_command(), database_url_command(), relay_command()});
   add(table, "Events and endpoints",
       {event_commands(), event_type_commands(), tenant_commands(), endpoint_commands(), import_command(),
        delivery_commands(), dead_letter_commands(), search_command(), tail_command()});

@@ -32,6 +32,7 @@ Command source_commands();
 Command inbox_commands();
 Command outbox_commands();
 Command refanout_command();
+Command relay_command();
 Command delivery_commands();
 Command dead_letter_commands();
 Command stats_command();

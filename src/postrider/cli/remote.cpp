@@ -6,6 +6,7 @@
 
 #include "postrider/base/version.hpp"
 #include "postrider/cli/blocking.hpp"
+#include "postrider/cli/open_policy.hpp"
 #include "postrider/http/client.hpp"
 
 namespace postrider::cli {
@@ -28,15 +29,6 @@ void append_escaped(std::string& out, std::string_view text) {
       out += {'%', kHex[byte >> 4], kHex[byte & 15]};
     }
   }
-}
-
-// The operator chose the server: every address is fine.
-http::GuardPolicy open_policy() {
-  http::GuardPolicy policy;
-  policy.allow_http = true;
-  policy.allow_networks = {*http::Network::parse("0.0.0.0/0"), *http::Network::parse("::/0")};
-  policy.allow_ports = {{1, 65535}};
-  return policy;
 }
 
 // A stream and a long poll may be silent for long; each call has its own deadline.

@@ -24,6 +24,16 @@ std::string application_side() {
   return {};
 }
 
+Task<bool> is_installed(runtime::Loop& loop, std::string url) {
+  pg::ConnectOptions options;
+  options.url = std::move(url);
+  options.application_name = "postrider relay";
+  auto opening = pg::Connection::open(loop, options);
+  const auto connection = co_await opening;
+  const auto rows = co_await connection->run_one(sql::has_outbox);
+  co_return rows.get<bool>(0, 0);
+}
+
 Task<void> install(runtime::Loop& loop, std::string url) {
   pg::ConnectOptions options = pg::migrating(std::move(url));
   options.application_name = "postrider outbox install";

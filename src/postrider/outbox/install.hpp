@@ -11,6 +11,9 @@ namespace postrider::outbox {
 // Throws pg::Error; Error(other) with a sentence when this is a database of postrider itself.
 runtime::Task<void> install(runtime::Loop& loop, std::string url);
 
+// Whether it is there. Throws pg::Error.
+runtime::Task<bool> is_installed(runtime::Loop& loop, std::string url);
+
 // The part of the migration that belongs there.
 std::string application_side();
 

@@ -3,6 +3,9 @@
 -- name: is_postriders_own
 select to_regclass('postrider.migration') is not null;
 
+-- name: has_outbox
+select to_regclass('postrider.outbox') is not null;
+
 -- name: create_schema
 create schema if not exists postrider;
 

@@ -54,6 +54,7 @@ Task<void> OtherDatabaseMover::tidy() {
 Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
   std::vector<Failure> failures;
   std::vector<int64_t> sent, published;
+  std::vector<base::Timestamp> written, times;
   std::vector<publish::NewEvent> events;
   for (Row& row : rows) {
     std::string fault = check_data(row);
@@ -66,6 +67,7 @@ Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
     if (!row.event.id) row.event.id = row.event.given_id->outside();
     row.event.given_id.reset();
     sent.push_back(row.id);
+    written.push_back(*row.event.written_at);
     events.push_back(std::move(row.event));
   }
   std::string later;
@@ -74,14 +76,19 @@ Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
     const auto outcomes = co_await sending;
     CHECK(outcomes.size() == sent.size());
     for (size_t i = 0; i < outcomes.size(); ++i) {
-      if (outcomes[i].kind == Outcome::Kind::published)
+      if (outcomes[i].kind == Outcome::Kind::published) {
         published.push_back(sent[i]);
-      else if (outcomes[i].kind == Outcome::Kind::refused)
+        times.push_back(written[i]);
+      } else if (outcomes[i].kind == Outcome::Kind::refused) {
         failures.push_back({sent[i], outcomes[i].detail});
-      else
+      } else {
         later = outcomes[i].detail;
+      }
     }
   }
+  const auto now = base::wall_now();
+  for (const auto& time : times)
+    series_.lag_seconds.observe(std::chrono::duration<double>(now - time).count());
   base::reach("outbox.before_mark");
   pg::Batch batch = fail_batch(failures, limits_);
   batch.with(sql::mark_processed, published);
@@ -90,7 +97,9 @@ Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
   series_.published.add(static_cast<double>(published.size()));
   series_.refused.add(static_cast<double>(failures.size()));
   tell_set_aside(name_, read_set_aside(results[0]));
-  if (!later.empty()) throw pg::Error(pg::Kind::retry, "the events are not taken now: " + later);
+  if (!later.empty())
+    throw pg::Error(sink_.tells_itself() ? pg::Kind::unavailable : pg::Kind::retry,
+                    "the events are not taken now: " + later);
 }
 
 }  // namespace postrider::outbox

@@ -24,6 +24,8 @@ class Sink {
   virtual ~Sink() = default;
   // One outcome per event, in order. Every event has an id. Does not throw.
   virtual runtime::Task<std::vector<Outcome>> send(std::vector<publish::NewEvent> events) = 0;
+  // It logs that nothing is taken now, once, and makes its caller wait.
+  virtual bool tells_itself() const { return false; }
 };
 
 }  // namespace postrider::outbox

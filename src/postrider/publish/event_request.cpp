@@ -12,9 +12,9 @@ namespace postrider::publish {
 
 namespace {
 
-enum FieldName { type, data, id, version, occurred_at, subject, tenant_id, field_count };
-constexpr std::array<std::string_view, field_count> kNames = {"type",        "data",    "id",       "version",
-                                                              "occurred_at", "subject", "tenant_id"};
+enum FieldName { type, data, id, version, occurred_at, subject, tenant_id, traceparent, field_count };
+constexpr std::array<std::string_view, field_count> kNames = {
+    "type", "data", "id", "version", "occurred_at", "subject", "tenant_id", "traceparent"};
 
 constexpr size_t kErrorsMax = 20;  // an object of a million unknown fields gets no million complaints
 
@@ -79,7 +79,7 @@ class EventReader {
       key = unescaped ? std::string_view(*unescaped) : std::string_view("\xEF\xBF\xBD");
     }
     const auto name = std::find(kNames.begin(), kNames.end(), key);
-    if (name == kNames.end() || (key == "tenant_id" && !has_tenant_))
+    if (name == kNames.end() || (!has_tenant_ && (key == "tenant_id" || key == "traceparent")))
       return complain(key.empty() ? "\"\"" : key, "is not a field of an event");
     auto& field = raw_[static_cast<size_t>(name - kNames.begin())];
     if (!field.empty()) return complain(key, "is there more than once");
@@ -132,6 +132,8 @@ class EventReader {
       if (!event.occurred_at) complain("occurred_at", "must be a time as in RFC 3339");
     }
     if (!has_tenant_) return;
+    // As the header: what is not in the form of W3C Trace Context is not passed on.
+    if (const auto given = text(traceparent); given && is_traceparent(*given)) event.traceparent = *given;
     if (is_absent(tenant_id))
       complain("tenant_id", "is required");
     else if (auto given = caller_id(tenant_id))

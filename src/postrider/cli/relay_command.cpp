@@ -1,0 +1,264 @@
+// `postrider relay`: the relay at the application's side. It knows the application's database and the API of
+// a postrider; that postrider needs no access to the database.
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <thread>
+
+#include "postrider/cli/blocking.hpp"
+#include "postrider/cli/groups.hpp"
+#include "postrider/cli/invocation.hpp"
+#include "postrider/cli/open_policy.hpp"
+#include "postrider/cli/signals.hpp"
+#include "postrider/config/values.hpp"
+#include "postrider/http/router.hpp"
+#include "postrider/outbox/http_sink.hpp"
+#include "postrider/outbox/install.hpp"
+#include "postrider/outbox/keeper.hpp"
+#include "postrider/pg/shown_url.hpp"
+#include "postrider/runtime/run_on.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::cli {
+
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::Task;
+
+constexpr auto kLease = 30s;     // longer than a call of the API may take
+constexpr auto kDrainWait = 1s;  // for those who read the metrics
+constexpr auto kNameMax = size_t{64};
+
+struct RelaySettings {
+  std::string database_url, shown_url, key_file, name, listen;
+  http::Url target;
+  outbox::RelayOptions relay;
+  outbox::MoveLimits limits;
+  http::TlsOptions tls;
+};
+
+std::string trimmed_text(const std::string& path) {
+  return std::string(config::trimmed(read_text(path)));
+}
+
+std::chrono::milliseconds read_duration(Invocation& in, std::string_view name) {
+  const auto value = config::parse_duration(*in.value(name));
+  if (!value) throw Misuse(std::string(name) + " " + value.error() + ".");
+  return *value;
+}
+
+http::Url read_target(const std::string& text) {
+  std::string whole = text;
+  while (whole.ends_with('/')) whole.pop_back();
+  auto url = http::parse_url(whole + "/v1/events/batch");
+  if (!url) throw Misuse("--to: " + std::string(http::describe(url.error())));
+  return std::move(*url);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "relay";
+  return name.data();
+}
+
+RelaySettings read_settings(Invocation& in) {
+  RelaySettings settings;
+  if (const auto file = in.value("--database-url-file")) settings.database_url = trimmed_text(*file);
+  if (const auto url = in.value("--database-url")) settings.database_url = *url;
+  if (settings.database_url.empty())
+    throw Misuse("--database-url or --database-url-file says where the outbox is.");
+  const auto shown = pg::shown_url(settings.database_url);
+  if (!shown) throw Misuse("--database-url must be a Postgres connection string.");
+  settings.shown_url = *shown;
+  if (!in.value("--to")) throw Misuse("--to says which postrider gets the events.");
+  settings.target = read_target(*in.value("--to"));
+  if (!in.value("--key-file")) throw Misuse("--key-file says where the API key is.");
+  settings.key_file = *in.value("--key-file");
+  if (trimmed_text(settings.key_file).empty()) throw Misuse("The file " + settings.key_file + " is empty.");
+  settings.name = in.value("--name").value_or("outbox");
+  if (settings.name.empty() || settings.name.size() > kNameMax)
+    throw Misuse("--name has 1 to 64 characters.");
+  settings.listen = in.value("--listen").value_or("");
+  settings.tls.extra_ca_file = in.value("--ca-file").value_or("");
+  settings.relay.name = settings.name;
+  settings.relay.owner = "relay " + host_name() + " " + std::to_string(::getpid());
+  settings.relay.lease = kLease;
+  settings.relay.may_be_notified = !in.has("--no-notify");
+  settings.relay.listen = outbox::listen_link(settings.database_url);
+  if (in.has("--poll")) settings.relay.poll = read_duration(in, "--poll");
+  if (in.has("--retain"))
+    settings.limits.retain = std::chrono::duration_cast<std::chrono::seconds>(read_duration(in, "--retain"));
+  return settings;
+}
+
+// A key that was exchanged is used from the next call on; while the file is not there, the old one.
+class KeyFile {
+ public:
+  explicit KeyFile(std::string path) : path_(std::move(path)) {}
+  std::string read() {
+    std::ifstream file(path_, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string_view key = config::trimmed(text);
+    if (!key.empty() && key.find_first_of("\r\n") == std::string_view::npos) last_ = key;
+    return last_;
+  }
+
+ private:
+  std::string path_, last_;
+};
+
+class ApplicationRelay {
+ public:
+  explicit ApplicationRelay(const RelaySettings& settings)
+      : key_(settings.key_file),
+        series_(metrics_.outbox(settings.name)),
+        guard_(open_policy()),
+        tls_(settings.tls),
+        client_(loop_, guard_, tls_, {}),
+        sink_(loop_, client_, {.url = settings.target, .key = [this] { return key_.read(); }}),
+        link_(loop_, outbox::relay_link(settings.database_url)),
+        mover_(settings.name, link_, sink_, series_, settings.limits),
+        relay_(loop_, link_, mover_, series_, settings.relay) {
+    link_.on_down([name = settings.name](const pg::Error& error) {
+      telemetry::log_warn("outbox_unreachable").field("outbox", name).field("error", error.what());
+    });
+    if (settings.listen.empty()) return;
+    router_.add({http::Method::get, "/healthz", [](http::Request&) { return text(200, "ok\n"); }});
+    router_.add({http::Method::get, "/readyz", [this](http::Request&) { return ready(); }});
+    router_.add(
+        {http::Method::get, "/metrics", [this](http::Request&) { return text(200, metrics_.text()); }});
+    listener_ = std::make_unique<http::Listener>(http::Listener::Options{.address = settings.listen});
+    server_ = std::make_unique<http::Server>(loop_, *listener_, router_, metrics_);
+  }
+
+  void start() {
+    loop_.post([this] {
+      link_.start();
+      relay_.start();
+      if (server_) server_->start();
+    });
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+
+  // What is being handed over ends and is marked.
+  void stop() {
+    runtime::run_on(loop_, tasks_, [this] { return drain(); });
+    loop_.stop();
+    thread_.join();
+  }
+
+  std::string address() const { return listener_ ? listener_->address() : ""; }
+
+ private:
+  static Task<http::Response> text(int status, std::string body) {
+    co_return http::Response::text(status, std::move(body));
+  }
+  Task<http::Response> ready() {
+    if (!link_.is_up()) return text(503, "no connection to the outbox's database\n");
+    if (!sink_.is_reachable()) return text(503, "the events are not taken now\n");
+    return text(200, relay_.is_active() ? "ready\n" : "ready, another one relays\n");
+  }
+  Task<void> drain() {
+    sink_.stop();
+    co_await relay_.stop();
+    co_await link_.stop();
+    client_.close();
+    if (!server_) co_return;
+    server_->stop_accepting();
+    const auto deadline = base::BootClock::now() + kDrainWait;
+    co_await server_->drain(deadline);
+  }
+
+  telemetry::Metrics metrics_;
+  KeyFile key_;
+  telemetry::OutboxSeries series_;
+  http::AddressGuard guard_;
+  http::TlsContext tls_;
+  runtime::Loop loop_;
+  http::Client client_;
+  outbox::HttpSink sink_;
+  pg::Link link_;
+  outbox::OtherDatabaseMover mover_;
+  outbox::Relay relay_;
+  http::Router router_;
+  std::unique_ptr<http::Listener> listener_;
+  std::unique_ptr<http::Server> server_;
+  runtime::TaskGroup tasks_;
+  std::thread thread_;
+};
+
+telemetry::Log::Options log_settings(Invocation& in) {
+  telemetry::Log::Options options{.fd = STDERR_FILENO,
+                                  .format = telemetry::default_log_format(STDERR_FILENO)};
+  if (const auto format = in.value("--log-format"))
+    options.format = telemetry::parse_log_format(*format).value_or(options.format);
+  return options;
+}
+
+// While the database cannot be reached this is not known, and the relay waits for it.
+void check_installed(const std::string& url) {
+  runtime::Loop loop;
+  try {
+    if (!run_blocking(loop, outbox::is_installed(loop, url)))
+      throw Misuse("There is no outbox in this database: `postrider outbox install` puts it there.");
+  } catch (const pg::Error& error) {
+    telemetry::log_warn("outbox_unreachable").field("error", error.what());
+  }
+}
+
+void stop_or_quit(ApplicationRelay& relay, StopSignals& signals, telemetry::Log& log) {
+  auto stopped = std::async(std::launch::async, [&relay] { relay.stop(); });
+  while (stopped.wait_for(0s) != std::future_status::ready) {
+    if (!signals.wait_for(50ms)) continue;
+    telemetry::log_warn("stopped_at_once").field("note", "what was being handed over is handed over again");
+    log.flush();
+    _exit(stopped_at_once);
+  }
+  stopped.get();
+}
+
+int run_relay(Invocation& in) {
+  const RelaySettings settings = read_settings(in);
+  StopSignals signals;
+  telemetry::Log log(log_settings(in));
+  check_installed(settings.database_url);
+  ApplicationRelay relay(settings);
+  relay.start();
+  telemetry::log_info("started")
+      .field("outbox", settings.name)
+      .field("database", settings.shown_url)
+      .field("to", settings.target.origin)
+      .field("listen", relay.address());
+  std::optional<StopSignal> signal;
+  while (!(signal = signals.wait_for(500ms))) {
+  }
+  telemetry::log_info("stopping").field("signal", signal->number == SIGINT ? "SIGINT" : "SIGTERM");
+  stop_or_quit(relay, signals, log);
+  telemetry::log_info("stopped");
+  return done;
+}
+
+}  // namespace
+
+Command relay_command() {
+  return command("relay", "Hand an application's outbox over to a postrider elsewhere, by HTTP",
+                 {option("--database-url", "URL", "The application's database, with its outbox installed"),
+                  option("--database-url-file", "FILE", "The same in a file: others can see a command line"),
+                  option("--to", "URL", "The postrider that gets the events"),
+                  option("--key-file", "FILE", "An API key that may publish; read again before each call"),
+                  option("--ca-file", "FILE", "PEM file of authorities to trust beside the system's"),
+                  option("--name", "NAME", "Of the outbox in log and metrics. Default: outbox."),
+                  option("--poll", "DURATION", "How often it looks without being notified. Default: 500ms."),
+                  flag("--no-notify", "publish() must never NOTIFY; the poll alone decides the delay"),
+                  option("--retain", "DURATION", "How long processed rows are kept. Default: 7d."),
+                  option("--listen", "HOST:PORT", "Answers /metrics, /healthz and /readyz there"),
+                  choice("--log-format", {"json", "text"}, "Default: text on a terminal, otherwise json")},
+                 run_relay, Needs::nothing);
+}
+
+}  // namespace postrider::cli

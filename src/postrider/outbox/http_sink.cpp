@@ -1,0 +1,182 @@
+#include "postrider/outbox/http_sink.hpp"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <charconv>
+
+#include "postrider/base/json_writer.hpp"
+#include "postrider/base/version.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::outbox {
+
+namespace {
+
+using runtime::Task;
+using std::chrono::milliseconds;
+namespace json = boost::json;
+
+constexpr size_t kAnswerBytesMax = 32 << 20;
+constexpr milliseconds kWaitMax{1'000};  // within one call of send(): the relay has its lease to keep
+
+bool is_passing(int64_t status) {
+  return status == 408 || status == 425 || status == 429 || status >= 500;
+}
+
+// Of the whole batch: the server is another than meant, or does not let us in. The rows are not to blame.
+bool is_about_us(int status) {
+  return status == 401 || status == 403 || status == 404 || status == 405 || (status >= 300 && status < 400);
+}
+
+std::string detail_of(const json::object& problem) {
+  const json::value* detail = problem.if_contains("detail");
+  std::string text = detail != nullptr && detail->is_string() ? std::string(detail->get_string()) : "refused";
+  const json::value* errors = problem.if_contains("errors");
+  if (errors == nullptr || !errors->is_array()) return text;
+  for (const json::value& each : errors->get_array()) {
+    const json::object* error = each.if_object();
+    if (error == nullptr || !error->contains("detail") || !error->at("detail").is_string()) continue;
+    const json::value* pointer = error->if_contains("pointer");
+    if (pointer != nullptr && pointer->is_string()) text += " " + std::string(pointer->get_string());
+    text += " " + std::string(error->at("detail").get_string());
+  }
+  return text;
+}
+
+Outcome outcome_of(const json::value& item) {
+  const json::object* object = item.if_object();
+  const json::value* status = object == nullptr ? nullptr : object->if_contains("status");
+  if (status == nullptr || !status->is_int64()) return {Outcome::Kind::later, "the answer has no status"};
+  const int64_t code = status->get_int64();
+  if (code >= 200 && code < 300) return {Outcome::Kind::published, {}};
+  return {is_passing(code) ? Outcome::Kind::later : Outcome::Kind::refused, detail_of(*object)};
+}
+
+std::string problem_text(const http::Answer& answer) {
+  json::error_code error;
+  const json::value document = json::parse(answer.body_start, error);
+  std::string text = "status " + std::to_string(answer.status);
+  if (!error && document.is_object()) text += ": " + detail_of(document.get_object());
+  return text;
+}
+
+}  // namespace
+
+std::string item_json(const publish::NewEvent& event) {
+  base::JsonObject item;
+  item.add("tenant_id", event.tenant_id).add("type", event.type).add("id", event.id);
+  if (event.version) item.add("version", event.version);
+  if (event.occurred_at) item.add("occurred_at", event.occurred_at);
+  if (event.subject) item.add("subject", event.subject);
+  if (!event.traceparent.empty()) item.add("traceparent", event.traceparent);
+  item.raw("data", event.data);
+  return item.text();
+}
+
+std::optional<std::vector<Outcome>> read_outcomes(std::string_view answer, size_t count) {
+  json::error_code error;
+  const json::value document = json::parse(answer, error);
+  if (error || !document.is_array() || document.get_array().size() != count) return std::nullopt;
+  std::vector<Outcome> outcomes;
+  for (const json::value& item : document.get_array()) outcomes.push_back(outcome_of(item));
+  return outcomes;
+}
+
+HttpSink::HttpSink(runtime::Loop& loop, http::Client& client, HttpSinkOptions options)
+    : client_(client), options_(std::move(options)), wakeup_(loop) {}
+
+void HttpSink::stop() {
+  is_stopping_ = true;
+  wakeup_.notify();
+}
+
+Task<std::vector<Outcome>> HttpSink::send(std::vector<publish::NewEvent> events) {
+  std::vector<Outcome> outcomes(events.size(), Outcome{Outcome::Kind::later, "not sent"});
+  auto waiting = wait_until_due();
+  const bool is_due = co_await waiting;
+  if (!is_due || events.empty()) co_return outcomes;
+  auto sending = send_part(events, {0, events.size()}, outcomes);
+  co_await sending;
+  co_return outcomes;
+}
+
+Task<bool> HttpSink::wait_until_due() {
+  const auto now = base::BootClock::now();
+  if (!is_stopping_ && due_at_ > now) {
+    const auto until = std::min<base::SteadyTime>(due_at_, now + kWaitMax);
+    co_await wakeup_.wait_until(until);
+  }
+  co_return !is_stopping_ && base::BootClock::now() >= due_at_;
+}
+
+// A batch that is refused as a whole for what is in it is sent again in halves, until the item is found.
+Task<void> HttpSink::send_part(const Events& events, Part part, std::vector<Outcome>& outcomes) {
+  std::vector<std::string> items;
+  for (size_t i = part.first; i < part.first + part.count; ++i) items.push_back(item_json(events[i]));
+  const std::string body = base::json_array(items);
+  std::string headers;
+  http::append_header(headers, "user-agent", "postrider-relay/" + std::string(base::kVersion));
+  http::append_header(headers, "authorization", "Bearer " + options_.key());
+  http::append_header(headers, "content-type", "application/json");
+  http::OutboundRequest request{.url = options_.url};
+  request.headers = headers;
+  request.body = body;
+  request.deadline = base::BootClock::now() + options_.timeout;
+  request.answer_body_bytes_max = request.answer_kept_bytes_max = kAnswerBytesMax;
+  auto sending = client_.send(request);
+  const http::Exchange exchange = co_await sending;
+  if (const http::NetFailure* failure = exchange.failure()) {
+    not_now(failure->detail.empty() ? std::string(http::describe(failure->error)) : failure->detail, "");
+    co_return;
+  }
+  const http::Answer& answer = *exchange.answer();
+  const bool is_good = answer.status == 200 && answer.is_complete;
+  auto read = is_good ? read_outcomes(answer.body_start, part.count) : std::nullopt;
+  if (read) {
+    reached();
+    std::move(read->begin(), read->end(), outcomes.begin() + static_cast<ptrdiff_t>(part.first));
+    const auto is_later = [](const Outcome& outcome) { return outcome.kind == Outcome::Kind::later; };
+    const auto later = std::find_if(outcomes.begin(), outcomes.end(), is_later);
+    if (part.count == events.size() && later != outcomes.end()) not_now(later->detail, "");
+    co_return;
+  }
+  if (answer.status < 400 || is_passing(answer.status) || is_about_us(answer.status)) {
+    not_now(answer.status == 200 ? "the answer is not one of a postrider" : problem_text(answer),
+            answer.retry_after);
+    co_return;
+  }
+  if (part.count == 1) {
+    outcomes[part.first] = {Outcome::Kind::refused, problem_text(answer)};
+    co_return;
+  }
+  const size_t half = part.count / 2;
+  auto first = send_part(events, {part.first, half}, outcomes);
+  co_await first;
+  auto second = send_part(events, {part.first + half, part.count - half}, outcomes);
+  co_await second;
+}
+
+void HttpSink::reached() {
+  if (!is_reachable_) telemetry::log_info("relay_target_reachable").field("url", options_.url.origin);
+  is_reachable_ = true;
+  pause_ = milliseconds(0);
+  due_at_ = {};
+}
+
+void HttpSink::not_now(const std::string& why, std::string_view retry_after) {
+  pause_ = std::clamp(2 * pause_, options_.pause_min, options_.pause_max);
+  milliseconds wait = pause_;
+  int64_t seconds = 0;
+  const std::string text(retry_after);
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, seconds);
+  if (parsed.ec == std::errc() && parsed.ptr == end && seconds > 0)
+    wait = std::min<milliseconds>(std::chrono::seconds(std::min<int64_t>(seconds, 86'400)),
+                                  options_.retry_after_max);
+  due_at_ = base::BootClock::now() + wait;
+  if (is_reachable_)
+    telemetry::log_warn("relay_target_not_taking").field("url", options_.url.origin).field("error", why);
+  is_reachable_ = false;
+}
+
+}  // namespace postrider::outbox
