@@ -609,6 +609,9 @@ $$;
 
 CREATE FUNCTION postrider.inbox_candidates(of_work text, of_source text, at timestamp with time zone, wanted integer) RETURNS uuid[]
     LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
 declare
   window_rows constant integer := 500;
@@ -722,6 +725,9 @@ $$;
 CREATE FUNCTION postrider.inbox_claim(worker text, source text, max integer, lease interval) RETURNS SETOF postrider.inbox_message
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'postrider', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
 #variable_conflict use_column
 declare

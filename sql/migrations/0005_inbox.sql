@@ -189,8 +189,12 @@ $$;
 -- Locks up to `wanted` messages that may be worked on now. Messages without order come first to go; of those with an
 -- order only the oldest of each key, whatever state it is in, is a candidate: a leased or waiting head holds its key.
 -- Bounded whatever the backlog: a window of the oldest messages, then the heads of the keys behind a random bucket.
+--
+-- Its plans are made once per session, maybe while the queue is drained, and meet a backlog later: only walks along an
+-- index are allowed, however small the table looks.
 create function inbox_candidates(of_work text, of_source text, at timestamptz, wanted integer)
-returns uuid[] language plpgsql as $$
+returns uuid[] language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   window_rows constant integer := 500;
   keys_looked_at constant integer := 1000;
@@ -352,7 +356,8 @@ create type inbox_message as (
 );
 
 create function inbox_claim(worker text, source text, max int, lease interval) returns setof inbox_message
-language plpgsql security definer set search_path = pg_catalog, postrider, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, postrider, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 declare
   taken uuid[];
