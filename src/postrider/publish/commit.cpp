@@ -234,6 +234,8 @@ model::DeliveryRange delivery_range_of(const Drafts& drafts) {
 }
 
 Task<Commit> commit_drafts(pg::Link& link, KnownRoutes& routes, Drafts drafts, CommitSettings settings) {
+  if (!link.is_up()) co_await link.wait_up(settings.deadline);
+  routes.follow(link.connection_number());
   auto task = has_keys(drafts) ? commit_keyed(link, routes, std::move(drafts), settings)
                                : commit_plain(link, routes, std::move(drafts), settings);
   auto commit = co_await task;

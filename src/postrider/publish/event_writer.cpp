@@ -64,6 +64,7 @@ Task<std::vector<PublishAnswer>> EventWriter::write(pg::Transaction& transaction
   }
   Drafts pending = state.all();
   CHECK(!pending.empty());
+  state.routes.follow(state.link.connection_number());  // the transaction's
   state.range = delivery_range_of(pending);
   const CommitSettings settings{
       state.options.node_id, state.ids.now(), state.options.data_bytes_max, state.options.wide_endpoints, {}};

@@ -105,6 +105,24 @@ TEST_F(PublishFaultTest, DoesNotQueueAgainWhatWasCommittedUnnoticed) {
   }
 }
 
+// As from an outbox in another database, where ids were given in an order of their own.
+TEST_F(PublishFaultTest, RecallsWhatWasCommittedUnnoticedWhateverTheOrderOfItsIds) {
+  db.sql(kSlowCommit);
+  auto& on = publisher();
+  std::vector<NewEvent> given = events(false);
+  for (auto at = given.rbegin(); at != given.rend(); ++at) at->given_id = model::EventId{ids.next()};
+  support::SyncSql locker(db.url());
+  locker("begin; lock table gate in exclusive mode");
+  std::vector<PublishAnswer> answers;
+  run(Client::disturbed(on, given, answers, until(loop, db, waiting_for("gate"), "1"), [&] {
+    on.link.connection().close();
+    locker("commit");
+  }));
+  for (const auto& answer : answers) EXPECT_TRUE(is_new(answer)) << text_of(answer);
+  EXPECT_EQ(db.sql("select count(*) from event"), "20");
+  EXPECT_EQ(live_rows(), "20");
+}
+
 TEST_F(PublishFaultTest, RunsABatchAgainWhenItsStatementWasCanceled) {
   make_endpoint("t1", {.ordering = "strict"});
   auto& on = publisher();

@@ -22,13 +22,19 @@ const Route* KnownRoutes::find(const NewEvent& event) const {
   return &route->second;
 }
 
+void KnownRoutes::follow(uint64_t connection) {
+  if (std::exchange(connection_, connection) != connection) clear();
+}
+
+void KnownRoutes::clear() {
+  routes_.clear();
+  revisions_.clear();
+  targets_ = 0;
+}
+
 void KnownRoutes::remember(const NewEvent& event, Route route) {
   // Bounded by starting over: what is still used comes back with the next event.
-  if (targets_ > targets_max_) {
-    routes_.clear();
-    revisions_.clear();
-    targets_ = 0;
-  }
+  if (targets_ > targets_max_) clear();
   revisions_.insert_or_assign(event.tenant_id, route.revision);
   Route& kept = routes_[Key{event.tenant_id, event.type, event.version}];
   targets_ += 1 + route.targets.size() - kept.targets.size();

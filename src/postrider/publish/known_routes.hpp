@@ -31,6 +31,9 @@ class KnownRoutes {
  public:
   explicit KnownRoutes(size_t targets_max = 100'000) : targets_max_(targets_max) {}
 
+  // Routes are those of one server: over another connection there may be one that lacks the last changes and
+  // gives their revisions to other ones.
+  void follow(uint64_t connection);
   // The pointer holds until the next remember() or forget().
   const Route* find(const NewEvent& event) const;
   void remember(const NewEvent& event, Route route);
@@ -59,7 +62,10 @@ class KnownRoutes {
     bool operator()(const KeyView& a, const KeyView& b) const { return a == b; }
   };
 
+  void clear();
+
   size_t targets_max_;
+  uint64_t connection_ = 0;
   size_t targets_ = 0;
   std::unordered_map<Key, Route, Hash, Equal> routes_;
   std::unordered_map<std::string, int64_t> revisions_;  // the latest seen; routes of older ones are stale

@@ -39,6 +39,16 @@ TEST_F(KnownRoutesTest, ASecondEventIsWrittenWithoutLookingEndpointsUp) {
   EXPECT_EQ(endpoints_of_last_event(), endpoint.uuid.text());
 }
 
+// A server that was promoted without the last change may give the same revision to another one.
+TEST_F(KnownRoutesTest, NothingIsKnownOfAnotherConnectionsServer) {
+  make_endpoint("t1");
+  auto& on = publisher();
+  ASSERT_THAT(text_of(publish(on, event("t1"))), EndsWith(R"("deliveries":1})"));
+  unsubscribe_silently();
+  on.link.connection().close();
+  EXPECT_THAT(text_of(publish(on, event("t1"))), EndsWith(R"("deliveries":0})"));
+}
+
 TEST_F(KnownRoutesTest, WritesAndHandsOverTheSameAsTheFirstTime) {
   make_endpoint("t1");
   make_endpoint("t1");

@@ -189,7 +189,9 @@ pg::Params recall_params(const Drafts& drafts) {
       versions.push_back(draft->event.version);
     }
   }
-  return pg::Params(ids, ids.front(), ids.back(), pattern_events, tenants, patterns, versions);
+  // Ids that the outbox or a sender has given are in no order.
+  const auto [first, last] = std::minmax_element(ids.begin(), ids.end());
+  return pg::Params(ids, *first, *last, pattern_events, tenants, patterns, versions);
 }
 
 KeyRows key_rows(const Drafts& drafts) {
