@@ -7,14 +7,25 @@
 
 namespace postrider::delivery {
 
+struct Renewal {
+  base::SteadyTime sent_at;  // of the heartbeat that was answered
+  base::SteadyTime until;
+};
+
 class LeaseClock {
  public:
-  void extend_to(base::SteadyTime until) { until_ = until.time_since_epoch().count(); }
+  void renew(const Renewal& renewal) {
+    until_ = renewal.until.time_since_epoch().count();
+    sent_at_ = renewal.sent_at.time_since_epoch().count();
+  }
   void end() { until_ = 0; }
   bool is_valid(base::SteadyTime now) const { return now.time_since_epoch().count() < until_; }
+  // The database has confirmed the lease in an answer to a question asked since then.
+  bool is_confirmed_since(base::SteadyTime time) const { return sent_at_ >= time.time_since_epoch().count(); }
 
  private:
   std::atomic<int64_t> until_{0};
+  std::atomic<int64_t> sent_at_{0};
 };
 
 }  // namespace postrider::delivery

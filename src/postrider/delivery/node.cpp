@@ -123,6 +123,9 @@ Node::State::State(NodeTools node_tools)
     shards.push_back(std::make_unique<ShardThread>(tools, lease, shard_options(tools.config, id, count),
                                                    static_cast<size_t>(count)));
   gauges.resize(shards.size());
+  lease_link.on_up([this](const pg::LinkUp& up) {
+    if (up.is_other_timeline) keeper.server_changed();
+  });
   listener.on_notification([this](std::string_view, std::string_view) { follower.wake(); });
   listener.on_listening([this] { follower.wake(); });
 }

@@ -46,8 +46,7 @@ runtime::Task<void> BucketKeeper::join() {
       pg::Params params(options_.node_id.uuid, options_.name, version, options_.delivers);
       const pg::Rows row = co_await link_.run_one(sql::register_node, std::move(params));
       ids_.synchronise(row.get<int32_t>(0, 0), row.get<base::Timestamp>(0, 1), before);
-      lease_.extend_to(before + options_.lease - options_.lease / kMarginPart);
-      beat_at_ = before;
+      renewed(before);
       co_return;
     } catch (const pg::Error& error) {
       if (error.sqlstate() != kUniqueViolation || tries == kRegisterTries) throw;
@@ -88,9 +87,13 @@ runtime::Task<void> BucketKeeper::beat() {
     co_await join();
     co_return;
   }
-  beat_at_ = before;
-  lease_.extend_to(before + options_.lease - options_.lease / kMarginPart);
+  renewed(before);
   events_.renewed();
+}
+
+void BucketKeeper::renewed(base::SteadyTime sent_at) {
+  beat_at_ = sent_at;
+  lease_.renew({.sent_at = sent_at, .until = sent_at + options_.lease - options_.lease / kMarginPart});
 }
 
 runtime::Task<void> BucketKeeper::look() {
@@ -147,6 +150,15 @@ void BucketKeeper::lose_everything() {
   lease_.end();
   for (const auto& [bucket, epoch] : std::exchange(owned_, {})) events_.lost(bucket);
   metrics_.leases_held.set(0);
+}
+
+void BucketKeeper::server_changed() {
+  telemetry::log_warn("database_changed")
+      .field("note", "leases are taken up again as the new server has them");
+  lose_everything();
+  peers_.clear();
+  beat_at_ = {};
+  wakeup_.notify();
 }
 
 runtime::Task<void> BucketKeeper::bury_the_dead(const std::map<model::NodeId, int64_t>& heartbeats) {

@@ -53,6 +53,10 @@ class BucketKeeper {
   // Frees all buckets and leaves. The caller has drained them.
   runtime::Task<void> stop();
 
+  // Another server answers, which may lack the last changes of the one before: what is held in memory is
+  // dropped, and what its table says is ours is taken up afresh.
+  void server_changed();
+
   runtime::Task<void> run_once();  // one pass; also for tests
   bool has_peers() const { return has_peers_; }
   const std::map<int, int64_t>& owned() const { return owned_; }
@@ -74,6 +78,7 @@ class BucketKeeper {
   runtime::Task<void> bury_the_dead(const std::map<model::NodeId, int64_t>& heartbeats);
   runtime::Task<void> take(int count);
   void compare(const std::vector<Lease>& leases);
+  void renewed(base::SteadyTime sent_at);
   void lose_everything();
   void hand_over(int count);
   runtime::Task<void> release(int bucket, int64_t epoch);

@@ -9,7 +9,7 @@ insert into node (id, slot, name, version, delivers)
 select $1::uuid, free.slot, $2::text, $3::text, $4::boolean
 from (
   select slot
-  from generate_series(0, 16383) as slot
+  from generate_series(0, 8191) as slot
   where not exists (select from node where node.slot = slot.slot)
   order by slot
   limit 1

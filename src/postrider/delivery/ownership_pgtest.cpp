@@ -189,6 +189,21 @@ TEST_F(OwnershipTest, BucketsOfANodeThatLeftNoTraceAreFreed) {
   EXPECT_EQ(only.serving.at(0), 2);
 }
 
+TEST_F(OwnershipTest, WhatAnotherServerSaysIsTakenUpAfresh) {
+  TestKeeper& node = join();
+  pass_until([&] { return node.serving.size() == support::buckets; });
+  // The server that was promoted has not received the last lease.
+  db.sql("update bucket_lease set owner = null, epoch = 0 where bucket = 3");
+  const auto before = node.serving;
+  node.keeper->server_changed();
+  EXPECT_THAT(node.serving, IsEmpty());
+  EXPECT_FALSE(node.lease.is_valid(base::BootClock::now())) << "nothing is sent until it was heard from";
+  pass_until([&] { return node.serving.size() == support::buckets; });
+  EXPECT_EQ(node.serving.at(2), before.at(2));
+  EXPECT_EQ(node.serving.at(3), 1);
+  EXPECT_TRUE(node.lease.is_valid(base::BootClock::now()));
+}
+
 TEST_F(OwnershipTest, NodesHaveSlotsOfTheirOwn) {
   join();
   join();

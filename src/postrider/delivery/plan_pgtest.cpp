@@ -52,11 +52,12 @@ struct PlanTest : testing::Test {
     expect(sql::rows_of_range, "queue_pkey", by_range);
     expect(sql::lanes_of_bucket, "queue_lane",
            "Index Cond: ((bucket = $1) AND (endpoint_id > lane_1.endpoint_id))");
-    for (const pg::Statement sweep : {sql::sweep_disabled, sql::sweep_canceled}) {
+    for (const pg::Statement sweep : {sql::sweep_disabled, sql::sweep_canceled, sql::sweep_older}) {
       expect(sweep, "queue_lane", "Index Cond: ((bucket = $2) AND (endpoint_id = $3))");
       EXPECT_THAT(plan(sweep), Not(HasSubstr("Sort Key: queue")))
           << "a chunk must not read all rows of its lane";
     }
+    expect(sql::end_clearing, "queue_lane", "Index Cond: ((bucket = $2) AND (endpoint_id = $3))");
   }
 
   void expect(pg::Statement statement, const std::string& index, const std::string& condition) {

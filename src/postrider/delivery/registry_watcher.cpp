@@ -11,6 +11,7 @@ RegistryWatcher::RegistryWatcher(runtime::Loop& loop, pg::Link& link, WatcherEve
     : link_(link), events_(std::move(events)), wakeup_(loop) {}
 
 runtime::Task<void> RegistryWatcher::begin() {
+  connection_ = link_.connection_number();
   version_ = co_await registry::current_version(link_);
 }
 
@@ -27,6 +28,12 @@ runtime::Task<void> RegistryWatcher::run() {
 
 runtime::Task<void> RegistryWatcher::run_once() {
   try {
+    if (const uint64_t connection = link_.connection_number(); connection != connection_) {
+      // Maybe another server, which lacks the last changes and gives their versions to other ones.
+      version_ = co_await registry::current_version(link_);
+      connection_ = connection;
+      events_.missed();
+    }
     size_t count = 0;
     do {
       const auto changes = co_await registry::read_changes(link_, version_);

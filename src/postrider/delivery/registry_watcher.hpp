@@ -13,7 +13,8 @@ namespace postrider::delivery {
 
 struct WatcherEvents {
   std::function<void(const registry::Change&)> changed;
-  std::function<void()> missed;  // the log was trimmed behind us: load everything afresh
+  std::function<void()>
+      missed;  // the log was trimmed behind us, or may be another one: load everything afresh
 };
 
 class RegistryWatcher {
@@ -35,6 +36,7 @@ class RegistryWatcher {
   pg::Link& link_;
   WatcherEvents events_;
   int64_t version_ = 0;
+  uint64_t connection_ = 0;  // that the version was read over
   bool is_stopping_ = false;
   runtime::Wakeup wakeup_;
   runtime::TaskGroup tasks_;

@@ -241,10 +241,48 @@ TEST_F(SendingTest, ALostLeaseStopsSendingAndARenewedOneGoesOn) {
   shard.offer(commit(endpoint, numbered(10)));
   for (int turn = 0; turn < 20; ++turn) shard.call([](Shard&) {});
   EXPECT_EQ(receiver.count("/in"), 1u);
-  shard.lease.extend_to(base::BootClock::now() + 1h);
+  shard.renew();
   shard.call([](Shard& each) { each.lease_renewed(); });
   wait_until_drained();
   EXPECT_EQ(receiver.count("/in"), 11u);
+}
+
+// The thread stands still, as it does while a process is stopped or a machine sleeps.
+void stall(TestShard& shard) {
+  shard.call([](Shard&) { std::this_thread::sleep_for(1200ms); });
+}
+
+TEST_F(SendingTest, AfterAStallNothingIsSentUntilTheLeaseIsConfirmed) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  TestShard shard(db, ids, keys);
+  const auto until = base::BootClock::now() + 1h;
+  shard.take_all();
+  shard.offer(commit(endpoint, {"before"}));
+  wait_until_drained();
+  const auto rows = commit(endpoint, {"after"});
+  shard.lease.renew({.sent_at = base::BootClock::now(), .until = until});
+  stall(shard);
+  shard.offer(rows);
+  for (int turn = 0; turn < 20; ++turn) shard.call([](Shard&) {});
+  EXPECT_EQ(receiver.count("/in"), 1u) << "the lease may be somebody else's by now, whatever the clock says";
+  shard.renew();
+  shard.call([](Shard& each) { each.lease_renewed(); });
+  wait_until_drained();
+  EXPECT_EQ(receiver.count("/in"), 2u);
+}
+
+TEST_F(SendingTest, ATimeOutAcrossAStallUsesUpNoAttempt) {
+  receiver.answer("/in", {.hangs = true});
+  auto endpoint = make_endpoint("acme", receiver.url("/in"),
+                                [](registry::EndpointSettings& settings) { settings.timeout_ms = 1000; });
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, {"x"}));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 1));
+  stall(shard);
+  receiver.answer("/in", {});
+  wait_until_drained();
+  EXPECT_EQ(db.sql("select string_agg(attempt || outcome, ',') from attempt"), "1delivered");
 }
 
 TEST_F(SendingTest, ADroppedBucketsResultsAreDroppedAndTheNextOwnerSendsAgain) {

@@ -180,8 +180,8 @@ runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
     if (kind == pg::Kind::unknown) repeat = Repeat::yes;
     const bool is_item = kind == pg::Kind::item || kind == pg::Kind::other;
     if (is_item && sqlstate == kMissingPartition && !has_partitions) {
-      has_partitions = true;
-      co_await make_partitions(batch);
+      has_partitions = co_await make_partitions(batch);
+      if (!has_partitions) co_await pause_.wait_for(kRetryPause);
     } else if (is_item && batch.size() > 1) {
       Batch second(std::make_move_iterator(batch.begin() + static_cast<ptrdiff_t>(batch.size() / 2)),
                    std::make_move_iterator(batch.end()));
@@ -236,16 +236,20 @@ void Settler::give_up_details(Batch& batch) {
   }
 }
 
-runtime::Task<void> Settler::make_partitions(const Batch& batch) {
+runtime::Task<bool> Settler::make_partitions(const Batch& batch) {
   std::set<std::string> days;
   for (const Settlement& settlement : batch) days.insert(day_of(settlement.row.id()));
   const std::vector<std::string> wanted(days.begin(), days.end());
-  pg::Params params(wanted);
+  pg::Batch make;
+  make.add(sql::limit_lock_wait).with(sql::make_partitions_of, wanted);
   try {
-    co_await link_.run_one(sql::make_partitions_of, std::move(params));
+    const auto deadline = base::BootClock::now() + kDatabaseWait;
+    co_await link_.run(std::move(make), deadline);
   } catch (const pg::Error& error) {
     telemetry::log_warn("make_partitions_failed").field("error", error.what());
+    co_return error.kind() == pg::Kind::item || error.kind() == pg::Kind::other;
   }
+  co_return true;
 }
 
 runtime::Task<void> Settler::write_changes() {

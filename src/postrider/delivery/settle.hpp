@@ -97,7 +97,8 @@ class Settler {
   runtime::Task<void> write_once(Batch& batch, Repeat repeat);
   runtime::Task<void> write_changes();
   void note_health_unless_newer(const HealthChange& change);
-  runtime::Task<void> make_partitions(const Batch& batch);
+  // False: not now, but maybe in a moment.
+  runtime::Task<bool> make_partitions(const Batch& batch);
   void give_up_details(Batch& batch);
   void tell(Batch& batch, const std::vector<model::DeliveryId>& settled, Repeat repeat);
 

@@ -352,6 +352,10 @@ from unnest($1::uuid[], $2::boolean[], $3::text[], $4::timestamptz[], $5::intege
        as change (endpoint_id, failing, breaker, at, failures)
 where endpoint.id = change.endpoint_id
 
+-- name: limit_lock_wait
+-- For this transaction only: a partition is better made a moment later than everybody kept waiting.
+select set_config('lock_timeout', '2s', true)
+
 -- name: make_partitions_of
 -- The partitions that these deliveries' history needs; made on demand after a long stop.
 -- $1 days, as text

@@ -75,6 +75,12 @@ struct SettleTest : DeliveryTest {
     settle(std::move(all));
   }
 
+  static runtime::Task<void> end_of(runtime::TaskGroup& group) { co_await group.join(); }
+  runtime::Task<void> until_somebody_waits() {
+    runtime::Wakeup turn(loop);
+    while (db.sql("select count(*) > 0 from pg_locks where not granted") != "t") co_await turn.wait_for(1ms);
+  }
+
   // Nothing of it in the database, told as late and counted.
   void expect_late(Settlement one) {
     const std::string before = db.sql("select * from queue where bucket >= 0");
@@ -212,6 +218,44 @@ TEST_F(SettleTest, AMissingPartitionIsMadeOnDemand) {
   EXPECT_THAT(told, ElementsAre(Written::now));
   EXPECT_EQ(db.sql("select count(*) from attempt_" + day), "1");
   EXPECT_EQ(db.sql("select count(*) from dead_letter_" + day), "1");
+}
+
+// Whoever waits for the first row holds no other one yet, so two that settle the same rows never wait
+// crosswise.
+TEST_F(SettleTest, RowsAreLockedInOneOrderWhateverOrderTheyEndedIn) {
+  for (const auto kind : kKinds) {
+    SCOPED_TRACE(static_cast<int>(kind));
+    const auto rows = commit(endpoint, {"1", "2"});
+    support::SyncSql first(db.url());
+    first("begin; select from queue where id = " + quoted(rows[0].id.uuid) + " for update");
+    runtime::TaskGroup group;
+    std::vector<Settlement> ended;
+    ended.push_back(settlement(rows[1], kind));
+    ended.push_back(settlement(rows[0], kind));
+    group.spawn(settle_all(std::move(ended)));
+    run(until_somebody_waits());
+    EXPECT_NO_THROW(db.sql("select from queue where id = " + quoted(rows[1].id.uuid) + " for update nowait"));
+    first("commit");
+    run(end_of(group));
+    EXPECT_THAT(told, Each(Written::now));
+  }
+}
+
+TEST_F(SettleTest, APartitionThatCannotBeMadeNowDoesNotHoldTheConnection) {
+  const auto row = commit(endpoint, {"x"}).front();
+  db.sql("drop table attempt_" + db.sql("select to_char(now() at time zone 'UTC', 'YYYYMMDD')"));
+  run(link.connection().run_one({nullptr, "select set_config('statement_timeout', '0', false)"}));
+  support::SyncSql other(db.url());
+  other("begin; lock table attempt in share update exclusive mode");
+  runtime::TaskGroup group;
+  std::vector<Settlement> ended;
+  ended.push_back(settlement(row, Verdict::Kind::delivered));
+  group.spawn(settle_all(std::move(ended)));
+  run(until_somebody_waits());
+  db.wait_for("select count(*) from pg_locks where not granted", "0");
+  other("commit");
+  run(end_of(group));
+  EXPECT_THAT(told, ElementsAre(Written::now));
 }
 
 TEST_F(SettleTest, AnAnswerLostWithItsConnectionIsFoundOutAtTheSecondTry) {

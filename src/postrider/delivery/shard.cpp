@@ -13,7 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kHouseInterval = 1s;
-constexpr auto kStall = 2 * kHouseInterval;
+constexpr auto kTick = 250ms;
+constexpr auto kStall = 1s;
 constexpr auto kIdleLaneKept = 60s;
 constexpr auto kRecentKept = 10s;
 constexpr size_t kRecentMax = 100'000;
@@ -32,8 +33,10 @@ Shard::Shard(ShardTools tools, ShardOptions options)
       timer_(tools.loop),
       tenant_timer_(tools.loop),
       house_timer_(tools.loop),
+      tick_timer_(tools.loop),
       last_tick_(base::BootClock::now()) {
   house_timer_.call_after(kHouseInterval, [this] { keep_house(); });
+  tick_timer_.call_after(kTick, [this] { tick(); });
 }
 
 Shard::~Shard() = default;
@@ -216,12 +219,6 @@ void Shard::refresh_all() {
 void Shard::keep_house() {
   house_timer_.call_after(kHouseInterval, [this] { keep_house(); });
   const auto at = base::BootClock::now();
-  if (at - last_tick_ > kStall) {
-    ++stalls_;
-    telemetry::log_warn("process_stalled")
-        .field("seconds", std::chrono::duration<double>(at - last_tick_).count());
-  }
-  last_tick_ = at;
   std::vector<LanePtr> idle;
   for (const auto& [id, lane] : lanes_)
     if (!lane->has_work() && lane->in_flight == 0 && !lane->is_sweeping && !lane->wants_config &&
@@ -249,8 +246,28 @@ Shard::Gauges Shard::gauges() const {
   return gauges;
 }
 
-bool Shard::has_stalled_since(uint64_t stalls) const {
-  return stalls != stalls_ || base::BootClock::now() - last_tick_ > kStall;
+void Shard::tick() {
+  tick_timer_.call_after(kTick, [this] { tick(); });
+  notice_stall(base::BootClock::now());
+}
+
+// Whoever comes first after a stall, a timer, an answer or the tick, notices it.
+void Shard::notice_stall(base::SteadyTime at) {
+  const auto gap = at - std::exchange(last_tick_, at);
+  if (gap <= kStall) return;
+  ++stalls_;
+  woken_at_ = at;
+  telemetry::log_warn("process_stalled").field("seconds", std::chrono::duration<double>(gap).count());
+}
+
+bool Shard::has_stalled_since(uint64_t stalls) {
+  notice_stall(base::BootClock::now());
+  return stalls != stalls_;
+}
+
+bool Shard::may_send(base::SteadyTime at) {
+  notice_stall(at);
+  return tools_.lease.is_valid(at) && tools_.lease.is_confirmed_since(woken_at_);
 }
 
 runtime::Task<void> Shard::drain(base::SteadyTime deadline) {
@@ -271,6 +288,7 @@ runtime::Task<void> Shard::stop() {
   timer_.cancel();
   tenant_timer_.cancel();
   house_timer_.cancel();
+  tick_timer_.cancel();
   runtime::Yield turn{tools_.loop};
   while (is_pump_posted_) co_await turn;
 }

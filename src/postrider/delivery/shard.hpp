@@ -123,7 +123,10 @@ class Shard {
   runtime::Task<void> sweep(LanePtr lane);
   runtime::Task<void> hurry_later(model::EndpointId endpoint, model::DeliveryId delivery);
   void keep_house();
-  bool has_stalled_since(uint64_t stalls) const;
+  void tick();
+  void notice_stall(base::SteadyTime at);
+  bool has_stalled_since(uint64_t stalls);
+  bool may_send(base::SteadyTime at);
   bool has_room(const RowBuffer& buffer) const;
   size_t rows_wanted(const RowBuffer& buffer) const;
   void remember_fetched(const Row& row);
@@ -171,9 +174,11 @@ class Shard {
     bool operator<(const Wake& other) const { return at > other.at; }  // the earliest on top
   };
   std::priority_queue<Wake> wakes_;
-  runtime::Timer timer_, tenant_timer_, house_timer_;
+  runtime::Timer timer_, tenant_timer_, house_timer_, tick_timer_;
   uint64_t stalls_ = 0;  // how often the process stood still: time-outs across such a gap prove nothing
   base::SteadyTime last_tick_;
+  base::SteadyTime
+      woken_at_;  // after the last stall: the lease is confirmed since then before anything is sent
   bool is_pump_posted_ = false;
   bool is_stopping_ = false;
   runtime::TaskGroup tasks_;

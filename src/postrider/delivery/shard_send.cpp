@@ -125,7 +125,7 @@ void Shard::pump() {
   int sends = 0;
   while (!is_stopping_ && sends < kSendsPerTurn && settler_.waiting() < options_.unsettled_max) {
     const Now at = now();
-    if (!tools_.lease.is_valid(at.steady)) break;
+    if (!may_send(at.steady)) break;
     auto choice = chooser_.next(at, not_ready);
     if (!choice) break;
     ++sends;
