@@ -12,7 +12,7 @@ namespace postrider::cli {
 int migrate(const config::Loaded& loaded) {
   telemetry::Log log(log_options(loaded.config));
   Database database(loaded.config);
-  const pg::MigrateReport report = migrate_database(loaded.config, database.url());
+  const pg::MigrateReport report = migrate_database(loaded.config, database.direct_url());
   database.stop();
   for (const std::string& name : report.applied) std::printf("applied %s\n", name.c_str());
   std::printf("the schema is at version %d\n", report.version);

@@ -187,7 +187,7 @@ int serve(const config::Loaded& loaded) {
   Database database(config);
   const crypto::MasterKeys keys = load_master_keys(config, database.is_private());
   const pg::MigrateReport schema = migrate_database(config, database.direct_url());
-  const Prepared prepared = prepare_database(database.url(), config, keys);
+  const Prepared prepared = prepare_database(database.direct_url(), config, keys);
   config.buckets = prepared.buckets;  // fixed when the schema was made, whatever the setting says now
   if (prepared.new_admin_key) print_admin_key(*prepared.new_admin_key);
 
