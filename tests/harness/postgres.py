@@ -71,6 +71,11 @@ class Postgres:
         os.kill(self.postmaster(), how)
         self.process.wait(60)
 
+    def adopt(self, folder):
+        """Files that the test has put there belong to the server's user from now on."""
+        for path in [folder, *folder.rglob("*")] if os.geteuid() == 0 else []:
+            shutil.chown(path, self.user, self.user)
+
     def close(self):
         if self.process.poll() is None:
             self.stop(signal.SIGQUIT)

@@ -36,6 +36,46 @@ TEST(Schema, TestDatabasesHaveAllMigrations) {
   EXPECT_EQ(database.sql("select count(*) from migration"), std::to_string(sql::migrations.size()));
 }
 
+// A NOTIFY makes the commits of the whole server wait for each other, so it is sent after a commit, by
+// itself.
+TEST(Schema, OnlyTheStatementsThatDoNothingElseNotify) {
+  std::string notifying;
+  for (const Statement& statement : sql::all_statements)
+    if (std::string_view(statement.text).find("pg_notify") != std::string_view::npos)
+      notifying += std::string(statement.name) + " ";
+  EXPECT_EQ(notifying, "delivery.follow.wake_others inbox.store.wake_consumers ");
+  support::Database database;
+  EXPECT_EQ(database.sql(
+                "select string_agg(proname, ',') from pg_proc where pronamespace = 'postrider'::regnamespace "
+                "and prosrc ~* 'notify'"),
+            "outbox_wake")
+      << "while the relay sleeps";
+}
+
+TEST(Schema, QueuesAreVacuumedOftenAndNeverTruncated) {
+  support::Database database;
+  EXPECT_EQ(database.sql(
+                "select string_agg(relname, ',' order by relname) from pg_class where reloptions @> "
+                "'{vacuum_truncate=off, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_scale_factor=0, "
+                "autovacuum_vacuum_cost_delay=0}'"),
+            "inbox_queue,outbox,queue");
+}
+
+TEST(Schema, BodiesAreCompressedQuickly) {
+  support::Database database;
+  EXPECT_EQ(database.sql(
+                "select string_agg(distinct c.relname || '.' || a.attname, ',') from pg_attribute a join "
+                "pg_class c on c.oid = a.attrelid where attcompression = 'l' and c.relkind in ('r', 'p') and "
+                "c.relname !~ '_[0-9]{8}$'"),
+            "event.body,inbox.body,outbox.data");
+  EXPECT_EQ(
+      database.sql(
+          "select count(distinct c.oid) from pg_attribute a join pg_class c on c.oid = a.attrelid where "
+          "a.attname = 'body' and a.attcompression <> 'l' and c.relkind = 'r'"),
+      "0")
+      << "each day as its parent";
+}
+
 std::string output_of(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
   std::string output;

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Breaks the rules of docs/decisions/rules-and-their-tests.md one at a time and expects their tests to fail.
+
+    tests/mutations/run.py [RULE…]     those rules only, by number
+
+Changes files of this working copy and puts them back; commit before. Builds in build/test. Not part of ./dev test:
+each mutation is a build.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "test"
+
+
+def run(*command):
+    environment = {**os.environ, "POSTRIDER_TEST_BINARY": str(BUILD / "postrider")}
+    return subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_command(mutation):
+    if mutation["target"] == "postrider":
+        return ["/usr/bin/python3", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mutation["test"].split()]
+    return [str(BUILD / "src" / "postrider" / mutation["target"]), f"--gtest_filter={mutation['test']}"]
+
+
+def verdict(mutation):
+    path = ROOT / mutation["file"]
+    original = path.read_text()
+    if original.count(mutation["from"]) < 1:
+        return "STALE: the text to change is not there"
+    try:
+        path.write_text(original.replace(mutation["from"], mutation["to"]))
+        built = run("ninja", "-C", str(BUILD), mutation["target"])
+        if built.returncode != 0:
+            return "STALE: does not build\n" + built.stdout[-800:]
+        tested = run(*test_command(mutation))
+    finally:
+        path.write_text(original)
+    if tested.returncode == 0:
+        return "SURVIVED: no test failed"
+    failed = [line for line in tested.stdout.splitlines() if line.startswith(("[  FAILED  ] ", "FAILED "))]
+    return "killed by " + (failed[0].split("] ")[-1].split(" (")[0] if failed else "a crash of the test")
+
+
+def main():
+    wanted = set(sys.argv[1:])
+    mutations = json.loads((ROOT / "tests" / "mutations" / "mutations.json").read_text())
+    survived = 0
+    for mutation in mutations:
+        if wanted and str(mutation["rule"]) not in wanted:
+            continue
+        result = verdict(mutation)
+        survived += not result.startswith("killed")
+        print(f"{mutation['rule']:>2}  {mutation['what']}: {result}", flush=True)
+    for target in sorted({mutation["target"] for mutation in mutations}) if not wanted else ():
+        run("ninja", "-C", str(BUILD), target)
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
