@@ -104,3 +104,35 @@ def test_a_relay_role_needs_only_what_it_is_granted(postgres, fresh, application
     with pytest.raises(psycopg2.errors.InsufficientPrivilege):
         postgres.sql("insert into postrider.outbox (event_id, tenant_id, type, data)"
                      " values (gen_random_uuid(), 'acme', 'a.b', '1')", name, "relay")
+
+
+def test_outboxes_of_the_configuration_file_are_relayed_shown_and_only_changed_there(start_node, application, database_url,
+                                                                                    hook, tmp_path):
+    assert install(application).returncode == 0
+    secret = application.replace("postrider@", "postrider:sesame@")
+    assert secret != application
+    (tmp_path / "billing.url").write_text(secret + "\n")
+    (tmp_path / "postrider.toml").write_text(f'''
+[[outbox]]
+name = "billing"
+database_url_file = "{tmp_path}/billing.url"
+poll = "100ms"
+retain = "1d"
+''')
+    words = ("--config", str(tmp_path / "postrider.toml"))
+    node = start_node(words=("serve", *words), database_url=database_url)
+    node.api.create_tenant("acme")
+    node.api.create_endpoint("acme", hook.url)
+    run_sql(application, "select postrider.publish('acme', 'order.paid', '1')")
+    hook.wait_for(1)
+    listed = node.api.get("/v1/outboxes").json["data"]
+    assert [(each["id"], each["configured_by"]) for each in listed] == [("local", None), ("billing", "file")]
+    assert node.api.get("/v1/outboxes/billing").json["stuck"] == 0
+    for method, body in (("PUT", {"database_url": application}), ("DELETE", None)):
+        refused = node.api.call(method, "/v1/outboxes/billing", body)
+        assert refused.status == 409 and refused.json["type"].endswith("configured-by-file")
+    shown = subprocess.run([node_module.binary(), "config", *words], cwd="/", text=True, capture_output=True,
+                           env=node_module.environment(**node.settings))
+    assert "outbox.billing" in shown.stdout, shown.stderr
+    everything = shown.stdout + shown.stderr + json.dumps(listed) + json.dumps(node.log) + "".join(node.text)
+    assert "sesame" not in everything

@@ -28,10 +28,35 @@ http::Problem unknown_outbox() {
   return problem;
 }
 
+http::Problem configured_by_file() {
+  http::Problem problem;
+  problem.status = 409;
+  problem.type = "configured-by-file";
+  problem.detail = "This outbox is configured by a file; change it there.";
+  return problem;
+}
+
+const config::OutboxConfig* find_configured(const Call& call, const std::string& id) {
+  for (const auto& outbox : call.services.config.outboxes)
+    if (outbox.name == id) return &outbox;
+  return nullptr;
+}
+
+std::string configured_json(const config::OutboxConfig& outbox) {
+  JsonObject json;
+  json.add("id", outbox.name)
+      .add("database_url", pg::shown_url(outbox.database_url))
+      .add("configured_by", "file")
+      .raw("created_at", "null")
+      .raw("updated_at", "null");
+  return json.text();
+}
+
 std::string source_json(const outbox::Source& source) {
   JsonObject json;
   json.add("id", source.id)
       .add("database_url", source.shown_url)
+      .add("configured_by", "api")
       .add("created_at", source.created_at)
       .add("updated_at", source.updated_at);
   return json.text();
@@ -44,21 +69,22 @@ Task<std::optional<std::vector<pg::Rows>>> run_there(Call& call, std::string id,
                                                      pg::Batch note = pg::Batch()) {
   std::optional<std::vector<pg::Rows>> answers;
   const pg::Pool::Lease lease = co_await call.database();
-  std::optional<outbox::Source> source;
-  if (id != outbox::kLocal) {
+  pg::ConnectOptions options;
+  if (const auto* configured = find_configured(call, id)) {
+    options.url = configured->database_url;
+  } else if (id != outbox::kLocal) {
     auto finding = outbox::find_source(*lease, id);
-    source = co_await finding;
+    const auto source = co_await finding;
     if (!source) co_return answers;
+    const auto url = outbox::open_url(call.services.registry.keys, *source);
+    if (!url) throw pg::Error(pg::Kind::unavailable, "the outbox's database URL cannot be opened");
+    options.url = *url;
   }
   if (!note.empty()) co_await lease->run(std::move(note));
-  if (!source) {
+  if (options.url.empty()) {
     answers = co_await lease->run(std::move(batch));
     co_return answers;
   }
-  const auto url = outbox::open_url(call.services.registry.keys, *source);
-  if (!url) throw pg::Error(pg::Kind::unavailable, "the outbox's database URL cannot be opened");
-  pg::ConnectOptions options;
-  options.url = *url;
   options.application_name = "postrider api";
   options.connect_timeout = kConnectTimeout;
   auto opening = pg::Connection::open(call.services.loop, options);
@@ -75,10 +101,13 @@ Task<Response> list(Call& call) {
   JsonObject local;
   local.add("id", outbox::kLocal)
       .raw("database_url", "null")
+      .raw("configured_by", "null")
       .raw("created_at", "null")
       .raw("updated_at", "null");
   items.push_back(local.text());
-  for (const auto& source : sources) items.push_back(source_json(source));
+  for (const auto& outbox : call.services.config.outboxes) items.push_back(configured_json(outbox));
+  for (const auto& source : sources)
+    if (find_configured(call, source.id) == nullptr) items.push_back(source_json(source));
   JsonObject json;
   json.raw("data", json_array(items));
   co_return Response::json(200, json.text());
@@ -114,6 +143,7 @@ Task<Response> put(Call& call) {
   if (problems.empty() && (!model::is_caller_id(id) || id == outbox::kLocal))
     fields.refuse("id", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -, and not local");
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (find_configured(call, id) != nullptr) co_return call.refuse(configured_by_file());
   outbox::Source source;
   source.id = id;
   source.shown_url = *shown;
@@ -129,6 +159,7 @@ Task<Response> put(Call& call) {
 }
 
 Task<Response> remove(Call& call) {
+  if (find_configured(call, call.parameter("outbox")) != nullptr) co_return call.refuse(configured_by_file());
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   auto deleting = outbox::delete_source(*lease, caller, call.parameter("outbox"));

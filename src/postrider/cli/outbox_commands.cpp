@@ -25,8 +25,9 @@ int status(Invocation& in) {
     in.out().record(in.server().get(Target("v1", "outboxes", *one)));
     return done;
   }
-  in.out().list(in.server().get(Target("v1", "outboxes")),
-                {{"ID", "/id"}, {"DATABASE", "/database_url"}, {"CREATED", "/created_at"}});
+  in.out().list(
+      in.server().get(Target("v1", "outboxes")),
+      {{"ID", "/id"}, {"DATABASE", "/database_url"}, {"BY", "/configured_by"}, {"CREATED", "/created_at"}});
   return done;
 }
 

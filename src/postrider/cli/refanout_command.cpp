@@ -36,6 +36,7 @@ struct Asked {
   replay::RefanoutOptions options;
   bool has_until = true;
   std::vector<std::string> archives;
+  std::vector<config::OutboxConfig> configured;  // outboxes that the file names
 };
 
 base::Timestamp read_time(Invocation& in, std::string_view name) {
@@ -162,22 +163,39 @@ Task<Standing> from_outbox(runtime::Loop& loop, Refanout& refanout, std::string 
   co_return standing;
 }
 
-Task<void> from_outboxes(runtime::Loop& loop, pg::Link& link, Refanout& refanout, const Asked& asked,
-                         const crypto::MasterKeys& keys, Outcome& outcome) {
+struct Place {
+  std::string name, url;  // without a URL: it could not be opened
+};
+
+Task<std::vector<Place>> outboxes(pg::Link& link, const Asked& asked, const crypto::MasterKeys& keys) {
+  std::vector<Place> places;
+  for (const auto& each : asked.configured) places.push_back({each.name, each.database_url});
   auto listing = outbox::list_sources(link);
   const auto sources = co_await listing;
   for (const auto& source : sources) {
+    const auto is_same = [&](const Place& place) { return place.name == source.id; };
+    if (std::any_of(places.begin(), places.end(), is_same)) continue;
+    const auto url = outbox::open_url(keys, source);
+    places.push_back({source.id, url ? *url : ""});
+  }
+  co_return places;
+}
+
+Task<void> from_outboxes(runtime::Loop& loop, pg::Link& link, Refanout& refanout, const Asked& asked,
+                         const crypto::MasterKeys& keys, Outcome& outcome) {
+  auto listing = outboxes(link, asked, keys);
+  const auto places = co_await listing;
+  for (const Place& place : places) {
     Teller teller(asked, nullptr);
     refanout.on_progress(std::ref(teller));
     try {
-      const auto url = outbox::open_url(keys, source);
-      if (!url) throw pg::Error(pg::Kind::other, "its URL cannot be opened with the master key");
-      auto reading = from_outbox(loop, refanout, source.id, *url);
+      if (place.url.empty()) throw pg::Error(pg::Kind::other, "its URL cannot be opened with the master key");
+      auto reading = from_outbox(loop, refanout, place.name, place.url);
       const Standing standing = co_await reading;
       outcome.places.push_back(standing);
     } catch (const pg::Error& error) {
       if (!link.is_up()) throw;
-      outcome.problems.push_back("the outbox " + source.id + " was left out: " + error.what());
+      outcome.problems.push_back("the outbox " + place.name + " was left out: " + error.what());
     }
     teller.finish();
   }
@@ -249,8 +267,9 @@ void print(const Asked& asked, const Outcome& outcome) {
 }
 
 int refanout(Invocation& in) {
-  const Asked asked = read_asked(in);
+  Asked asked = read_asked(in);
   const config::Config config = in.settings().config;
+  asked.configured = config.outboxes;
   const bool is_private = config.database_url.empty();
   const crypto::MasterKeys keys = load_master_keys(config, is_private);
   runtime::Loop loop;

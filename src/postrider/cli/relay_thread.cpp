@@ -53,6 +53,13 @@ outbox::RelayOptions relay_options(const RelayTools& tools) {
   return options;
 }
 
+std::vector<outbox::ConfiguredOutbox> configured(const config::Config& config) {
+  std::vector<outbox::ConfiguredOutbox> outboxes;
+  for (const auto& each : config.outboxes)
+    outboxes.push_back({each.name, each.database_url, each.poll, each.retain});
+  return outboxes;
+}
+
 }  // namespace
 
 struct RelayThread::State {
@@ -65,8 +72,8 @@ struct RelayThread::State {
         relay(loop, link, mover, tools.metrics.outbox(kLocal), relay_options(tools)),
         publisher(others_loop, publish_link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
         sink(publisher),
-        keeper({others_loop, publish_link, sink, tools.keys, tools.metrics}, relay_options(tools),
-               move_limits(tools.config)) {
+        keeper({others_loop, publish_link, sink, tools.keys, tools.metrics, configured(tools.config)},
+               relay_options(tools), move_limits(tools.config)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
     publisher.on_wide([this] { tools.fanout.notify(); });
     writer.on_committed([this](const std::vector<int>&) { tools.node.committed(); });

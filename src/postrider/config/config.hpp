@@ -27,6 +27,15 @@ struct Roles {
 enum class LogLevel { debug, info, warn, error };
 enum class LogFormat { automatic, json, text };  // automatic: text on a terminal, else json
 
+// An outbox in another database: an [[outbox]] table of the file.
+struct OutboxConfig {
+  std::string name;
+  std::string database_url;
+  std::optional<milliseconds> poll{};  // otherwise relay_poll
+  std::optional<seconds> retain{};     // otherwise retain_outbox
+  bool operator==(const OutboxConfig&) const = default;
+};
+
 struct Config {
   // Database and identity
   std::string database_url;         // empty: private Postgres in data_dir
@@ -97,6 +106,7 @@ struct Config {
   seconds drain_timeout{0};
   milliseconds relay_poll{0};
   bool relay_notify = true;
+  std::vector<OutboxConfig> outboxes;  // only in the file
 
   // Retention
   seconds retain_events{0};

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "postrider/base/encoding.hpp"
+#include "postrider/config/outboxes.hpp"
 #include "postrider/config/settings.hpp"
 #include "postrider/config/suggest.hpp"
 #include "postrider/config/toml_file.hpp"
@@ -78,20 +79,6 @@ void refuse_unknown_flags(const std::map<std::string, std::string>& flags) {
   }
 }
 
-std::string read_secret_file(const std::string& path, const std::string& from) {
-  std::ifstream file(path, std::ios::binary);
-  std::string content(secret_file_bytes_max + 1, '\0');
-  file.read(content.data(), static_cast<std::streamsize>(content.size()));
-  if (!file.is_open() || file.bad())
-    throw ConfigError(fmt::format("The file {} ({}) cannot be read.", path, from));
-  content.resize(static_cast<size_t>(file.gcount()));
-  if (content.size() > secret_file_bytes_max)
-    throw ConfigError(fmt::format("The file {} ({}) has more than 64 KiB.", path, from));
-  const std::string_view text = trimmed(content);
-  if (text.empty()) throw ConfigError(fmt::format("The file {} ({}) is empty.", path, from));
-  return std::string(text);
-}
-
 // An empty variable is one that is not set: compose files and unit files make them easily.
 std::optional<std::string> variable(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
@@ -125,7 +112,7 @@ std::optional<Given> from_environment(const Setting& setting, const Environment&
   return setting.is_secret() ? from_credentials(setting, environment) : std::nullopt;
 }
 
-std::map<std::string, FileValue> read_file(const Sources& sources) {
+FileContents read_file(const Sources& sources) {
   if (sources.file) return read_toml_file(*sources.file);
   for (const std::string& path : sources.default_files)
     if (std::filesystem::exists(path)) return read_toml_file(path);
@@ -174,6 +161,20 @@ void fill_in(Config& config) {
 
 }  // namespace
 
+std::string read_secret_file(const std::string& path, const std::string& from) {
+  std::ifstream file(path, std::ios::binary);
+  std::string content(secret_file_bytes_max + 1, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (!file.is_open() || file.bad())
+    throw ConfigError(fmt::format("The file {} ({}) cannot be read.", path, from));
+  content.resize(static_cast<size_t>(file.gcount()));
+  if (content.size() > secret_file_bytes_max)
+    throw ConfigError(fmt::format("The file {} ({}) has more than 64 KiB.", path, from));
+  const std::string_view text = trimmed(content);
+  if (text.empty()) throw ConfigError(fmt::format("The file {} ({}) is empty.", path, from));
+  return std::string(text);
+}
+
 Environment process_environment() {
   Environment environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -188,7 +189,8 @@ Environment process_environment() {
 Loaded load(const Sources& sources) {
   refuse_unknown_flags(sources.flags);
   refuse_unknown_variables(sources.environment);
-  const std::map<std::string, FileValue> file = read_file(sources);
+  const FileContents contents = read_file(sources);
+  const FileTable& file = contents.values;
   refuse_unknown_keys(file);
 
   Loaded loaded;
@@ -207,6 +209,7 @@ Loaded load(const Sources& sources) {
     loaded.settings.push_back(
         {.key = std::string(setting.key), .shown = shown(setting, given.text), .from = given.from});
   }
+  add_outboxes(contents.outboxes, loaded);
   fill_in(loaded.config);
   return loaded;
 }
@@ -216,7 +219,7 @@ std::string print_effective(const Loaded& loaded) {
   size_t value_width = 0;
   const auto value_of = [](const EffectiveSetting& entry) {
     const Setting* const setting = find_setting(entry.key);
-    const bool is_computed = entry.from == "default" && !setting->default_note.empty();
+    const bool is_computed = setting != nullptr && entry.from == "default" && !setting->default_note.empty();
     return is_computed ? fmt::format("({})", setting->default_note) : entry.shown;
   };
   for (const EffectiveSetting& entry : loaded.settings) {

@@ -266,5 +266,42 @@ TEST(ResolveMasterKey, SaysHowTheCommandFailed) {
   }
 }
 
+TEST_F(Load, TakesOutboxesFromTablesOfTheFileAndMasksTheirUrls) {
+  const std::string url_file = write("shop.url", "host=db password=sesame\n");
+  write("postrider.toml",
+        "relay_poll = \"1s\"\n[[outbox]]\nname = \"billing\"\n"
+        "database_url = \"postgresql://relay:sesame@db/billing\"\n"
+        "[[outbox]]\nname = \"shop\"\ndatabase_url_file = \"" +
+            url_file + "\"\npoll = \"50ms\"\nretain = \"2d\"\n");
+  const Loaded loaded = load(sources_);
+  ASSERT_EQ(loaded.config.outboxes.size(), 2U);
+  EXPECT_EQ(loaded.config.outboxes[0],
+            (OutboxConfig{.name = "billing", .database_url = "postgresql://relay:sesame@db/billing"}));
+  EXPECT_EQ(loaded.config.outboxes[1].database_url, "host=db password=sesame");
+  EXPECT_EQ(loaded.config.outboxes[1].poll, milliseconds(50));
+  EXPECT_EQ(loaded.config.outboxes[1].retain, std::chrono::hours(48));
+  EXPECT_EQ(effective("outbox.billing").shown, "postgresql://relay:***@db/billing");
+  EXPECT_THAT(print_effective(loaded), Not(HasSubstr("sesame")));
+  EXPECT_THAT(print_effective_json(loaded), Not(HasSubstr("sesame")));
+}
+
+TEST_F(Load, RefusesAnOutboxWithASentenceThatHasNoSecret) {
+  const auto complaint = [this](const std::string& table) {
+    write("postrider.toml", "[[outbox]]\n" + table);
+    const std::string said = error();
+    EXPECT_THAT(said, Not(HasSubstr("sesame")));
+    return said;
+  };
+  const std::string url = "database_url = \"postgresql://relay:sesame@db/billing\"\n";
+  EXPECT_THAT(complaint(url), HasSubstr("name"));
+  EXPECT_THAT(complaint("name = \"local\"\n" + url), HasSubstr("not local"));
+  EXPECT_THAT(complaint("name = \"a\"\n"), HasSubstr("database_url"));
+  EXPECT_THAT(complaint("name = \"a\"\nurl = \"x\"\n" + url), HasSubstr("is not one of an outbox"));
+  EXPECT_THAT(complaint("name = \"a\"\npoll = \"1h\"\n" + url), HasSubstr("must be from"));
+  EXPECT_THAT(complaint("name = \"a\"\n" + url + "[[outbox]]\nname = \"a\"\n" + url), HasSubstr("twice"));
+  write("postrider.toml", "outbox = \"x\"\n");
+  EXPECT_THAT(error(), HasSubstr("[[outbox]]"));
+}
+
 }  // namespace
 }  // namespace postrider::config

@@ -35,9 +35,24 @@ std::optional<std::string> text_of(const toml::node& node) {
   return joined;
 }
 
+FileTable read_table(const toml::table& table, const std::string& path) {
+  FileTable values;
+  for (const auto& [key, node] : table) {
+    if (node.is_array_of_tables()) continue;  // [[outbox]], read apart
+    const std::string from = fmt::format("file {}:{}", path, node.source().begin.line);
+    const std::optional<std::string> text = text_of(node);
+    if (!text)
+      throw ConfigError(
+          fmt::format("The setting {} ({}) must be a string, a whole number, true, false or a list of these.",
+                      key.str(), from));
+    values[std::string(key.str())] = {.text = *text, .from = from};
+  }
+  return values;
+}
+
 }  // namespace
 
-std::map<std::string, FileValue> read_toml_file(const std::string& path) {
+FileContents read_toml_file(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream content;
   content << file.rdbuf();
@@ -51,17 +66,21 @@ std::map<std::string, FileValue> read_toml_file(const std::string& path) {
                                   path, error.source().begin.line, error.source().begin.column,
                                   error.description()));
   }
-  std::map<std::string, FileValue> values;
-  for (const auto& [key, node] : parsed.table()) {
-    const std::string from = fmt::format("file {}:{}", path, node.source().begin.line);
-    const std::optional<std::string> text = text_of(node);
-    if (!text)
-      throw ConfigError(
-          fmt::format("The setting {} ({}) must be a string, a whole number, true, false or a list of these.",
-                      key.str(), from));
-    values[std::string(key.str())] = {.text = *text, .from = from};
-  }
-  return values;
+  FileContents contents;
+  const toml::table& table = parsed.table();
+  const toml::node* const given = table.get("outbox");
+  if (given != nullptr && !given->is_array_of_tables())
+    throw ConfigError(
+        fmt::format("Outboxes ({}:{}) are written as [[outbox]] tables.", path, given->source().begin.line));
+  if (given != nullptr)
+    for (const toml::node& outbox : *given->as_array())
+      contents.outboxes.push_back(read_table(*outbox.as_table(), path));
+  for (const auto& [key, node] : table)
+    if (node.is_array_of_tables() && key.str() != "outbox")
+      throw ConfigError(fmt::format("[[{}]] ({}:{}) is not a setting; there is [[outbox]].", key.str(), path,
+                                    node.source().begin.line));
+  contents.values = read_table(table, path);
+  return contents;
 }
 
 }  // namespace postrider::config

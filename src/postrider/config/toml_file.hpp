@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace postrider::config {
 
@@ -11,7 +12,13 @@ struct FileValue {
   std::string from;  // "file postrider.toml:3"
 };
 
+using FileTable = std::map<std::string, FileValue>;
+struct FileContents {
+  FileTable values;
+  std::vector<FileTable> outboxes;  // [[outbox]]
+};
+
 // Throws ConfigError: not readable, not TOML, a table or a date where a value belongs.
-std::map<std::string, FileValue> read_toml_file(const std::string& path);
+FileContents read_toml_file(const std::string& path);
 
 }  // namespace postrider::config

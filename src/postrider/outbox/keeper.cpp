@@ -65,7 +65,10 @@ struct RelayKeeper::Unit {
 };
 
 RelayKeeper::RelayKeeper(KeeperTools tools, RelayOptions options, MoveLimits limits)
-    : tools_(tools), options_(std::move(options)), limits_(std::move(limits)), wakeup_(tools.loop) {}
+    : tools_(std::move(tools)),
+      options_(std::move(options)),
+      limits_(std::move(limits)),
+      wakeup_(tools_.loop) {}
 
 RelayKeeper::~RelayKeeper() = default;
 
@@ -86,14 +89,39 @@ Task<void> RelayKeeper::run() {
   }
 }
 
-Task<void> RelayKeeper::run_once() {
+// A URL that cannot be opened is empty.
+Task<std::map<std::string, RelayKeeper::Wanted>> RelayKeeper::wanted() {
+  std::map<std::string, Wanted> all;
+  for (const ConfiguredOutbox& outbox : tools_.configured)
+    all.emplace(outbox.name, Wanted{"", outbox.database_url, outbox.poll, outbox.retain});
   auto listing = list_sources(tools_.registry);
   const auto sources = co_await listing;
-  std::map<std::string, const Source*> wanted;
-  for (const Source& source : sources) wanted.emplace(source.id, &source);
+  for (const Source& source : sources) {
+    if (all.contains(source.id)) continue;
+    const auto url = open_url(tools_.keys, source);
+    if (!url && !units_.contains(source.id))
+      telemetry::log_error("outbox_unreadable")
+          .field("outbox", source.id)
+          .field("error", describe(url.error()));
+    all.emplace(source.id, Wanted{source.sealed, url ? *url : "", {}, {}});
+  }
+  co_return all;
+}
+
+void RelayKeeper::start_unit(const std::string& name, const Wanted& wanted) {
+  RelayOptions options = options_;
+  MoveLimits limits = limits_;
+  options.poll = wanted.poll.value_or(options.poll);
+  limits.retain = wanted.retain.value_or(limits.retain);
+  units_.emplace(name, std::make_unique<Unit>(tools_, name, wanted.sealed, wanted.url, options, limits));
+}
+
+Task<void> RelayKeeper::run_once() {
+  auto asking = wanted();
+  const auto all = co_await asking;
   for (auto at = units_.begin(); at != units_.end();) {
-    const auto found = wanted.find(at->first);
-    if (found != wanted.end() && found->second->sealed == at->second->sealed) {
+    const auto found = all.find(at->first);
+    if (found != all.end() && found->second.sealed == at->second->sealed) {
       ++at;
       continue;
     }
@@ -101,15 +129,8 @@ Task<void> RelayKeeper::run_once() {
     co_await stopping;
     at = units_.erase(at);
   }
-  for (const auto& [name, source] : wanted) {
-    if (units_.contains(name) || is_stopping_) continue;
-    const auto url = open_url(tools_.keys, *source);
-    if (!url) {
-      telemetry::log_error("outbox_unreadable").field("outbox", name).field("error", describe(url.error()));
-      continue;
-    }
-    units_.emplace(name, std::make_unique<Unit>(tools_, name, source->sealed, *url, options_, limits_));
-  }
+  for (const auto& [name, each] : all)
+    if (!units_.contains(name) && !is_stopping_ && !each.url.empty()) start_unit(name, each);
 }
 
 Task<void> RelayKeeper::stop() {

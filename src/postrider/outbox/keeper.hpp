@@ -12,12 +12,20 @@
 
 namespace postrider::outbox {
 
+// One that the configuration file names; the registry's of the same name gives way.
+struct ConfiguredOutbox {
+  std::string name, database_url;
+  std::optional<std::chrono::milliseconds> poll{};
+  std::optional<std::chrono::seconds> retain{};
+};
+
 struct KeeperTools {
   runtime::Loop& loop;
   pg::Link& registry;  // to postrider's own database
   Sink& sink;
   const crypto::MasterKeys& keys;
   const telemetry::Metrics& metrics;
+  std::vector<ConfiguredOutbox> configured = {};
 };
 
 class RelayKeeper {
@@ -33,8 +41,16 @@ class RelayKeeper {
 
  private:
   struct Unit;
+  // An outbox as it is to be relayed. `sealed` as in the registry, empty for the file's, which do not change.
+  struct Wanted {
+    std::string sealed, url;
+    std::optional<std::chrono::milliseconds> poll{};
+    std::optional<std::chrono::seconds> retain{};
+  };
 
   runtime::Task<void> run();
+  runtime::Task<std::map<std::string, Wanted>> wanted();
+  void start_unit(const std::string& name, const Wanted& wanted);
 
   KeeperTools tools_;
   RelayOptions options_;
