@@ -24,8 +24,7 @@ def fail_points():
     found = set()
     for path in SOURCE.rglob("*.cpp"):
         found.update(re.findall(r'\breach\("([a-z_.]+)"\)', path.read_text()))
-    # Those of the inbox need senders: test_inbox.py. Those of the outbox need writers in SQL: test_outbox.py kills there
-    # by the clock, not by name.
+    # Those of the inbox need senders: test_inbox.py. Those of the outbox need writers in SQL: test_outbox.py.
     return sorted(name for name in found if not name.startswith(("inbox.", "outbox.")))
 
 

@@ -1,21 +1,29 @@
-"""The outbox under kill -9: exactly the events of committed transactions arrive, each at least once."""
+"""The outbox under kill -9: exactly the events of committed transactions arrive, each at least once.
+
+Three ways: rows in postrider's own database, rows in another one that postrider reads, and rows in another one that a relay
+at the application's side hands over by HTTP. `--size 100000` takes the big run, whatever else is chosen."""
 
 import collections
 import json
+import pathlib
 import random
-import subprocess
+import re
+import signal
+import tempfile
 import threading
 import time
 
 import psycopg2
 import pytest
 
-from harness import node as node_module
-from harness.node import Node
+from harness.node import ADMIN_KEY, Node
+from harness.postgres import run_sql
+from harness.relay import RelayProcess, install
 from harness.wait import wait_until
 
 WRITERS = 8
-FULL, SHORT = 100_000, 2_000
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src" / "postrider" / "outbox"
+PUBLISH = "select postrider.publish('acme', 'order.paid', to_json(%s || '-' || n)) from generate_series(1, %s) n"
 
 
 class Writers:
@@ -55,9 +63,9 @@ class Writers:
         return not any(thread.is_alive() for thread in self.threads)
 
 
-def kill_every_second(settings, outbox, until):
-    """A node that is killed and started again, over and over; returns the one that lives at the end."""
-    running = Node(**settings)
+def kill_every_second(start, outbox, until):
+    """A process that is killed and started again, over and over; returns the one that lives at the end."""
+    running = start()
     kills = 0
     while not until():
         running.wait_for_log("relay_active", 120, outbox=outbox)
@@ -65,55 +73,100 @@ def kill_every_second(settings, outbox, until):
         running.kill()
         running.close()
         kills += 1
-        running = Node(**settings)
-    return running.wait_ready(), kills
+        running = start()
+    return running, kills
 
 
 def prepare(start_node, database_url, hook):
     first = start_node(database_url=database_url)
     first.api.create_tenant("acme")
     first.api.create_endpoint("acme", hook.url, max_in_flight=100)
-    first.stop()
+    return first
 
 
 def arrived(hook):
     return collections.Counter(json.loads(request.body)["data"] for request in list(hook.requests))
 
 
-@pytest.mark.parametrize("place", ["same_database", "other_database"])
-def test_exactly_the_committed_events_arrive(place, start_node, postgres, database_url, receiver, seed, is_short):
+def new_application(postgres):
+    name = f"application_{random.randrange(1_000_000_000)}"
+    postgres.create(name)
+    return install(postgres.url(name))
+
+
+@pytest.mark.parametrize("place", ["same_database", "other_database", "application_side"])
+def test_exactly_the_committed_events_arrive(place, start_node, postgres, database_url, receiver, seed, sized, tmp_path):
     hook = receiver.hook()
-    transactions = SHORT if is_short else FULL
-    prepare(start_node, database_url, hook)
-    application = database_url
+    transactions = sized(short=2_000, full=100_000)
+    first = prepare(start_node, database_url, hook)
+    application = database_url if place == "same_database" else new_application(postgres)
     if place == "other_database":
-        application = install_elsewhere(start_node, postgres, database_url)
-    connection = psycopg2.connect(application)
-    with connection, connection.cursor() as cursor:
-        cursor.execute("create table business (name text primary key)")
-    connection.close()
+        first.api.call("PUT", "/v1/outboxes/billing", {"database_url": application}).expect(201)
+    if place == "application_side":
+        (tmp_path / "key").write_text(ADMIN_KEY)
+    else:
+        first.stop()
+    run_sql(application, "create table business (name text primary key)")
+
+    def start():
+        if place == "application_side":
+            return RelayProcess(application, f"http://{first.address}", tmp_path / "key")
+        return Node(database_url=database_url)
 
     writers = Writers(application, seed, transactions)
-    survivor, kills = kill_every_second({"database_url": database_url},
-                                        "local" if place == "same_database" else "billing", writers.are_done)
+    outbox = {"same_database": "local", "other_database": "billing", "application_side": "outbox"}[place]
+    survivor, kills = kill_every_second(start, outbox, writers.are_done)
     try:
-        wait_until(lambda: len(arrived(hook)) >= len(writers.committed), "every committed event arrives", 300)
+        wait_until(lambda: len(arrived(hook)) >= len(writers.committed), "every committed event arrives",
+                   300 + transactions / 50)
         counts = arrived(hook)
         assert set(counts) == writers.committed
         assert not set(counts) & writers.rolled_back
+        assert kills > 0, "nothing was ever killed"
         again = sum(counts.values()) - len(counts)
         print(f"{transactions} transactions, {len(counts)} committed, {kills} kills, {again} deliveries repeated")
     finally:
         survivor.close()
 
 
-def install_elsewhere(start_node, postgres, database_url):
-    name = f"application_{random.randrange(1_000_000)}"
-    postgres.create(name)
-    url = postgres.url(name)
-    subprocess.run([node_module.binary(), "outbox", "install", "--database-url", url], check=True, cwd="/",
-                   env=node_module.environment(), stdout=subprocess.DEVNULL)
-    first = start_node(database_url=database_url)
-    first.api.call("PUT", "/v1/outboxes/billing", {"database_url": url}).expect(201)
+def fail_points():
+    found = set()
+    for path in SOURCE.rglob("*.cpp"):
+        found.update(re.findall(r'\breach\("(outbox\.[a-z_]+)"\)', path.read_text()))
+    return sorted(found)
+
+
+def test_kill_nine_at_every_named_step_of_the_outbox(start_node, postgres, database_url, receiver, seed):
+    """One node after the other on the same data, each killed at its point while rows wait in both outboxes."""
+    hook = receiver.hook()
+    names = fail_points()
+    assert {"outbox.before_commit", "outbox.after_commit", "outbox.before_mark", "outbox.after_mark"} <= set(names)
+    application = new_application(postgres)
+    first = prepare(start_node, database_url, hook)
+    first.api.call("PUT", "/v1/outboxes/billing", {"database_url": application}).expect(201)
     first.stop()
-    return url
+    committed = set()
+
+    def publish(name, count=20):
+        for url, where in ((database_url, "local"), (application, "billing")):
+            run_sql(url, PUBLISH, (f"{name}-{where}", count))
+            committed.update(f"{name}-{where}-{n}" for n in range(1, count + 1))
+
+    choice = random.Random(seed)
+    choice.shuffle(names)
+    with tempfile.NamedTemporaryFile(prefix="fail-points-") as log:
+        for name in names:
+            publish(name)
+            killed = start_node(ready=False, database_url=database_url, fail_point=f"{name}:1", fail_point_log=log.name)
+            wait_until(lambda: killed.process.poll() is not None, f"it dies at {name}", 120)
+            assert killed.process.returncode == -signal.SIGKILL, killed.describe()
+        reached = collections.Counter(pathlib.Path(log.name).read_text().split())
+    survivor = start_node(database_url=database_url)
+    publish("last")
+    wait_until(lambda: set(arrived(hook)) >= committed, "every committed event arrives", 120)
+    assert set(arrived(hook)) == committed
+    # Publishing is exactly once, whatever is repeated: one event per row.
+    assert survivor.sql("select count(*) from postrider.event where tenant_id = 'acme'") == [(len(committed),)]
+    print("\n".join(f"{name}: reached in {reached[name]} processes, killed one" for name in sorted(names)))
+    never = [name for name in names if not reached[name]]
+    assert not never, f"never reached: {never}"
