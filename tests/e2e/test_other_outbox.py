@@ -1,5 +1,6 @@
 """Outboxes in other databases, and rows that were set aside."""
 
+import gzip
 import itertools
 import json
 import subprocess
@@ -136,3 +137,61 @@ retain = "1d"
     assert "outbox.billing" in shown.stdout, shown.stderr
     everything = shown.stdout + shown.stderr + json.dumps(listed) + json.dumps(node.log) + "".join(node.text)
     assert "sesame" not in everything
+
+
+def test_operators_are_told_of_rows_that_are_set_aside(fresh, application, receiver):
+    told = receiver.hook()
+    fresh.api.create_endpoint("postrider", told.url, event_types=["outbox.stuck"])
+    assert install(application).returncode == 0
+    fresh.api.call("PUT", "/v1/outboxes/billing", {"database_url": application}).expect(201)
+    for url, outbox in ((fresh.database_url, "local"), (application, "billing")):
+        run_sql(url, "select postrider.publish('nobody', 'order.paid', to_json(n)) from generate_series(1, 12) n")
+        wait_until(lambda: run_sql(url, "select count(*) from postrider.outbox where attempts > 0") == [(12,)], "refused")
+        run_sql(url, "update postrider.outbox set attempts = 4, retry_at = now()")
+        wait_until(lambda: [each for each in told.requests if json.loads(each.body)["data"]["outbox"] == outbox],
+                   f"somebody is told about {outbox}")
+    events = [json.loads(request.body) for request in told.requests]
+    assert [(each["type"], each["data"]["outbox"], each["data"]["rows"]) for each in events] == [
+        ("outbox.stuck", "local", 12), ("outbox.stuck", "billing", 12)]
+    first = events[1]["data"]["first"]
+    assert len(first) == 10 and first[0]["tenant_id"] == "nobody" and first[0]["error"] == "there is no such tenant"
+    assert 'webhook_outbox_stuck{outbox="billing"}' in fresh.api.get("/metrics").body.decode()
+
+
+def test_processed_rows_go_after_their_time_and_are_archived_first(start_node, application, database_url, hook, tmp_path):
+    assert install(application).returncode == 0
+    rows = "select id, data from postrider.outbox order by id"
+
+    def age(numbers):
+        run_sql(application, "update postrider.outbox set processed_at = now() - interval '8 days' where data::int = any (%s)",
+                (numbers,))
+
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("acme")
+    node.api.create_endpoint("acme", hook.url)
+    node.api.call("PUT", "/v1/outboxes/billing", {"database_url": application}).expect(201)
+    run_sql(application, "select postrider.publish('acme', 'order.paid', to_json(n)) from generate_series(1, 6) n")
+    wait_until(lambda: run_sql(application, "select count(*) from postrider.outbox where processed_at is not null")
+               == [(6,)], "all are processed")
+    node.stop()
+
+    # The archive cannot be written: nothing goes.
+    age([1, 2, 3])
+    node = start_node(database_url=database_url, archive_dir=str(tmp_path / "missing"))
+    node.wait_for_log("outbox_not_archived", outbox="billing")
+    assert len(run_sql(application, rows)) == 6
+    node.stop()
+
+    node = start_node(database_url=database_url, archive_dir=str(tmp_path))
+    done = node.wait_for_log("outbox_archived", outbox="billing")
+    assert [data for _, data in run_sql(application, rows)] == ["4", "5", "6"]
+    assert done["rows"] == 3
+    with gzip.open(done["file"], "rt") as lines:
+        kept = [json.loads(line) for line in lines]
+    assert [(row["tenant_id"], row["data"]) for row in kept] == [("acme", "1"), ("acme", "2"), ("acme", "3")]
+    node.stop()
+
+    age([4])
+    node = start_node(database_url=database_url)
+    wait_until(lambda: [data for _, data in run_sql(application, rows)] == ["5", "6"], "it goes, the others stay")
+    assert len(list(tmp_path.glob("outbox_*"))) == 1

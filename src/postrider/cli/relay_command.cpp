@@ -91,6 +91,7 @@ RelaySettings read_settings(Invocation& in) {
   settings.relay.may_be_notified = !in.has("--no-notify");
   settings.relay.listen = outbox::listen_link(settings.database_url);
   if (in.has("--poll")) settings.relay.poll = read_duration(in, "--poll");
+  settings.limits.archive_dir = in.value("--archive-dir").value_or("");
   if (in.has("--retain"))
     settings.limits.retain = std::chrono::duration_cast<std::chrono::seconds>(read_duration(in, "--retain"));
   return settings;
@@ -256,6 +257,7 @@ Command relay_command() {
                   option("--poll", "DURATION", "How often it looks without being notified. Default: 500ms."),
                   flag("--no-notify", "publish() must never NOTIFY; the poll alone decides the delay"),
                   option("--retain", "DURATION", "How long processed rows are kept. Default: 7d."),
+                  option("--archive-dir", "DIRECTORY", "Where they go first, as compressed NDJSON"),
                   option("--listen", "HOST:PORT", "Answers /metrics, /healthz and /readyz there"),
                   choice("--log-format", {"json", "text"}, "Default: text on a terminal, otherwise json")},
                  run_relay, Needs::nothing);

@@ -38,6 +38,7 @@ outbox::MoveLimits move_limits(const config::Config& config) {
   limits.rows_max = config.publish_batch_items_max;
   limits.bytes_max = config.publish_batch_bytes_max;
   limits.retain = config.retain_outbox;
+  limits.archive_dir = config.archive_dir;
   return limits;
 }
 

@@ -41,8 +41,10 @@ struct RelayKeeper::Unit {
       : sealed(std::move(sealed_url)),
         series(tools.metrics.outbox(name)),
         link(tools.loop, relay_link(url)),
+        stuck(name, tools.registry),
         mover(name, link, tools.sink, series, limits),
         relay(tools.loop, link, mover, series, options_for(options, name, url)) {
+    mover.report_to(stuck);
     link.on_down([name](const pg::Error& error) {
       telemetry::log_warn("outbox_unreachable").field("outbox", name).field("error", error.what());
     });
@@ -60,6 +62,7 @@ struct RelayKeeper::Unit {
   std::string sealed;  // as in the registry: another one is another place
   telemetry::OutboxSeries series;
   pg::Link link;
+  StuckReporter stuck;
   OtherDatabaseMover mover;
   Relay relay;
 };

@@ -18,6 +18,7 @@ struct MoveLimits {
   int rows_max = 500;
   int64_t bytes_max = 4 << 20;
   std::chrono::seconds retain{7 * 86'400};               // processed rows, in other databases
+  std::string archive_dir = {};                          // where they go first; empty: nowhere
   int attempts_max = 5;                                  // then a row is set aside
   std::vector<int32_t> retry_seconds = {1, 5, 30, 120};  // after the first, second, … attempt
 };

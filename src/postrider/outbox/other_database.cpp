@@ -1,14 +1,21 @@
 #include "postrider/outbox/other_database.hpp"
 
+#include <algorithm>
+#include <memory>
+
 #include "postrider/base/fail_point.hpp"
 #include "postrider/outbox/relay.sql.hpp"
+#include "postrider/telemetry/log.hpp"
+#include "postrider/upkeep/archive.hpp"
 
 namespace postrider::outbox {
 
 namespace {
 using runtime::Task;
 
-constexpr int32_t kRemovedMax = 1'000;  // per statement
+constexpr int32_t kRemovedMax = 1'000;    // per statement
+constexpr size_t kArchivedMax = 100'000;  // per file
+constexpr std::chrono::seconds kTidyMax{3};
 
 }  // namespace
 
@@ -32,6 +39,10 @@ Task<bool> OtherDatabaseMover::move_fresh(Window& window) {
 }
 
 Task<bool> OtherDatabaseMover::move_failed() {
+  if (stuck_ != nullptr) {
+    auto reporting = stuck_->report();
+    co_await reporting;
+  }
   pg::Batch batch;
   batch.with(sql::failed_rows, limits_.rows_max);
   const auto answers = co_await link_.run(std::move(batch));
@@ -43,12 +54,70 @@ Task<bool> OtherDatabaseMover::move_failed() {
 }
 
 Task<void> OtherDatabaseMover::tidy() {
-  int64_t removed = 0;
-  do {
+  try {
+    auto removing = remove_old();
+    co_await removing;
+  } catch (const pg::Error&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    telemetry::log_warn("outbox_not_archived").field("outbox", name_).field("error", error.what());
+  }
+}
+
+// For a while: the lease is to be kept, and there is another minute.
+Task<void> OtherDatabaseMover::remove_old() {
+  const auto deadline = base::BootClock::now() + kTidyMax;
+  bool is_more = true;
+  while (is_more && base::BootClock::now() < deadline) {
+    if (!limits_.archive_dir.empty()) {
+      auto archiving = archive_old(deadline);
+      is_more = co_await archiving;
+      continue;
+    }
     pg::Params params(static_cast<int64_t>(limits_.retain.count()), kRemovedMax);
     const auto rows = co_await link_.run_one(sql::remove_processed, std::move(params));
-    removed = rows.affected_rows();
-  } while (removed == kRemovedMax);
+    is_more = rows.affected_rows() == kRemovedMax;
+  }
+}
+
+// The file is complete and on disk before the first of its rows goes. A crash in between archives them again.
+Task<bool> OtherDatabaseMover::archive_old(base::SteadyTime deadline) {
+  std::unique_ptr<upkeep::ArchiveFile> file;
+  std::vector<int64_t> ids;
+  base::Timestamp last_at{};
+  int64_t last = 0;
+  size_t count = 0;
+  do {
+    pg::Params params(static_cast<int64_t>(limits_.retain.count()), last_at, last, kRemovedMax);
+    const auto rows = co_await link_.run_one(sql::old_rows, std::move(params));
+    count = rows.size();
+    if (count > 0 && !file)
+      file = std::make_unique<upkeep::ArchiveFile>(limits_.archive_dir,
+                                                   "outbox_" + name_ + "_" + rows.get<std::string>(0, 3));
+    for (size_t i = 0; i < count; ++i) {
+      file->add_line(rows.get<std::string_view>(i, 2));
+      ids.push_back(rows.get<int64_t>(i, 0));
+    }
+    if (count > 0) {
+      last_at = rows.get<base::Timestamp>(count - 1, 1);
+      last = ids.back();
+    }
+  } while (count == static_cast<size_t>(kRemovedMax) && ids.size() < kArchivedMax &&
+           base::BootClock::now() < deadline);
+  if (!file) co_return false;
+  file->finish();
+  for (size_t at = 0; at < ids.size(); at += kRemovedMax) {
+    const size_t end = std::min(ids.size(), at + kRemovedMax);
+    const std::vector<int64_t> some(ids.begin() + static_cast<ptrdiff_t>(at),
+                                    ids.begin() + static_cast<ptrdiff_t>(end));
+    pg::Params params(some);
+    co_await link_.run_one(sql::remove_rows, std::move(params));
+  }
+  telemetry::log_info("outbox_archived")
+      .field("outbox", name_)
+      .field("file", file->path())
+      .field("rows", static_cast<int64_t>(ids.size()));
+  co_return count == static_cast<size_t>(kRemovedMax);
 }
 
 Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
@@ -96,7 +165,9 @@ Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
   base::reach("outbox.after_mark");
   series_.published.add(static_cast<double>(published.size()));
   series_.refused.add(static_cast<double>(failures.size()));
-  tell_set_aside(name_, read_set_aside(results[0]));
+  const auto aside = read_set_aside(results[0]);
+  tell_set_aside(name_, aside);
+  if (stuck_ != nullptr) stuck_->add(aside);
   if (!later.empty())
     throw pg::Error(sink_.tells_itself() ? pg::Kind::unavailable : pg::Kind::retry,
                     "the events are not taken now: " + later);

@@ -4,6 +4,7 @@
 
 #include "postrider/outbox/mover.hpp"
 #include "postrider/outbox/sink.hpp"
+#include "postrider/outbox/stuck.hpp"
 
 namespace postrider::outbox {
 
@@ -12,6 +13,8 @@ class OtherDatabaseMover : public Mover {
   // The link is the one to the other database, whose session holds the lease.
   OtherDatabaseMover(std::string name, pg::Link& link, Sink& sink, telemetry::OutboxSeries series,
                      MoveLimits limits);
+  // Operators are told of rows that are set aside; otherwise only the log is.
+  void report_to(StuckReporter& reporter) { stuck_ = &reporter; }
 
   runtime::Task<bool> move_fresh(Window& window) override;
   runtime::Task<bool> move_failed() override;
@@ -20,12 +23,17 @@ class OtherDatabaseMover : public Mover {
  private:
   // Throws Error(retry) when the sink takes nothing now; what it took is marked.
   runtime::Task<void> move(std::vector<Row> rows);
+  runtime::Task<void> remove_old();
+  // False: there was none. Throws std::runtime_error when the archive cannot be written; then nothing is
+  // removed.
+  runtime::Task<bool> archive_old(base::SteadyTime deadline);
 
   std::string name_;
   pg::Link& link_;
   Sink& sink_;
   telemetry::OutboxSeries series_;
   MoveLimits limits_;
+  StuckReporter* stuck_ = nullptr;
 };
 
 }  // namespace postrider::outbox

@@ -151,6 +151,17 @@ where id = any (array(select o.id
                       order by o.processed_at
                       limit $2::integer));
 
+-- name: old_rows
+-- Rows that were processed more than $1 seconds ago, behind ($2 processed_at, $3 id), $4 at most: id, processed_at, the row
+-- as JSON, the time for a name. Index: outbox_processed.
+select o.id, o.processed_at, row_to_json(o)::text, to_char(now() at time zone 'UTC', 'YYYYMMDD"T"HH24MISS')
+from outbox o
+where o.processed_at is not null
+  and o.processed_at < now() - make_interval(secs => $1::bigint)
+  and (o.processed_at, o.id) > ($2::timestamptz, $3::bigint)
+order by o.processed_at, o.id
+limit $4::integer;
+
 -- name: fail_rows
 -- $1 ids, $2 what was wrong with each, $3 attempts after which a row is set aside, $4 seconds to wait after each of
 -- them. Returns the rows that were set aside now. Index: the key; a join would read all of it after a plan made on

@@ -32,7 +32,13 @@ double seconds_between(base::Timestamp from, base::Timestamp to) {
 
 SameDatabaseMover::SameDatabaseMover(pg::Link& link, publish::EventWriter& writer,
                                      telemetry::OutboxSeries series, MoveLimits limits)
-    : link_(link), writer_(writer), series_(series), limits_(std::move(limits)) {}
+    : link_(link), writer_(writer), series_(series), limits_(std::move(limits)), stuck_("local", link) {}
+
+void SameDatabaseMover::set_aside(const pg::Rows& failed) {
+  const auto rows = read_set_aside(failed);
+  tell_set_aside("local", rows);
+  stuck_.add(rows);
+}
 
 Task<bool> SameDatabaseMover::move_fresh(Window& window) {
   co_await settle_unsure();
@@ -55,6 +61,8 @@ Task<bool> SameDatabaseMover::move_fresh(Window& window) {
 
 Task<bool> SameDatabaseMover::move_failed() {
   co_await settle_unsure();
+  auto reporting = stuck_.report();
+  co_await reporting;
   auto transaction = co_await link_.begin();
   pg::Batch batch;
   batch.with(sql::failed_rows, limits_.rows_max);
@@ -148,7 +156,7 @@ Task<void> SameDatabaseMover::move(pg::Transaction transaction, std::vector<Row>
   series_.refused.add(static_cast<double>(failures.size()));
   const auto now = base::wall_now();
   for (const auto& time : times) series_.lag_seconds.observe(seconds_between(time, now));
-  tell_set_aside("local", read_set_aside(results[0]));
+  set_aside(results[0]);
 }
 
 Task<void> SameDatabaseMover::move_halves(std::vector<int64_t> ids, std::string why) {
@@ -159,7 +167,7 @@ Task<void> SameDatabaseMover::move_halves(std::vector<int64_t> ids, std::string 
     pg::Batch batch = fail_batch(failures, limits_);
     const auto results = co_await link_.run(std::move(batch));
     series_.refused.add();
-    tell_set_aside("local", read_set_aside(results[0]));
+    set_aside(results[0]);
     co_return;
   }
   const auto middle = ids.begin() + static_cast<ptrdiff_t>(ids.size() / 2);

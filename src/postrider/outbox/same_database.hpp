@@ -3,6 +3,7 @@
 #pragma once
 
 #include "postrider/outbox/mover.hpp"
+#include "postrider/outbox/stuck.hpp"
 #include "postrider/publish/event_writer.hpp"
 
 namespace postrider::outbox {
@@ -18,6 +19,7 @@ class SameDatabaseMover : public Mover {
 
  private:
   runtime::Task<void> settle_unsure();
+  void set_aside(const pg::Rows& failed);
   // Publishes and removes, records refusals, commits. Throws pg::Error, and then nothing is done.
   runtime::Task<void> move(pg::Transaction transaction, std::vector<Row> rows);
   // After an error that is the data's fault: every row alone, or in the largest group that works.
@@ -29,6 +31,7 @@ class SameDatabaseMover : public Mover {
   publish::EventWriter& writer_;
   telemetry::OutboxSeries series_;
   MoveLimits limits_;
+  StuckReporter stuck_;
   int repairs_ = 0;         // since the last success
   bool is_unsure_ = false;  // whether the last transaction was committed
 };

@@ -1,0 +1,57 @@
+#include "postrider/outbox/stuck.hpp"
+
+#include "postrider/base/json_writer.hpp"
+#include "postrider/outbox/stuck.sql.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::outbox {
+
+namespace {
+
+constexpr std::chrono::seconds kInterval{60};
+constexpr size_t kShownMax = 10;
+const std::string kReserved = "postrider";  // nothing is told about this tenant itself
+
+}  // namespace
+
+void StuckTally::add(const std::vector<SetAside>& rows) {
+  for (const SetAside& row : rows) {
+    if (row.tenant_id == kReserved) continue;
+    ++rows_;
+    if (first_.size() < kShownMax) first_.push_back(row);
+  }
+}
+
+std::optional<std::string> StuckTally::due(base::SteadyTime now) const {
+  if (rows_ == 0 || (told_at_ && now - *told_at_ < kInterval)) return std::nullopt;
+  std::vector<std::string> shown;
+  for (const SetAside& row : first_) {
+    base::JsonObject each;
+    each.add("row", row.id).add("tenant_id", row.tenant_id).add("type", row.type).add("error", row.error);
+    shown.push_back(each.text());
+  }
+  base::JsonObject data;
+  data.add("outbox", outbox_).add("rows", rows_).raw("first", base::json_array(shown));
+  return data.text();
+}
+
+void StuckTally::told(base::SteadyTime now) {
+  told_at_ = now;
+  rows_ = 0;
+  first_.clear();
+}
+
+runtime::Task<void> StuckReporter::report() {
+  const auto now = base::BootClock::now();
+  const auto data = tally_.due(now);
+  if (!data) co_return;
+  try {
+    pg::Params params(*data);
+    co_await link_.run_one(sql::tell_stuck, std::move(params));
+    tally_.told(now);
+  } catch (const pg::Error& error) {
+    telemetry::log_debug("outbox_stuck_not_told").field("error", error.what());
+  }
+}
+
+}  // namespace postrider::outbox
