@@ -124,6 +124,7 @@ Task<Standing> from_outbox(runtime::Loop& loop, Refanout& refanout, std::string 
   const auto connection = co_await opening;
   auto standing_now = refanout.stand("outbox:" + name);
   Standing standing = co_await standing_now;
+  standing.is_of_rows = true;
   auto asking = refanout.kept_since();
   const auto kept = co_await asking;
   outbox::ProcessedSearch search;
@@ -255,13 +256,13 @@ Task<Outcome> connect_and_refan_out(runtime::Loop& loop, pg::Link& link, Asked a
 }
 
 void print(const Asked& asked, const Outcome& outcome) {
-  const char* const would = asked.options.is_dry ? "would be " : "";
+  const bool is_dry = asked.options.is_dry;
   for (const Standing& place : outcome.places) {
-    const bool is_outbox = place.place.starts_with("outbox:");
-    std::printf("%s: %lld %s looked at, %lld %s%s\n", place.place.c_str(),
-                static_cast<long long>(place.looked_at), is_outbox ? "rows" : "events",
-                static_cast<long long>(place.queued), would,
-                is_outbox ? "given to the relay again" : "deliveries made");
+    const char* const what = place.is_of_rows ? "rows" : "events";
+    const char* became = is_dry ? "deliveries would be made" : "deliveries made";
+    if (place.is_of_rows) became = is_dry ? "would be given to the relay again" : "given to the relay again";
+    std::printf("%s: %lld %s looked at, %lld %s\n", place.place.c_str(),
+                static_cast<long long>(place.looked_at), what, static_cast<long long>(place.queued), became);
   }
   for (const auto& problem : outcome.problems) std::fprintf(stderr, "postrider: %s\n", problem.c_str());
 }
@@ -295,7 +296,7 @@ Command refanout_command() {
       {option("--from", "TIME", "Events from this time on, RFC 3339"),
        option("--to", "TIME", "Events before this time. Default: now."),
        option("--tenant", "TENANT", "Only this tenant's"),
-       several_option("--archive", "FILE…", "From archived events instead, which are brought back"),
+       several_option("--archive", "FILE", "From archived events or outbox rows instead; may be many files"),
        option("--rate", "NUMBER", "Deliveries made per second, at most. Default: 1000."),
        flag("--dry-run", "Only say how many")},
       refanout, Needs::settings);

@@ -125,7 +125,8 @@ class ApplicationRelay {
         link_(loop_, outbox::relay_link(settings.database_url)),
         mover_(settings.name, link_, sink_, series_, settings.limits),
         relay_(loop_, link_, mover_, series_, settings.relay) {
-    link_.on_down([name = settings.name](const pg::Error& error) {
+    link_.on_down([this, name = settings.name](const pg::Error& error) {
+      if (is_stopping_) return;
       telemetry::log_warn("outbox_unreachable").field("outbox", name).field("error", error.what());
     });
     if (settings.listen.empty()) return;
@@ -167,6 +168,7 @@ class ApplicationRelay {
   Task<void> drain() {
     sink_.stop();
     co_await relay_.stop();
+    is_stopping_ = true;
     co_await link_.stop();
     client_.close();
     if (!server_) co_return;
@@ -190,6 +192,7 @@ class ApplicationRelay {
   std::unique_ptr<http::Listener> listener_;
   std::unique_ptr<http::Server> server_;
   runtime::TaskGroup tasks_;
+  bool is_stopping_ = false;
   std::thread thread_;
 };
 

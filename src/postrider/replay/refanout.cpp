@@ -16,6 +16,11 @@ std::string text_of(const std::optional<model::TenantId>& tenant) {
   return tenant.value_or("");
 }
 
+// Quotes within a value are escaped, so only a column can look like this.
+bool is_outbox_row(std::string_view rows) {
+  return rows.find("\"processed_at\":") != std::string_view::npos;
+}
+
 }  // namespace
 
 Refanout::Refanout(runtime::Loop& loop, pg::Link& link, RefanoutRange range, RefanoutOptions options)
@@ -194,6 +199,30 @@ Task<void> Refanout::fan_out_rows(const std::string& rows, Standing& standing, i
   } while (!step.is_last);
 }
 
+Task<void> Refanout::publish_rows(const std::string& rows, Standing& standing, int64_t lines) {
+  auto transaction = co_await link_.begin();
+  if (!options_.is_dry) {
+    pg::Batch forget;
+    forget.with(sql::forget_keys_of_rows, rows);
+    co_await transaction.run(std::move(forget));
+  }
+  pg::Batch batch;
+  batch.with(sql::publish_rows, rows, range_.tenant, range_.since, range_.until, options_.is_dry);
+  const auto answers = co_await transaction.run(std::move(batch));
+  const Step step{lines, answers.front().get<int64_t>(0, 0), false};
+  standing.after_row += lines;
+  if (!options_.is_dry) {
+    pg::Batch moved = move_batch(standing, step);
+    co_await transaction.run(std::move(moved));
+  }
+  co_await transaction.commit();
+  standing.looked_at += step.looked_at;
+  standing.queued += step.queued;
+  tell(standing);
+  auto resting = rest(step.queued);
+  co_await resting;
+}
+
 Task<Standing> Refanout::from_archive(std::string file, NextLine next_line) {
   if (!options_.is_dry) co_await link_.run_one(sql::lock_retention);
   auto standing_now = stand("archive:" + file);
@@ -217,7 +246,9 @@ Task<Standing> Refanout::from_archive(std::string file, NextLine next_line) {
     }
     rows += ']';
     if (lines == 0) break;
-    auto stepping = fan_out_rows(rows, standing, lines);
+    standing.is_of_rows = is_outbox_row(rows);
+    auto stepping =
+        standing.is_of_rows ? publish_rows(rows, standing, lines) : fan_out_rows(rows, standing, lines);
     co_await stepping;
   }
   auto ending = move(standing, {.is_last = true});

@@ -40,6 +40,7 @@ struct Standing {
   int64_t after_row = 0;
   int64_t looked_at = 0, queued = 0;
   bool is_resumed = false;
+  bool is_of_rows = false;  // of an outbox: `queued` are those that are given to the relay again
 };
 
 // The next line of an archive; false at its end.
@@ -56,7 +57,8 @@ class Refanout {
   runtime::Task<bool> begin();
   // All throw pg::Error; what was committed stays and is not repeated.
   runtime::Task<Standing> from_events();
-  // Rows as retention archives them. Events that are gone are brought back first.
+  // Rows as retention archives them. Events that are gone are brought back first. Rows of an outbox whose
+  // event is gone are written to postrider's own outbox, under the same ids.
   runtime::Task<Standing> from_archive(std::string file, NextLine next_line);
 
   // For other places: where the last run stood, and that a step is done.
@@ -83,6 +85,7 @@ class Refanout {
   };
   runtime::Task<Step> fan_out(pg::Transaction& transaction, Ids ids, Standing& standing);
   runtime::Task<Ids> restore(pg::Transaction& transaction, const std::string& rows);
+  runtime::Task<void> publish_rows(const std::string& rows, Standing& standing, int64_t lines);
   runtime::Task<void> fan_out_rows(const std::string& rows, Standing& standing, int64_t lines);
   pg::Batch move_batch(const Standing& standing, const Step& step) const;
   runtime::Task<void> rest(int64_t queued);

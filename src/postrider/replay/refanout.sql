@@ -263,3 +263,36 @@ where k.tenant_id = i.tenant_id
   and k.kind = 'id'
   and k.key = i.key
   and not exists (select from event v where v.id = k.event_id)
+
+-- name: forget_keys_of_rows
+-- As forget_keys, for $1 rows of an outbox as a JSON array.
+delete from event_key k
+using json_populate_recordset(null::outbox, $1::text::json) as r
+where k.tenant_id = r.tenant_id
+  and k.kind = 'id'
+  and k.key = coalesce(r.outside_id, 'evt_' || replace(r.event_id::text, '-', ''))
+  and not exists (select from event v where v.id = k.event_id)
+
+-- name: publish_rows
+-- Archived rows of an outbox: $1 a JSON array, $2 tenant or null, written from $3 on and before $4, $5 whether only to
+-- count. Those whose event is gone are published again, by postrider's own outbox and under the same ids. Returns how many.
+with lost as materialized (
+  select r.tenant_id, r.type, r.data, r.version, r.occurred_at, r.subject, r.traceparent,
+         coalesce(r.outside_id, 'evt_' || replace(r.event_id::text, '-', '')) as id
+  from json_populate_recordset(null::outbox, $1::text::json) as r
+  where ($2::text is null or r.tenant_id = $2)
+    and r.created_at >= $3::timestamptz
+    and r.created_at < $4::timestamptz
+    and not exists (select
+                    from event_key k
+                    join event v on v.id = k.event_id
+                    where k.tenant_id = r.tenant_id
+                      and k.kind = 'id'
+                      and k.key = coalesce(r.outside_id, 'evt_' || replace(r.event_id::text, '-', '')))
+),
+published as materialized (
+  select publish(l.tenant_id, l.type, l.data, l.id, l.version, l.occurred_at, l.subject, l.traceparent) as id
+  from lost l
+  where not $5::boolean
+)
+select case when $5 then (select count(*) from lost) else (select count(p.id) from published p) end

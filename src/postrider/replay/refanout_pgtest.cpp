@@ -175,6 +175,40 @@ TEST_F(RefanoutTest, BringsArchivedEventsBackAndSendsThem) {
   EXPECT_EQ(read({}).queued, 0);
 }
 
+TEST_F(RefanoutTest, PublishesArchivedOutboxRowsAgainWhoseEventIsGone) {
+  const auto kept = make_event();
+  db.sql("select publish('acme', 'order.paid', '{\"n\": 1.50}', id => 'gone', version => '2')");
+  db.sql("select publish('acme', 'order.paid', '2', id => 'kept')");
+  db.sql(
+      "insert into event_key (tenant_id, kind, key, event_id, request_hash, answer) values ('acme', 'id', "
+      "'kept', " +
+      quoted(kept.uuid) + ", '', '{}'), ('acme', 'id', 'gone', " + quoted(ids.next()) + ", '', '{}')");
+  std::vector<std::string> lines;
+  for (const char* id : {"gone", "kept"})
+    lines.push_back(
+        db.sql(std::string("select row_to_json(o) from outbox o where outside_id = '") + id + "'"));
+  db.sql("truncate outbox");
+  const RefanoutRange range{.since = {}, .until = ids.now() + 1h};
+  const auto read = [&](RefanoutOptions options) {
+    options.rate_per_second = 1e6;
+    Refanout refanout(loop, link, range, options);
+    size_t at = 0;
+    return run(refanout.from_archive("/outbox_billing.ndjson.gz", [&lines, at](std::string& line) mutable {
+      if (at == lines.size()) return false;
+      line = lines[at++];
+      return true;
+    }));
+  };
+  EXPECT_EQ(read({.is_dry = true}).queued, 1);
+  EXPECT_EQ(db.sql("select count(*) from outbox"), "0");
+  const Standing done = read({});
+  EXPECT_TRUE(done.is_of_rows);
+  EXPECT_EQ(done.looked_at, 2);
+  EXPECT_EQ(done.queued, 1);
+  EXPECT_EQ(db.sql("select outside_id, data, version, tenant_id from outbox"), "gone|{\"n\": 1.50}|2|acme");
+  EXPECT_EQ(db.sql("select key from event_key"), "kept") << "the lost one can be published again";
+}
+
 TEST_F(RefanoutTest, KnowsWhichEventsOfAnOutboxAreLost) {
   const auto kept = make_event();
   db.sql(
