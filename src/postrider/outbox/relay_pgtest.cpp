@@ -230,6 +230,28 @@ TEST_F(RelayTest, PublishNotifiesOnlyWhileTheRelaySleeps) {
   run(publish::until(loop, db, "select count(*) from event", "1"));  // long before the next poll
 }
 
+runtime::Task<void> until_heard(runtime::Loop& loop, const std::vector<std::string>& heard) {
+  runtime::Wakeup turn(loop);
+  while (heard.empty()) co_await turn.wait_for(1ms);
+}
+
+TEST_F(RelayTest, PublishNotifiesNobodyWhileNoRelaySleeps) {
+  pg::ListenerOptions options;
+  options.link.connect.url = db.url();
+  options.channels = {"postrider_outbox"};
+  pg::Listener listener(loop, options);
+  std::vector<std::string> heard, is_listening;
+  listener.on_listening([&] { is_listening.emplace_back("yes"); });
+  listener.on_notification([&](std::string_view, std::string_view payload) { heard.emplace_back(payload); });
+  listener.start();
+  run(until_heard(loop, is_listening));
+  db.sql("select publish('acme', 'order.paid', '1')");
+  db.sql("notify postrider_outbox, 'later'");
+  run(until_heard(loop, heard));
+  EXPECT_THAT(heard, testing::ElementsAre("later"));
+  run(listener.stop());
+}
+
 TEST_F(RelayTest, ARelayThatMustNotBeNotifiedPolls) {
   auto& on = relay({.poll = 5ms, .may_be_notified = false});
   on.relay.start();

@@ -36,6 +36,20 @@ TEST(Schema, TestDatabasesHaveAllMigrations) {
   EXPECT_EQ(database.sql("select count(*) from migration"), std::to_string(sql::migrations.size()));
 }
 
+// An id that a view computes as text is found by no index.
+TEST(Schema, ViewsShowIdsAsTheyAreStored) {
+  support::Database database;
+  EXPECT_EQ(
+      database.sql("select string_agg(attname, ',') from pg_attribute where attrelid = "
+                   "'webhook_deliveries'::regclass and attname in ('id', 'event_id', 'endpoint_id') and "
+                   "atttypid <> 'uuid'::regtype"),
+      "");
+  const std::string plan = database.sql(
+      "set enable_seqscan = off; explain (costs off) select * from webhook_deliveries where id = "
+      "delivery_id('dlv_' || repeat('0', 32))");
+  EXPECT_NE(plan.find("Index Cond: (delivery_id = "), std::string::npos) << plan;
+}
+
 // A NOTIFY makes the commits of the whole server wait for each other, so it is sent after a commit, by
 // itself.
 TEST(Schema, OnlyTheStatementsThatDoNothingElseNotify) {

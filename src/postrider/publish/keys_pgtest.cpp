@@ -96,6 +96,33 @@ TEST_F(KeysTest, AFollowerIsPublishedWhenItsLeaderIsRefused) {
   EXPECT_TRUE(is_repeat(answers[2])) << text_of(answers[2]);
 }
 
+runtime::Task<void> publish_into(TestPublisher& on, std::vector<NewEvent> events,
+                                 std::vector<PublishAnswer>& answers) {
+  auto task = on.publisher.publish_all(std::move(events));
+  answers = co_await task;
+}
+runtime::Task<void> end_of(runtime::TaskGroup& group) {
+  co_await group.join();
+}
+
+// Whoever waits for the first key holds no other one yet, so two with the same keys never wait crosswise.
+TEST_F(KeysTest, KeysAreTakenInOneOrderWhateverOrderTheyCameIn) {
+  const std::string take =
+      "insert into event_key (tenant_id, kind, key, event_id, request_hash, answer) select 't1', 'id', key, "
+      "gen_random_uuid(), '', '' from unnest(array['";
+  auto& on = publisher();
+  support::SyncSql other(db.url()), third(db.url());
+  other("begin; " + take + "a']) key");
+  std::vector<PublishAnswer> answers;
+  runtime::TaskGroup group;
+  group.spawn(publish_into(on, {with_id(event("t1"), "b"), with_id(event("t1"), "a")}, answers));
+  run(until(loop, db, "select count(*) from pg_locks where not granted", "1"));
+  EXPECT_NO_THROW(third("set lock_timeout = '200ms'; begin; " + take + "b']) key; rollback"));
+  other("rollback");
+  run(end_of(group));
+  for (const auto& answer : answers) EXPECT_TRUE(is_new(answer)) << text_of(answer);
+}
+
 TEST_F(KeysTest, TheSameKeysAtTwoPublishersAtOnceMakeEachEventOnce) {
   auto& first = publisher();
   auto& second = publisher();

@@ -1,0 +1,34 @@
+// Hours that are over are computed anew from what was written about each attempt.
+#include "postrider/upkeep/upkeep.hpp"
+#include "postrider/upkeep/upkeep_testing.hpp"
+
+namespace postrider::upkeep {
+namespace {
+
+using Rollups = UpkeepTest;
+
+TEST_F(Rollups, AnHourThatIsOverSaysWhatTheAttemptsSay) {
+  const std::string hour = "date_trunc('hour', now() - interval '2 hours')";
+  // A node that was killed has counted one of three.
+  db.sql("insert into rollup (hour, tenant_id, endpoint_id, event_type, node_id, delivered) values (" + hour +
+         ", 'acme', md5('ep')::uuid, '', md5('node')::uuid, 1)");
+  db.sql(
+      "insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, "
+      "started_at, "
+      "total_us, node_id, created_at) select (left(id_floor(" +
+      hour + ")::text, 24) || lpad(n::text, 12, '0'))::uuid, 1, 1, md5('ep')::uuid, id_floor(" + hour +
+      "), 'acme', case n when 3 then 'retrying' else 'delivered' end, " + hour +
+      ", 7, md5('node')::uuid, now() from generate_series(1, 3) n");
+  telemetry::Metrics metrics;
+  const auto kept = 24h * 30;
+  Upkeep upkeep(loop, link, metrics,
+                {.retention = {.events = kept, .attempts = kept, .rollups = kept, .archive_dir = ""}});
+  run(upkeep.run_once(base::BootClock::now()));
+  EXPECT_EQ(
+      db.sql("select sum(delivered), sum(retried), sum(exchanges), sum(latency_us), count(*) from rollup"),
+      "2|1|3|21|1");
+  EXPECT_EQ(db.sql("select hour = " + hour + " from rollup_closed"), "t");
+}
+
+}  // namespace
+}  // namespace postrider::upkeep
