@@ -289,6 +289,24 @@ CREATE FUNCTION postrider.delivery_id(delivery text) RETURNS uuid
   select postrider.uuid_in(delivery, 'dlv')
 $$;
 
+CREATE FUNCTION postrider.emit(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+    LANGUAGE sql
+    AS $$
+  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+CREATE FUNCTION postrider.emit(tenant text, type text, data jsonb, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+    LANGUAGE sql
+    AS $$
+  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+CREATE FUNCTION postrider.emit(tenant text, type text, data text, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+    LANGUAGE sql
+    AS $$
+  select postrider.outbox_write(true, tenant, type, data, id, version, occurred_at, subject, traceparent)
+$$;
+
 CREATE FUNCTION postrider.endpoint_id(endpoint text) RETURNS uuid
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
@@ -474,13 +492,19 @@ begin
     grant execute on function
       postrider.publish(text, text, text, text, text, timestamptz, text, text),
       postrider.publish(text, text, json, text, text, timestamptz, text, text),
-      postrider.publish(text, text, jsonb, text, text, timestamptz, text, text)
+      postrider.publish(text, text, jsonb, text, text, timestamptz, text, text),
+      postrider.emit(text, text, text, text, text, timestamptz, text, text),
+      postrider.emit(text, text, json, text, text, timestamptz, text, text),
+      postrider.emit(text, text, jsonb, text, text, timestamptz, text, text),
+      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text)
       to postrider_publisher;
   end if;
   if exists (select from pg_roles where rolname = 'postrider_relay') then
     grant usage on schema postrider to postrider_relay;
     grant select, update, delete on postrider.outbox to postrider_relay;
-    grant select, update on postrider.outbox_relay, postrider.outbox_setting to postrider_relay;
+    grant select, update on postrider.outbox_relay, postrider.outbox_setting, postrider.outbox_slot to postrider_relay;
+    grant select, update on sequence postrider.outbox_capture to postrider_relay;
+    grant execute on function postrider.outbox_place(), postrider.outbox_set_mode(text) to postrider_relay;
   end if;
 end
 $$;
@@ -1104,6 +1128,29 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.outbox_place() RETURNS bigint
+    LANGUAGE sql STABLE
+    AS $$
+  select pg_catalog.hashtext(pg_catalog.pg_relation_filepath('postrider.outbox_capture')
+           || extract(epoch from pg_catalog.pg_postmaster_start_time()))::bigint & 4294967295
+$$;
+
+CREATE FUNCTION postrider.outbox_set_mode(new_mode text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  update postrider.outbox_setting set mode = new_mode where mode <> new_mode;
+  if new_mode = 'cdc' and not exists (select from pg_publication where pubname = 'postrider') then
+    create publication postrider;
+  end if;
+  -- Messages that are refused become rows.
+  if new_mode = 'cdc' and exists (select from pg_roles where rolname = 'postrider_relay') then
+    grant insert on postrider.outbox to postrider_relay;
+  end if;
+end
+$$;
+
 CREATE FUNCTION postrider.outbox_wake() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1117,26 +1164,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.pause_endpoint(endpoint text, reason text) RETURNS void
-    LANGUAGE sql SECURITY DEFINER
-    SET search_path TO 'postrider', 'pg_temp'
-    AS $$
-  select postrider.set_endpoint_status(endpoint, 'paused', reason)
-$$;
-
-CREATE FUNCTION postrider.publish(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
-    LANGUAGE sql
-    AS $$
-  select postrider.publish(tenant, type, data::text, id, version, occurred_at, subject, traceparent)
-$$;
-
-CREATE FUNCTION postrider.publish(tenant text, type text, data jsonb, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
-    LANGUAGE sql
-    AS $$
-  select postrider.publish(tenant, type, data::text, id, version, occurred_at, subject, traceparent)
-$$;
-
-CREATE FUNCTION postrider.publish(tenant text, type text, data text, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+CREATE FUNCTION postrider.outbox_write(is_emitted boolean, tenant text, type text, data text, id text, version text, occurred_at timestamp with time zone, subject text, traceparent text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
@@ -1145,6 +1173,10 @@ declare
   n bigint;
   made text;
   at timestamptz := clock_timestamp();
+  key bytea;
+  message bytea;
+  own_xid xid8;
+  written_to pg_lsn;
 begin
   wrong := case
     when tenant is null or tenant !~ '^[A-Za-z0-9_-]{1,64}$' then
@@ -1166,7 +1198,7 @@ begin
       'data has ' || octet_length(data) || ' bytes, more than may be sent'
   end;
   if wrong is not null then
-    raise exception 'postrider.publish: %', wrong using errcode = 'invalid_parameter_value';
+    raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong using errcode = 'invalid_parameter_value';
   end if;
   perform data::json;
   -- A trace is passed on only in the form of W3C Trace Context: a header of some client must never fail a business
@@ -1179,12 +1211,53 @@ begin
     || '7' || lpad(to_hex(n & 4095), 3, '0')
     || to_hex(40960 | ((n >> 12) & 8191))
     || right(gen_random_uuid()::text, 12);
+  if is_emitted then
+    own_xid := pg_current_xact_id();
+    select s.capture_key
+    into key
+    from postrider.outbox_capture c, postrider.outbox_setting s
+    where c.last_value >> 32 > extract(epoch from at)::bigint - 1600000000
+      and (c.last_value & 4294967295) = postrider.outbox_place();
+    if found then
+      message := convert_to(
+        json_build_array(n, made, tenant, type, id, version, (extract(epoch from occurred_at) * 1000000)::bigint,
+                         subject, traceparent, (extract(epoch from at) * 1000000)::bigint)::text
+          || chr(10) || data, 'UTF8');
+      written_to := pg_logical_emit_message(true, 'postrider', sha256(key || sha256(key || message)) || message);
+      return coalesce(id, 'evt_' || made);
+    end if;
+  end if;
   insert into postrider.outbox
     (id, event_id, outside_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
   values (n, made::uuid, id, tenant, type, data, version, occurred_at, subject, traceparent, at);
   return coalesce(id, 'evt_' || made);
 end
 $_$;
+
+CREATE FUNCTION postrider.pause_endpoint(endpoint text, reason text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select postrider.set_endpoint_status(endpoint, 'paused', reason)
+$$;
+
+CREATE FUNCTION postrider.publish(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+    LANGUAGE sql
+    AS $$
+  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+CREATE FUNCTION postrider.publish(tenant text, type text, data jsonb, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+    LANGUAGE sql
+    AS $$
+  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+CREATE FUNCTION postrider.publish(tenant text, type text, data text, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+    LANGUAGE sql
+    AS $$
+  select postrider.outbox_write(false, tenant, type, data, id, version, occurred_at, subject, traceparent)
+$$;
 
 CREATE FUNCTION postrider.replay_delivery(delivery text, reason text, not_before timestamp with time zone DEFAULT now()) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1694,6 +1767,13 @@ CREATE TABLE postrider.outbox (
 WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
 ALTER TABLE ONLY postrider.outbox ALTER COLUMN data SET COMPRESSION lz4;
 
+CREATE SEQUENCE postrider.outbox_capture
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
 ALTER TABLE postrider.outbox ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
     SEQUENCE NAME postrider.outbox_id_seq
     START WITH 1
@@ -1717,8 +1797,26 @@ WITH (fillfactor='50');
 CREATE TABLE postrider.outbox_setting (
     singleton boolean DEFAULT true NOT NULL,
     data_bytes_max integer DEFAULT 262144 NOT NULL,
+    mode text DEFAULT 'table'::text NOT NULL,
+    capture_bytes_max bigint DEFAULT 1073741824 NOT NULL,
+    capture_key bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
+    CONSTRAINT outbox_setting_capture_bytes_max_check CHECK ((capture_bytes_max > 0)),
+    CONSTRAINT outbox_setting_mode_check CHECK ((mode = ANY (ARRAY['table'::text, 'cdc'::text]))),
     CONSTRAINT outbox_setting_singleton_check CHECK (singleton)
 );
+
+CREATE TABLE postrider.outbox_slot (
+    singleton boolean DEFAULT true NOT NULL,
+    slot_made_at timestamp with time zone,
+    commit_lsn pg_lsn DEFAULT '0/0'::pg_lsn NOT NULL,
+    message_lsn pg_lsn DEFAULT '0/0'::pg_lsn NOT NULL,
+    state text DEFAULT 'off'::text NOT NULL,
+    reason text,
+    state_since timestamp with time zone DEFAULT now() NOT NULL,
+    lost_at timestamp with time zone,
+    CONSTRAINT outbox_slot_singleton_check CHECK (singleton)
+)
+WITH (fillfactor='50');
 
 CREATE TABLE postrider.outbox_source (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -2172,6 +2270,9 @@ ALTER TABLE ONLY postrider.outbox_relay
 
 ALTER TABLE ONLY postrider.outbox_setting
     ADD CONSTRAINT outbox_setting_pkey PRIMARY KEY (singleton);
+
+ALTER TABLE ONLY postrider.outbox_slot
+    ADD CONSTRAINT outbox_slot_pkey PRIMARY KEY (singleton);
 
 ALTER TABLE ONLY postrider.outbox_source
     ADD CONSTRAINT outbox_source_pkey PRIMARY KEY (id);

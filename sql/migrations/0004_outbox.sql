@@ -58,7 +58,36 @@ create table if not exists outbox_setting (
   singleton boolean primary key default true check (singleton),
   data_bytes_max integer not null default 262144
 );
+-- How events are written by emit(), see below: `cdc` is change data capture.
+alter table outbox_setting
+  add column if not exists mode text not null default 'table' check (mode in ('table', 'cdc')),
+  add column if not exists capture_bytes_max bigint not null default 1073741824 check (capture_bytes_max > 0),
+  -- Anybody may write messages into the log: those of emit() are told from others' by this key.
+  add column if not exists capture_key bytea not null
+    default decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex');
 insert into outbox_setting default values on conflict do nothing;
+
+-- ── change data capture: what the relay keeps ──────────────────────────────────────────────────────────────────
+
+-- Whether emit() writes a message into the write-ahead log or a row: until when (seconds since 2020-09-13, high half),
+-- and in which database of which server process (low half, see outbox_place()). A sequence, because everybody sees its
+-- present value, whatever the snapshot. The relay writes it while it reads the slot; otherwise it goes out of date, as
+-- it does in a copy, after a restart and after a failover.
+create sequence if not exists outbox_capture;
+
+-- The replication slot: what became of it, and, in postrider's own database, how far its messages are published. The
+-- position moves in the transaction that publishes.
+create table if not exists outbox_slot (
+  singleton boolean primary key default true check (singleton),
+  slot_made_at timestamptz,                         -- null: there is none
+  commit_lsn pg_lsn not null default '0/0',         -- of the last message's transaction
+  message_lsn pg_lsn not null default '0/0',
+  state text not null default 'off',                -- off, starting, on, draining, fallback, impossible
+  reason text,
+  state_since timestamptz not null default now(),
+  lost_at timestamptz                               -- when a slot was last found missing or invalid
+) with (fillfactor = 50);
+insert into outbox_slot default values on conflict do nothing;
 
 do $$
 begin
@@ -70,12 +99,22 @@ $$;
 
 -- ── publishing ─────────────────────────────────────────────────────────────────────────────────────────────────
 
--- One insert. What is wrong fails the caller's transaction, here and now; the tenant and the schema are judged by the
--- relay. The id has the form of all event ids (time, sequence, place, random), in the half of the places that nodes
--- never take: 25 bits of the row's number make its first 10 bytes unique.
-create or replace function publish(
-  tenant text, type text, data text, id text default null, version text default null,
-  occurred_at timestamptz default null, subject text default null, traceparent text default null
+-- The place of this outbox in the running server: another one for every database, server process and copy.
+create or replace function outbox_place() returns bigint language sql stable as $$
+  select pg_catalog.hashtext(pg_catalog.pg_relation_filepath('postrider.outbox_capture')
+           || extract(epoch from pg_catalog.pg_postmaster_start_time()))::bigint & 4294967295
+$$;
+
+-- publish() and emit(). What is wrong fails the caller's transaction, here and now; the tenant and the schema are
+-- judged by the relay. The id has the form of all event ids (time, sequence, place, random), in the half of the places
+-- that nodes never take: 25 bits of the row's number make its first 10 bytes unique.
+--
+-- A row is one insert. A message is: 32 bytes that prove it is from here, a JSON array, a line feed, the data. The
+-- transaction has its id before it looks whether messages are read: whoever ends the reading waits for those that may
+-- have looked before (outbox/capture.sql, settled_xid).
+create or replace function outbox_write(
+  is_emitted boolean, tenant text, type text, data text, id text, version text,
+  occurred_at timestamptz, subject text, traceparent text
 ) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -83,6 +122,10 @@ declare
   n bigint;
   made text;
   at timestamptz := clock_timestamp();
+  key bytea;
+  message bytea;
+  own_xid xid8;
+  written_to pg_lsn;
 begin
   wrong := case
     when tenant is null or tenant !~ '^[A-Za-z0-9_-]{1,64}$' then
@@ -104,7 +147,7 @@ begin
       'data has ' || octet_length(data) || ' bytes, more than may be sent'
   end;
   if wrong is not null then
-    raise exception 'postrider.publish: %', wrong using errcode = 'invalid_parameter_value';
+    raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong using errcode = 'invalid_parameter_value';
   end if;
   perform data::json;
   -- A trace is passed on only in the form of W3C Trace Context: a header of some client must never fail a business
@@ -117,6 +160,22 @@ begin
     || '7' || lpad(to_hex(n & 4095), 3, '0')
     || to_hex(40960 | ((n >> 12) & 8191))
     || right(gen_random_uuid()::text, 12);
+  if is_emitted then
+    own_xid := pg_current_xact_id();
+    select s.capture_key
+    into key
+    from postrider.outbox_capture c, postrider.outbox_setting s
+    where c.last_value >> 32 > extract(epoch from at)::bigint - 1600000000
+      and (c.last_value & 4294967295) = postrider.outbox_place();
+    if found then
+      message := convert_to(
+        json_build_array(n, made, tenant, type, id, version, (extract(epoch from occurred_at) * 1000000)::bigint,
+                         subject, traceparent, (extract(epoch from at) * 1000000)::bigint)::text
+          || chr(10) || data, 'UTF8');
+      written_to := pg_logical_emit_message(true, 'postrider', sha256(key || sha256(key || message)) || message);
+      return coalesce(id, 'evt_' || made);
+    end if;
+  end if;
   insert into postrider.outbox
     (id, event_id, outside_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
   values (n, made::uuid, id, tenant, type, data, version, occurred_at, subject, traceparent, at);
@@ -124,12 +183,21 @@ begin
 end
 $$;
 
+-- All are inlined: a call costs what outbox_write() does.
+create or replace function publish(
+  tenant text, type text, data text, id text default null, version text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null
+) returns text
+language sql as $$
+  select postrider.outbox_write(false, tenant, type, data, id, version, occurred_at, subject, traceparent)
+$$;
+
 create or replace function publish(
   tenant text, type text, data json, id text default null, version text default null,
   occurred_at timestamptz default null, subject text default null, traceparent text default null
 ) returns text
 language sql as $$
-  select postrider.publish(tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
 $$;
 
 create or replace function publish(
@@ -137,7 +205,32 @@ create or replace function publish(
   occurred_at timestamptz default null, subject text default null, traceparent text default null
 ) returns text
 language sql as $$
-  select postrider.publish(tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+-- As publish(), but while a relay reads the replication slot no table is written.
+create or replace function emit(
+  tenant text, type text, data text, id text default null, version text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null
+) returns text
+language sql as $$
+  select postrider.outbox_write(true, tenant, type, data, id, version, occurred_at, subject, traceparent)
+$$;
+
+create or replace function emit(
+  tenant text, type text, data json, id text default null, version text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null
+) returns text
+language sql as $$
+  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+create or replace function emit(
+  tenant text, type text, data jsonb, id text default null, version text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null
+) returns text
+language sql as $$
+  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
 $$;
 
 -- At commit, not at the call: a relay that went to sleep in between is woken, too. A relay that sleeps holds the lock
@@ -160,6 +253,22 @@ create constraint trigger outbox_wakes_relay
   deferrable initially deferred
   for each row execute function outbox_wake();
 
+-- How emit() writes: into the `table`, or, by `cdc`, into the log while a relay reads it. A relay follows within seconds.
+-- pgoutput wants a publication; it has no tables, because messages belong to none.
+create or replace function outbox_set_mode(new_mode text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update postrider.outbox_setting set mode = new_mode where mode <> new_mode;
+  if new_mode = 'cdc' and not exists (select from pg_publication where pubname = 'postrider') then
+    create publication postrider;
+  end if;
+  -- Messages that are refused become rows.
+  if new_mode = 'cdc' and exists (select from pg_roles where rolname = 'postrider_relay') then
+    grant insert on postrider.outbox to postrider_relay;
+  end if;
+end
+$$;
+
 -- ── roles ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- postrider_publisher may call publish() and nothing else; postrider_relay may move the rows of this outbox and nothing
@@ -172,13 +281,19 @@ begin
     grant execute on function
       postrider.publish(text, text, text, text, text, timestamptz, text, text),
       postrider.publish(text, text, json, text, text, timestamptz, text, text),
-      postrider.publish(text, text, jsonb, text, text, timestamptz, text, text)
+      postrider.publish(text, text, jsonb, text, text, timestamptz, text, text),
+      postrider.emit(text, text, text, text, text, timestamptz, text, text),
+      postrider.emit(text, text, json, text, text, timestamptz, text, text),
+      postrider.emit(text, text, jsonb, text, text, timestamptz, text, text),
+      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text)
       to postrider_publisher;
   end if;
   if exists (select from pg_roles where rolname = 'postrider_relay') then
     grant usage on schema postrider to postrider_relay;
     grant select, update, delete on postrider.outbox to postrider_relay;
-    grant select, update on postrider.outbox_relay, postrider.outbox_setting to postrider_relay;
+    grant select, update on postrider.outbox_relay, postrider.outbox_setting, postrider.outbox_slot to postrider_relay;
+    grant select, update on sequence postrider.outbox_capture to postrider_relay;
+    grant execute on function postrider.outbox_place(), postrider.outbox_set_mode(text) to postrider_relay;
   end if;
 end
 $$;
@@ -186,7 +301,11 @@ revoke execute on function
   publish(text, text, text, text, text, timestamptz, text, text),
   publish(text, text, json, text, text, timestamptz, text, text),
   publish(text, text, jsonb, text, text, timestamptz, text, text),
-  outbox_wake(), grant_outbox()
+  emit(text, text, text, text, text, timestamptz, text, text),
+  emit(text, text, json, text, text, timestamptz, text, text),
+  emit(text, text, jsonb, text, text, timestamptz, text, text),
+  outbox_write(boolean, text, text, text, text, text, timestamptz, text, text),
+  outbox_place(), outbox_set_mode(text), outbox_wake(), grant_outbox()
   from public;
 
 do $$

@@ -36,6 +36,8 @@ std::string server_binary(const char* name) {
   throw std::runtime_error("no Postgres server found: set POSTRIDER_TEST_PG_BIN");
 }
 
+bool is_logical_wanted = false;
+
 // Postgres refuses to run as root.
 const passwd* server_user() {
   return geteuid() == 0 ? getpwnam("postgres") : nullptr;
@@ -68,6 +70,11 @@ pid_t spawn(std::vector<std::string> command, const std::string& log_path) {
 }
 
 }  // namespace
+
+bool Cluster::want_logical() {
+  is_logical_wanted = true;
+  return true;
+}
 
 Cluster& Cluster::get() {
   static Cluster cluster;
@@ -106,9 +113,10 @@ void Cluster::make() {
 void Cluster::start() {
   std::vector<std::string> command{server_binary("postgres"), "-D", directory_ + "/data", "-k", directory_};
   // Durability is what other tests are about.
-  for (const char* setting :
-       {"listen_addresses=", "fsync=off", "full_page_writes=off", "max_connections=100",
-        "shared_buffers=32MB", "max_wal_senders=0", "wal_level=minimal", "autovacuum_naptime=5s"}) {
+  for (const char* setting : {"listen_addresses=", "fsync=off", "full_page_writes=off", "max_connections=100",
+                              "shared_buffers=32MB", "autovacuum_naptime=5s",
+                              is_logical_wanted ? "max_wal_senders=10" : "max_wal_senders=0",
+                              is_logical_wanted ? "wal_level=logical" : "wal_level=minimal"}) {
     command.push_back("-c");
     command.push_back(setting);
   }

@@ -14,6 +14,9 @@ class Cluster {
   // `postgres`, without a password.
   static Cluster& get();
 
+  // Before the first get(): logical decoding is possible, which costs every test a little.
+  static bool want_logical();
+
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
   ~Cluster();

@@ -3,6 +3,7 @@
 #include <thread>
 #include <utility>
 
+#include "postrider/outbox/capture.hpp"
 #include "postrider/outbox/keeper.hpp"
 #include "postrider/outbox/publisher_sink.hpp"
 #include "postrider/outbox/relay.hpp"
@@ -71,17 +72,25 @@ struct RelayThread::State {
         writer(link, tools.ids, tools.node, tools.metrics, writer_options(tools)),
         mover(link, writer, tools.metrics.outbox(kLocal), move_limits(tools.config)),
         relay(loop, link, mover, tools.metrics.outbox(kLocal), relay_options(tools)),
+        capture_writer(link, tools.ids, tools.node, tools.metrics, writer_options(tools)),
+        taker(link, capture_writer, tools.metrics.outbox(kLocal), move_limits(tools.config)),
+        capture({loop, link, link, taker, tools.metrics.capture(kLocal)},
+                outbox::capture_options(kLocal, tools.direct_database_url, move_limits(tools.config)),
+                [this] { return relay.is_active(); }),
         publisher(others_loop, publish_link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
         sink(publisher),
         keeper({others_loop, publish_link, sink, tools.keys, tools.metrics, configured(tools.config)},
                relay_options(tools), move_limits(tools.config)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
     publisher.on_wide([this] { tools.fanout.notify(); });
-    writer.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
-    writer.on_wide([this] { tools.fanout.notify(); });
+    for (auto* each : {&writer, &capture_writer}) {
+      each->on_committed([this](const std::vector<int>&) { tools.node.committed(); });
+      each->on_wide([this] { tools.fanout.notify(); });
+    }
   }
 
   runtime::Task<void> drain() {
+    co_await capture.stop();
     co_await relay.stop();
     co_await link.stop();
   }
@@ -99,6 +108,9 @@ struct RelayThread::State {
   publish::EventWriter writer;
   outbox::SameDatabaseMover mover;
   outbox::Relay relay;
+  publish::EventWriter capture_writer;
+  outbox::SameDatabaseTaker taker;
+  outbox::Capture capture;
   // For outboxes in other databases.
   publish::Publisher publisher;
   outbox::PublisherSink sink;
@@ -115,6 +127,7 @@ void RelayThread::start() {
   state.loop.post([&state] {
     state.link.start();
     state.relay.start();
+    state.capture.start();
   });
   state.others_loop.post([&state] {
     state.publish_link.start();

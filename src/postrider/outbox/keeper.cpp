@@ -43,16 +43,22 @@ struct RelayKeeper::Unit {
         link(tools.loop, relay_link(url)),
         stuck(name, tools.registry),
         mover(name, link, tools.sink, series, limits),
-        relay(tools.loop, link, mover, series, options_for(options, name, url)) {
+        relay(tools.loop, link, mover, series, options_for(options, name, url)),
+        taker(link, tools.sink, series, limits),
+        capture({tools.loop, link, tools.registry, taker, tools.metrics.capture(name)},
+                capture_options(name, url, limits), [this] { return relay.is_active(); }) {
     mover.report_to(stuck);
     link.on_down([name](const pg::Error& error) {
       telemetry::log_warn("outbox_unreachable").field("outbox", name).field("error", error.what());
     });
     link.start();
     relay.start();
+    capture.start();
   }
 
   Task<void> stop() {
+    auto captured = capture.stop();
+    co_await captured;
     auto stopped = relay.stop();
     co_await stopped;
     auto closed = link.stop();
@@ -65,6 +71,8 @@ struct RelayKeeper::Unit {
   StuckReporter stuck;
   OtherDatabaseMover mover;
   Relay relay;
+  OtherDatabaseTaker taker;
+  Capture capture;
 };
 
 RelayKeeper::RelayKeeper(KeeperTools tools, RelayOptions options, MoveLimits limits)

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "postrider/outbox/capture.hpp"
 #include "postrider/outbox/other_database.hpp"
 #include "postrider/outbox/relay.hpp"
 #include "postrider/outbox/sources.hpp"

@@ -148,6 +148,25 @@ struct Metrics::Registry {
             Histogram(histograms("webhook_relay_lag_seconds", "Row written to event published.")
                           .Add({{"outbox", name}}, kRelaySeconds))};
   }
+  CaptureSeries capture(const std::string& name) {
+    const auto gauge_of = [&](const char* family, const char* help) {
+      return Gauge(gauges(family, help).Add({{"outbox", name}}));
+    };
+    const auto counter_of = [&](const char* family, const char* help) {
+      return Counter(counters(family, help).Add({{"outbox", name}}));
+    };
+    return {
+        gauge_of("webhook_capture_active", "1 while emit() writes messages and this node reads them."),
+        gauge_of("webhook_capture_behind_bytes", "Write-ahead log that is not read from the slot."),
+        gauge_of("webhook_capture_retained_bytes", "Write-ahead log that the server keeps for the slot."),
+        gauge_of("webhook_capture_age_seconds", "Since the slot was last read to its end."),
+        counter_of("webhook_capture_spilled_total",
+                   "Messages that became rows: the slot was over its limit."),
+        counter_of("webhook_capture_ignored_total", "Messages in the log that emit() did not write."),
+        counter_of("webhook_capture_fallbacks_total", "Times that the slot was over its limit."),
+        counter_of("webhook_capture_lost_slots_total", "Slots that were found missing or invalid."),
+    };
+  }
   Labelled<Histogram> batches() {
     auto& family = histograms("webhook_batch_items", "Items per database batch.");
     Labelled<Histogram> series;
@@ -206,12 +225,17 @@ Metrics::Metrics()
                                          kStatusClasses)),
       api_connections(registry_->gauge("webhook_api_connections", "Open connections to the API.")) {
   outbox("local");
+  capture("local");
 }
 
 Metrics::~Metrics() = default;
 
 OutboxSeries Metrics::outbox(const std::string& name) const {
   return registry_->outbox(name);
+}
+
+CaptureSeries Metrics::capture(const std::string& name) const {
+  return registry_->capture(name);
 }
 
 std::string Metrics::text() const {

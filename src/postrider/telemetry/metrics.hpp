@@ -72,6 +72,18 @@ struct OutboxSeries {
   Histogram lag_seconds;  // written → published
 };
 
+// The series of one outbox's replication slot (change data capture).
+struct CaptureSeries {
+  Gauge active;          // 1: emit() writes messages and this node reads them
+  Gauge behind_bytes;    // of log that is not read and done
+  Gauge retained_bytes;  // of log that the server keeps for the slot
+  Gauge age_seconds;     // since everything was read and done
+  Counter spilled;       // messages that became rows, because the slot was over its limit
+  Counter ignored;       // messages that are not emit()'s
+  Counter fallbacks;     // times the slot was over its limit
+  Counter lost_slots;    // slots that were found missing or invalid
+};
+
 class Metrics {
   struct Registry;
   std::unique_ptr<Registry> registry_;
@@ -117,6 +129,7 @@ class Metrics {
 
   // Made when it is first asked for; `local` is there from the start. Any thread.
   OutboxSeries outbox(const std::string& name) const;
+  CaptureSeries capture(const std::string& name) const;
 
   // The API's listener.
   Labelled<Counter> api_requests;  // status_class: 1xx..5xx

@@ -1,0 +1,35 @@
+// How change data capture of one outbox stands, and how it is switched; in the database where the outbox is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "postrider/base/time.hpp"
+#include "postrider/pg/batch.hpp"
+#include "postrider/pg/rows.hpp"
+
+namespace postrider::outbox {
+
+struct CaptureState {
+  std::string mode;   // table or cdc
+  std::string state;  // off, starting, on, draining, fallback or impossible
+  std::optional<std::string> reason;
+  base::Timestamp since{};
+  std::optional<base::Timestamp> lost_at;  // when a slot was last found gone
+  int64_t bytes_max = 0;
+  int64_t behind_bytes = 0;
+  int64_t retained_bytes = 0;
+  std::optional<std::string> slot;
+};
+
+struct CaptureChange {
+  std::optional<std::string> mode;
+  std::optional<int64_t> bytes_max;
+};
+
+// Makes the change, if any, and asks: the last answer is the state.
+pg::Batch capture_state_batch(const CaptureChange& change = {});
+CaptureState read_capture_state(const pg::Rows& last);
+
+}  // namespace postrider::outbox

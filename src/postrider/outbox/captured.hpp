@@ -1,0 +1,40 @@
+// What emit() in SQL wrote into the log: its form, and the proof that it was emit() who wrote it, since
+// everybody who may connect may write messages there. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "postrider/outbox/row.hpp"
+#include "postrider/pg/replication_stream.hpp"
+
+namespace postrider::outbox {
+
+inline constexpr std::string_view kMessagePrefix = "postrider";
+
+// Where a message is in the order of commits; unique, also within its transaction.
+struct LogPosition {
+  pg::Lsn commit{};
+  pg::Lsn message{};
+  auto operator<=>(const LogPosition&) const = default;
+};
+
+struct Captured {
+  LogPosition position;
+  std::string bytes;  // the row's data points into it, unless this is moved: see event()
+  Row row;            // without data
+
+  // The event with its data, which lives as long as this object stays where it is.
+  publish::NewEvent event() const;
+  std::string_view data() const;
+};
+
+// Nothing: it is not emit()'s, or of a later postrider.
+std::optional<Captured> read_message(std::string_view content, std::string_view key);
+
+// "16/B374D848"
+std::string to_text(pg::Lsn lsn);
+std::optional<pg::Lsn> parse_lsn(std::string_view text);
+
+}  // namespace postrider::outbox

@@ -1,0 +1,58 @@
+// What a replication slot sends, as batches of messages in the order of commits. On one loop.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "postrider/outbox/captured.hpp"
+#include "postrider/telemetry/metrics.hpp"
+
+namespace postrider::outbox {
+
+struct SlotReaderOptions {
+  pg::ConnectOptions connect = {};
+  int rows_max = 500;  // of a batch
+  int64_t bytes_max = 4 << 20;
+};
+
+class SlotReader {
+ public:
+  // Counts messages that are not emit()'s.
+  SlotReader(runtime::Loop& loop, SlotReaderOptions options, telemetry::Counter ignored);
+
+  // All tasks throw pg::Error, and so do collect() and confirm(); close() then.
+  runtime::Task<void> make_slot(std::string name);
+  // Messages up to `taken` are left out: they are done.
+  runtime::Task<void> open(std::string name, LogPosition taken);
+  bool is_open() const { return stream_ != nullptr; }
+  void interrupt();  // whoever waits gets Error(unavailable)
+  void close();      // forgets what is not done: the slot sends it again
+
+  // Adds to the batch what has come. True when there is nothing more for now; otherwise the batch is full.
+  bool collect(std::string_view key);
+  const std::vector<Captured>& batch() const { return batch_; }
+  void batch_done();
+  // How far everything is done, once the batch is.
+  pg::Lsn done() const { return done_; }
+  // Tells the slot. Asked to, the server answers, which moves done().
+  void confirm(bool is_answer_wanted = false);
+  void beat();  // tells the server that somebody reads, although nothing is done
+  // Until there may be more, or the deadline.
+  runtime::Task<void> wait(runtime::SteadyTime deadline);
+
+ private:
+  void accept(std::string_view bytes, std::string_view key);
+
+  runtime::Loop& loop_;
+  SlotReaderOptions options_;
+  telemetry::Counter ignored_;
+  std::unique_ptr<pg::ReplicationStream> stream_;
+  LogPosition taken_;
+  pg::Lsn transaction_{};  // the one whose messages come now: where its commit is
+  std::vector<Captured> batch_;
+  int64_t batch_bytes_ = 0;
+  pg::Lsn done_{}, confirmed_{};
+};
+
+}  // namespace postrider::outbox

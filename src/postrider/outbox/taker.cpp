@@ -1,0 +1,218 @@
+#include "postrider/outbox/taker.hpp"
+
+#include "postrider/base/fail_point.hpp"
+#include "postrider/outbox/capture.sql.hpp"
+
+namespace postrider::outbox {
+
+namespace {
+
+using runtime::Task;
+
+constexpr int kRepairsMax = 3;  // of one batch: its partitions made, its tenants made
+
+struct RefusedMessage {
+  const Captured* message = nullptr;
+  std::optional<std::string> error;  // none: not refused, only kept
+};
+
+void add_rows(pg::Batch& batch, const std::vector<RefusedMessage>& messages, int32_t retry_seconds) {
+  if (messages.empty()) return;
+  using Text = std::optional<std::string>;
+  std::vector<int64_t> ids;
+  std::vector<base::Uuid> event_ids;
+  std::vector<std::string> tenants, types;
+  std::vector<std::string_view> data;
+  std::vector<Text> outside_ids, versions, subjects, traces, errors;
+  std::vector<std::optional<base::Timestamp>> occurred;
+  std::vector<base::Timestamp> created;
+  for (const auto& [message, error] : messages) {
+    const publish::NewEvent& event = message->row.event;
+    ids.push_back(message->row.id);
+    event_ids.push_back(event.given_id->uuid);
+    outside_ids.push_back(event.id);
+    tenants.push_back(event.tenant_id);
+    types.push_back(event.type);
+    data.push_back(message->data());
+    versions.push_back(event.version);
+    occurred.push_back(event.occurred_at);
+    subjects.push_back(event.subject);
+    traces.push_back(event.traceparent.empty() ? Text() : event.traceparent);
+    created.push_back(*event.written_at);
+    errors.push_back(error);
+  }
+  batch.with(sql::store_captured, ids, event_ids, outside_ids, tenants, types, data, versions, occurred,
+             subjects, traces, created, errors, retry_seconds);
+}
+
+void add_position(pg::Batch& batch, const LogPosition& position) {
+  batch.with(sql::advance_position, to_text(position.commit), to_text(position.message));
+}
+
+// Nobody else can be further while this session holds the lease.
+void check_advanced(const pg::Rows& rows) {
+  if (rows.empty()) throw pg::Error(pg::Kind::unavailable, "another relay was further in the slot");
+}
+
+std::string refusal_of(const pg::Error& error) {
+  return "the database refuses it (SQLSTATE " + error.sqlstate() + ")";
+}
+
+std::string fault_of(const Captured& message, Row& row) {
+  row.event = message.event();
+  return check_data(row);
+}
+
+}  // namespace
+
+Task<void> Taker::spill(const std::vector<Captured>& batch) {
+  std::vector<RefusedMessage> kept;
+  for (const Captured& message : batch) kept.push_back({&message, std::nullopt});
+  auto transaction = co_await link_.begin();
+  pg::Batch statements;
+  add_rows(statements, kept, 0);
+  add_position(statements, batch.back().position);
+  const auto answers = co_await transaction.run(std::move(statements));
+  check_advanced(answers.back());
+  co_await transaction.commit();
+}
+
+SameDatabaseTaker::SameDatabaseTaker(pg::Link& link, publish::EventWriter& writer,
+                                     telemetry::OutboxSeries series, MoveLimits limits)
+    : Taker(link), writer_(writer), series_(series), limits_(std::move(limits)) {}
+
+Task<void> SameDatabaseTaker::take(const std::vector<Captured>& batch) {
+  if (is_unsure_) {
+    auto told = writer_.unsure();
+    co_await told;
+    is_unsure_ = false;
+  }
+  auto taking = take_range(batch, 0, batch.size());
+  co_await taking;
+}
+
+// After an error that is the data's fault: halves, which keep the order, down to the one message.
+Task<void> SameDatabaseTaker::take_range(const std::vector<Captured>& batch, size_t from, size_t to) {
+  std::optional<pg::Error> error;
+  try {
+    auto publishing = publish_range(batch, from, to);
+    co_await publishing;
+    repairs_ = 0;
+  } catch (const pg::Error& failure) {
+    if (failure.kind() != pg::Kind::item && failure.kind() != pg::Kind::retry) throw;
+    error = failure;
+  }
+  if (!error) co_return;
+  if (repairs_ < kRepairsMax) {
+    auto repairing = writer_.repair(*error);
+    if (co_await repairing) {
+      ++repairs_;
+      auto again = take_range(batch, from, to);
+      co_await again;
+      co_return;
+    }
+  }
+  if (error->kind() == pg::Kind::retry) throw pg::Error(*error);
+  if (to - from > 1) {
+    const size_t middle = from + (to - from) / 2;
+    auto first = take_range(batch, from, middle);
+    co_await first;
+    auto second = take_range(batch, middle, to);
+    co_await second;
+    co_return;
+  }
+  std::vector<RefusedMessage> refused;
+  refused.push_back({&batch[from], refusal_of(*error)});
+  pg::Batch statements;
+  add_rows(statements, refused, limits_.retry_seconds.front());
+  add_position(statements, batch[from].position);
+  const auto answers = co_await link_.run(std::move(statements));
+  check_advanced(answers.back());
+  series_.refused.add();
+}
+
+Task<void> SameDatabaseTaker::publish_range(const std::vector<Captured>& batch, size_t from, size_t to) {
+  std::vector<RefusedMessage> refused;
+  std::vector<const Captured*> written;
+  std::vector<publish::NewEvent> events;
+  for (size_t i = from; i < to; ++i) {
+    Row row;
+    std::string fault = fault_of(batch[i], row);
+    if (!fault.empty()) {
+      refused.push_back({&batch[i], std::move(fault)});
+      continue;
+    }
+    written.push_back(&batch[i]);
+    events.push_back(std::move(row.event));
+  }
+  auto transaction = co_await link_.begin();
+  if (!events.empty()) {
+    auto writing = writer_.write(transaction, std::move(events));
+    const auto answers = co_await writing;
+    for (size_t i = 0; i < answers.size(); ++i)
+      if (const auto* no = std::get_if<publish::Refused>(&answers[i]))
+        refused.push_back({written[i], no->detail});
+  }
+  pg::Batch statements;
+  add_rows(statements, refused, limits_.retry_seconds.front());
+  add_position(statements, batch[to - 1].position);
+  const auto answers = co_await transaction.run(std::move(statements));
+  check_advanced(answers.back());
+  base::reach("outbox.capture_before_commit");
+  try {
+    co_await transaction.commit();
+  } catch (const pg::Error& error) {
+    is_unsure_ = error.kind() == pg::Kind::unknown;
+    throw;
+  }
+  base::reach("outbox.capture_after_commit");
+  writer_.committed();
+  series_.published.add(static_cast<double>(to - from - refused.size()));
+  series_.refused.add(static_cast<double>(refused.size()));
+  const auto now = base::wall_now();
+  for (const Captured* message : written)
+    series_.lag_seconds.observe(std::chrono::duration<double>(now - *message->row.event.written_at).count());
+}
+
+OtherDatabaseTaker::OtherDatabaseTaker(pg::Link& link, Sink& sink, telemetry::OutboxSeries series,
+                                       MoveLimits limits)
+    : Taker(link), sink_(sink), series_(series), limits_(std::move(limits)) {}
+
+Task<void> OtherDatabaseTaker::take(const std::vector<Captured>& batch) {
+  std::vector<RefusedMessage> refused;
+  std::vector<const Captured*> sent;
+  std::vector<publish::NewEvent> events;
+  for (const Captured& message : batch) {
+    Row row;
+    std::string fault = fault_of(message, row);
+    if (!fault.empty()) {
+      refused.push_back({&message, std::move(fault)});
+      continue;
+    }
+    if (!row.event.id) row.event.id = row.event.given_id->outside();
+    row.event.given_id.reset();
+    sent.push_back(&message);
+    events.push_back(std::move(row.event));
+  }
+  if (!events.empty()) {
+    auto sending = sink_.send(std::move(events));
+    const auto outcomes = co_await sending;
+    CHECK(outcomes.size() == sent.size());
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      // All of them again: those that were published are the same events.
+      if (outcomes[i].kind == Outcome::Kind::later)
+        throw pg::Error(pg::Kind::retry, "the events are not taken now: " + outcomes[i].detail);
+      if (outcomes[i].kind == Outcome::Kind::refused) refused.push_back({sent[i], outcomes[i].detail});
+    }
+  }
+  base::reach("outbox.capture_before_confirm");
+  if (!refused.empty()) {
+    pg::Batch statements;
+    add_rows(statements, refused, limits_.retry_seconds.front());
+    co_await link_.run(std::move(statements));
+  }
+  series_.published.add(static_cast<double>(batch.size() - refused.size()));
+  series_.refused.add(static_cast<double>(refused.size()));
+}
+
+}  // namespace postrider::outbox
