@@ -54,7 +54,7 @@ class World:
         return values
 
     def outbox(self, operation):
-        if operation.access != "administer":
+        if operation.access != "administer" or operation.id == "change_outbox_capture":
             return "local"
         outbox = f"walk-{next(NUMBERS)}"
         if operation.id == "delete_outbox":

@@ -29,7 +29,8 @@ PUBLISH = "select postrider.publish('acme', 'order.paid', to_json(%s || '-' || n
 class Writers:
     """Transactions from several connections; a third rolls back. Knows what was committed."""
 
-    def __init__(self, url, seed, transactions):
+    def __init__(self, url, seed, transactions, function="publish"):
+        self.statement = f"select postrider.{function}('acme', 'order.paid', %s)"
         self.committed = set()
         self.rolled_back = set()
         self._lock = threading.Lock()
@@ -47,7 +48,7 @@ class Writers:
             for number in range(count):
                 name = f"{writer}-{number}"
                 cursor.execute("insert into business (name) values (%s)", (name,))
-                cursor.execute("select postrider.publish('acme', 'order.paid', %s)", (json.dumps(name),))
+                cursor.execute(self.statement, (json.dumps(name),))
                 if chance.random() < 1 / 3:
                     connection.rollback()
                     undone.add(name)
@@ -94,8 +95,13 @@ def new_application(postgres):
     return install(postgres.url(name))
 
 
-@pytest.mark.parametrize("place", ["same_database", "other_database", "application_side"])
-def test_exactly_the_committed_events_arrive(place, start_node, postgres, database_url, receiver, seed, sized, tmp_path):
+@pytest.mark.parametrize("place, function", [("same_database", "publish"), ("other_database", "publish"),
+                                             ("application_side", "publish"), ("same_database", "emit"),
+                                             ("other_database", "emit")])
+def test_exactly_the_committed_events_arrive(place, function, start_node, postgres, database_url, receiver, seed, sized,
+                                             is_short, tmp_path):
+    if is_short and (place, function) == ("other_database", "emit"):
+        pytest.skip("in the full set")
     hook = receiver.hook()
     transactions = sized(short=2_000, full=100_000)
     first = prepare(start_node, database_url, hook)
@@ -107,13 +113,15 @@ def test_exactly_the_committed_events_arrive(place, start_node, postgres, databa
     else:
         first.stop()
     run_sql(application, "create table business (name text primary key)")
+    if function == "emit":
+        run_sql(application, "select postrider.outbox_set_mode('cdc')")
 
     def start():
         if place == "application_side":
             return RelayProcess(application, f"http://{first.address}", tmp_path / "key")
         return Node(database_url=database_url)
 
-    writers = Writers(application, seed, transactions)
+    writers = Writers(application, seed, transactions, function)
     outbox = {"same_database": "local", "other_database": "billing", "application_side": "outbox"}[place]
     survivor, kills = kill_every_second(start, outbox, writers.are_done)
     try:
@@ -124,6 +132,9 @@ def test_exactly_the_committed_events_arrive(place, start_node, postgres, databa
         assert not set(counts) & writers.rolled_back
         assert kills > 0, "nothing was ever killed"
         again = sum(counts.values()) - len(counts)
+        if function == "emit":
+            wait_until(lambda: run_sql(application, "select state from postrider.outbox_slot") == [("on",)], "capture", 60)
+            assert run_sql(application, "select lost_at from postrider.outbox_slot") == [(None,)]
         print(f"{transactions} transactions, {len(counts)} committed, {kills} kills, {again} deliveries repeated")
     finally:
         survivor.close()

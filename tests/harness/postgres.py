@@ -36,7 +36,7 @@ class Postgres:
         self._run(programs() / "initdb", "-D", self.home / "data", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8",
                   "--auth=trust", "--no-sync", "--no-instructions")
         self.start()
-        self.sql("create role postrider login", "postgres")
+        self.sql("create role postrider login replication", "postgres")
 
     def _as_user(self, *command):
         words = [str(word) for word in command]
@@ -52,7 +52,7 @@ class Postgres:
         with open(self.home / "log", "ab") as log:
             self.process = subprocess.Popen(
                 self._as_user(programs() / "postgres", "-D", self.home / "data", "-k", self.home, "-h", "",
-                              "-c", "max_connections=200"),
+                              "-c", "max_connections=200", "-c", "wal_level=logical"),
                 cwd="/", env=ENVIRONMENT, stdout=log, stderr=log, start_new_session=True)
         wait_until(self._accepts, "Postgres takes connections")
 
@@ -92,6 +92,9 @@ class Postgres:
         self.sql(f"create database {database} owner postrider{copied}", "postgres")
 
     def drop(self, database):
+        # A node that ended a moment ago: its reader of a replication slot ends by itself.
+        active = f"select count(*) from pg_replication_slots where database = '{database}' and active"
+        wait_until(lambda: self.sql(active, "postgres") == [(0,)], f"nobody reads a slot of {database}")
         self.sql(f"drop database {database} with (force)", "postgres")
 
 

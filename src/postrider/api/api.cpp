@@ -33,6 +33,7 @@ void add_routes(Routes& routes) {
   add_inbound_routes(routes);
   add_inbox_routes(routes);
   add_outbox_routes(routes);
+  add_outbox_capture_routes(routes);
   add_audit_routes(routes);
   add_key_routes(routes);
 }

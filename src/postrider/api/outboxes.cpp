@@ -4,13 +4,14 @@
 
 #include "postrider/api/document.hpp"
 #include "postrider/api/json_writer.hpp"
+#include "postrider/api/outbox_database.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/model/ids.hpp"
+#include "postrider/outbox/capture_state.hpp"
 #include "postrider/outbox/sources.hpp"
 #include "postrider/outbox/state.hpp"
-#include "postrider/pg/connection.hpp"
 #include "postrider/pg/shown_url.hpp"
 
 namespace postrider::api {
@@ -19,12 +20,11 @@ namespace {
 
 constexpr size_t kUrlBytesMax = 4'096;
 constexpr size_t kReleasedMax = 10'000;
-constexpr pg::Milliseconds kConnectTimeout{3'000};
 
-http::Problem unknown_outbox() {
+http::Problem still_captured() {
   http::Problem problem;
-  problem.status = 404;
-  problem.detail = "there is no such outbox";
+  problem.status = 409;
+  problem.detail = "its replication slot would stay: set its mode to table, and wait until capture is off";
   return problem;
 }
 
@@ -34,12 +34,6 @@ http::Problem configured_by_file() {
   problem.type = "configured-by-file";
   problem.detail = "This outbox is configured by a file; change it there.";
   return problem;
-}
-
-const config::OutboxConfig* find_configured(const Call& call, const std::string& id) {
-  for (const auto& outbox : call.services.config.outboxes)
-    if (outbox.name == id) return &outbox;
-  return nullptr;
 }
 
 std::string configured_json(const config::OutboxConfig& outbox) {
@@ -60,37 +54,6 @@ std::string source_json(const outbox::Source& source) {
       .add("created_at", source.created_at)
       .add("updated_at", source.updated_at);
   return json.text();
-}
-
-// Runs a batch where the outbox is: here, or over a connection of its own. Nothing: there is no such outbox.
-// `note` is for the audit log and written before, so that it tells what was asked for even if the other
-// database is lost in the middle.
-Task<std::optional<std::vector<pg::Rows>>> run_there(Call& call, std::string id, pg::Batch batch,
-                                                     pg::Batch note = pg::Batch()) {
-  std::optional<std::vector<pg::Rows>> answers;
-  const pg::Pool::Lease lease = co_await call.database();
-  pg::ConnectOptions options;
-  if (const auto* configured = find_configured(call, id)) {
-    options.url = configured->database_url;
-  } else if (id != outbox::kLocal) {
-    auto finding = outbox::find_source(*lease, id);
-    const auto source = co_await finding;
-    if (!source) co_return answers;
-    const auto url = outbox::open_url(call.services.registry.keys, *source);
-    if (!url) throw pg::Error(pg::Kind::unavailable, "the outbox's database URL cannot be opened");
-    options.url = *url;
-  }
-  if (!note.empty()) co_await lease->run(std::move(note));
-  if (options.url.empty()) {
-    answers = co_await lease->run(std::move(batch));
-    co_return answers;
-  }
-  options.application_name = "postrider api";
-  options.connect_timeout = kConnectTimeout;
-  auto opening = pg::Connection::open(call.services.loop, options);
-  const auto connection = co_await opening;
-  answers = co_await connection->run(std::move(batch));
-  co_return answers;
 }
 
 Task<Response> list(Call& call) {
@@ -158,8 +121,23 @@ Task<Response> put(Call& call) {
   co_return Response::json(is_new ? 201 : 200, source_json(*found));
 }
 
+// A replication slot that nobody reads makes that server keep its log until the disk is full.
+Task<bool> has_slot(Call& call, std::string id) {
+  bool is_there = false;
+  try {
+    auto asking = run_there(call, std::move(id), outbox::capture_state_batch());
+    const auto answers = co_await asking;
+    is_there = answers && outbox::read_capture_state(answers->back()).slot.has_value();
+  } catch (const pg::Error&) {  // not reachable, or nothing is installed there: then it cannot be asked
+  }
+  co_return is_there;
+}
+
 Task<Response> remove(Call& call) {
   if (find_configured(call, call.parameter("outbox")) != nullptr) co_return call.refuse(configured_by_file());
+  auto asking = has_slot(call, call.parameter("outbox"));
+  const bool is_captured = co_await asking;
+  if (is_captured) co_return call.refuse(still_captured());
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   auto deleting = outbox::delete_source(*lease, caller, call.parameter("outbox"));

@@ -111,6 +111,7 @@ void add_search_routes(Routes& routes);
 void add_stream_routes(Routes& routes);
 void add_node_routes(Routes& routes);
 void add_outbox_routes(Routes& routes);
+void add_outbox_capture_routes(Routes& routes);
 void add_audit_routes(Routes& routes);
 void add_key_routes(Routes& routes);
 void add_health_routes(Routes& routes);

@@ -94,6 +94,10 @@ class Doctor {
       about_partitions(days);
       const pg::Rows leases = co_await connection->run_one(sql::leases);
       about_leases(leases);
+      if (version.get<int32_t>(0, 0) == static_cast<int>(::postrider::sql::migrations.size())) {
+        const pg::Rows capture = co_await connection->run_one(sql::capture);
+        about_capture(capture);
+      }
     }
     connection->close();
   }
@@ -162,6 +166,25 @@ class Doctor {
     if (row.get<int64_t>(0, 3) > 0)
       add(Level::warning, "leases", "a node that counts as alive has been silent for over a minute",
           "The others declare it dead by themselves; if there are none, start one.");
+  }
+
+  void about_capture(const pg::Rows& row) {
+    if (const auto lost_at = row.get<std::optional<base::Timestamp>>(0, 5))
+      add(Level::warning, "capture", "a replication slot was lost at " + base::to_rfc3339(*lost_at),
+          "Events that were committed and not read from it are lost; see docs/outbox.md.");
+    if (!row.get<bool>(0, 0)) return;
+    const auto state = row.get<std::string>(0, 1);
+    const auto mib = std::to_string(row.get<int64_t>(0, 3) >> 20);
+    if (state == "on")
+      good("capture", "on; the slot retains " + mib + " MiB of log");
+    else
+      add(Level::warning, "capture",
+          state + ": " + row.get<std::optional<std::string>>(0, 2).value_or("emit() writes rows"),
+          "Events arrive as rows meanwhile. It needs wal_level = logical, a role with REPLICATION, a relay.");
+    if (!row.get<bool>(0, 6))
+      add(Level::warning, "capture", "the server lets replication slots retain any amount of log",
+          "Set max_slot_wal_keep_size, well over the outbox's limit: it guards the disk while no relay "
+          "runs.");
   }
 
   void disk() {

@@ -28,3 +28,18 @@ select (select count(*) from bucket_lease where owner is null),
           and not exists (select from node n where n.id = l.owner and n.alive)),
        (select count(*) from node where alive and delivers),
        (select count(*) from node where alive and heartbeat_at < now() - interval '1 minute')
+
+-- name: capture
+-- Change data capture of the own outbox: wanted, its state, log that its slot retains, the limit, when a slot was lost,
+-- and whether the server itself limits what slots retain.
+select s.mode = 'cdc',
+       t.state,
+       t.reason,
+       coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), r.restart_lsn), 0)::bigint,
+       s.capture_bytes_max,
+       t.lost_at,
+       current_setting('max_slot_wal_keep_size') <> '-1'
+from outbox_setting s
+cross join outbox_slot t
+left join pg_database d on d.datname = current_database()
+left join pg_replication_slots r on r.slot_name = 'postrider_' || d.oid

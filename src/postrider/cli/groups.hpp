@@ -31,6 +31,7 @@ Command audit_command();
 Command source_commands();
 Command inbox_commands();
 Command outbox_commands();
+Command capture_command();  // of the group outbox
 Command refanout_command();
 Command relay_command();
 Command delivery_commands();

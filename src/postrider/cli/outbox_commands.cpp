@@ -81,7 +81,7 @@ Command outbox_commands() {
                         {url}, install, Needs::nothing),
                 command("status", "All outboxes, or how one stands", {which}, status),
                 command("add", "Relay an outbox in another database", {one, url}, add),
-                command("remove", "Relay it no longer", {one}, remove),
+                command("remove", "Relay it no longer", {one}, remove), capture_command(),
                 command("stuck", "Rows that were set aside, and why", std::move(listed), stuck),
                 command("release", "Try rows again that were set aside",
                         {which, list_option("--row", "ID", "Only this row; may be repeated")}, release),

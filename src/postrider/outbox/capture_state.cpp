@@ -12,6 +12,17 @@ pg::Batch capture_state_batch(const CaptureChange& change) {
   return batch;
 }
 
+pg::Batch capture_note(const registry::Caller& caller, const std::string& outbox,
+                       const CaptureChange& change) {
+  registry::Snapshot after;
+  if (change.mode) after.add("mode", *change.mode);
+  if (change.bytes_max) after.add("bytes_max", *change.bytes_max);
+  pg::Batch batch;
+  registry::add_audit(batch, caller,
+                      {.action = "outbox.capture", .object = outbox, .after = std::move(after)});
+  return batch;
+}
+
 CaptureState read_capture_state(const pg::Rows& last) {
   CaptureState state;
   state.mode = last.get<std::string>(0, 0);
