@@ -18,7 +18,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from harness import limits, measure, report, scenarios, scenarios_inbox, scenarios_lists  # noqa: E402
-from harness import scenarios_retention, scenarios_wide  # noqa: E402
+from harness import scenarios_outbox, scenarios_retention, scenarios_wide  # noqa: E402
 from harness.env import FULL, SHORT, Env  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -36,6 +36,9 @@ SCENARIOS = {
     "nodes": scenarios_wide.two_nodes,
     "inbound": scenarios_inbox.inbound,
     "retention": scenarios_retention.drop_a_day,
+    "publish_cost": scenarios_outbox.publish_cost,
+    "relay_latency": scenarios_outbox.relay_latency,
+    "relay_rate": scenarios_outbox.relay_rate,
 }
 NEED_THROUGHPUT = {"noisy", "drain"}
 

@@ -31,7 +31,8 @@ def server_binary(name):
 class Cluster:
     """Use as a context manager. Postgres refuses to run as root, so it then runs as the user postgres."""
 
-    def __init__(self):
+    def __init__(self, settings=None):
+        self.settings = {**SETTINGS, **(settings or {})}
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="prb"))
         self.data = self.dir / "data"
 
@@ -40,7 +41,7 @@ class Cluster:
             shutil.chown(self.dir, "postgres")
         self._as_server_user(server_binary("initdb"), "-D", self.data, "-U", "postgres", "--auth=trust",
                              "--encoding=UTF8", "--locale=C.UTF-8", "--data-checksums")
-        lines = [f"{name} = '{value}'" for name, value in SETTINGS.items()]
+        lines = [f"{name} = '{value}'" for name, value in self.settings.items()]
         lines.append(f"unix_socket_directories = '{self.dir}'")
         with open(self.data / "postgresql.auto.conf", "a", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")

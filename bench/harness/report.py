@@ -84,6 +84,21 @@ def remarks_of(page):
     return "\n" + text[text.index(REMARKS):] if REMARKS in text else ""
 
 
+def relay_table(rows):
+    """How the relay may be woken, what that delays and what it costs."""
+    if not rows:
+        return []
+    lines = ["", "## Outbox: delay and idle load", "",
+             "One event at a time, commit answered until the receiver has the request. The load is that of a whole node "
+             "which has nothing to do.", "",
+             "| relay | p50 | p99 | Postgres: transactions/s | Postgres: CPU per second |", "|---|---|---|---|---|"]
+    for name, row in rows.items():
+        delays = [f"{row[key]:.1f} ms" if key in row else "" for key in ("p50_ms", "p99_ms")]
+        transactions = f"{row['transactions_per_s']:.0f}" if "transactions_per_s" in row else ""
+        lines.append(f"| {name} | {delays[0]} | {delays[1]} | {transactions} | {row['cpu_ms_per_s']:.1f} ms |")
+    return lines
+
+
 def page_text(env, machine, folder, drawn, commit):
     limits, date = env.figures["limits"], datetime.date.today().isoformat()
     lines = [
@@ -114,6 +129,7 @@ def page_text(env, machine, folder, drawn, commit):
         lines.append(f"| {row.figure} | {row.bar} | {row.measured}{detail} | {VERDICT[row.met]} |")
     if env.notes:
         lines += ["", "Notes of the run:", ""] + [f"- {note}" for note in env.notes]
+    lines += relay_table(env.figures.get("relay_latency"))
     lines += ["", "## Plots", ""]
     for name, (caption, _) in drawn.items():
         lines += [f"{caption}:", "", f"![{caption}]({folder}/{name})", ""]
