@@ -1,6 +1,7 @@
 #include "postrider/outbox/capture_state.hpp"
 
 #include "postrider/outbox/capture.sql.hpp"
+#include "postrider/registry/audit.hpp"
 
 namespace postrider::outbox {
 

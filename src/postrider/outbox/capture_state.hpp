@@ -8,7 +8,7 @@
 #include "postrider/base/time.hpp"
 #include "postrider/pg/batch.hpp"
 #include "postrider/pg/rows.hpp"
-#include "postrider/registry/audit.hpp"
+#include "postrider/registry/caller.hpp"
 
 namespace postrider::outbox {
 
@@ -32,7 +32,8 @@ struct CaptureChange {
 // Makes the change, if any, and asks: the last answer is the state.
 pg::Batch capture_state_batch(const CaptureChange& change = {});
 // For the audit log, in postrider's own database.
-pg::Batch capture_note(const registry::Caller& caller, const std::string& outbox, const CaptureChange& change);
+pg::Batch capture_note(const registry::Caller& caller, const std::string& outbox,
+                       const CaptureChange& change);
 CaptureState read_capture_state(const pg::Rows& last);
 
 }  // namespace postrider::outbox

@@ -63,6 +63,12 @@ std::string fault_of(const Captured& message, Row& row) {
   return check_data(row);
 }
 
+void observe_lag(telemetry::OutboxSeries& series, const std::vector<const Captured*>& messages) {
+  const auto now = base::wall_now();
+  for (const Captured* message : messages)
+    series.lag_seconds.observe(std::chrono::duration<double>(now - *message->row.event.written_at).count());
+}
+
 }  // namespace
 
 Task<void> Taker::spill(const std::vector<Captured>& batch) {
@@ -169,9 +175,7 @@ Task<void> SameDatabaseTaker::publish_range(const std::vector<Captured>& batch, 
   writer_.committed();
   series_.published.add(static_cast<double>(to - from - refused.size()));
   series_.refused.add(static_cast<double>(refused.size()));
-  const auto now = base::wall_now();
-  for (const Captured* message : written)
-    series_.lag_seconds.observe(std::chrono::duration<double>(now - *message->row.event.written_at).count());
+  observe_lag(series_, written);
 }
 
 OtherDatabaseTaker::OtherDatabaseTaker(pg::Link& link, Sink& sink, telemetry::OutboxSeries series,
@@ -205,6 +209,7 @@ Task<void> OtherDatabaseTaker::take(const std::vector<Captured>& batch) {
       if (outcomes[i].kind == Outcome::Kind::refused) refused.push_back({sent[i], outcomes[i].detail});
     }
   }
+  observe_lag(series_, sent);
   base::reach("outbox.capture_before_confirm");
   if (!refused.empty()) {
     pg::Batch statements;
