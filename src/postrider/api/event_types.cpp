@@ -182,8 +182,10 @@ Task<Response> remove(Call& call) {
 }  // namespace
 
 void add_event_type_routes(Routes& routes) {
-  routes.add(Method::get, "/v1/event-types", Access::read, list);
-  routes.add(Method::get, "/v1/event-types/{name}", Access::read, show);
+  // The catalogue is no tenant's data: keys that are bound to one may read it, too.
+  const RouteOptions everybody{.bound_keys = BoundKeys::confined};
+  routes.add(Method::get, "/v1/event-types", Access::read, list, everybody);
+  routes.add(Method::get, "/v1/event-types/{name}", Access::read, show, everybody);
   routes.add(Method::put, "/v1/event-types/{name}", Access::operate, put);
   routes.add(Method::delete_, "/v1/event-types/{name}", Access::operate, remove);
 }

@@ -2,13 +2,13 @@
 -- contexts are those it was sealed for.
 
 -- name: outdated_secrets
--- $1 the last id seen, $2 id of the current key, $3 how many at most. Primary key.
+-- $1 the last id seen or '', $2 id of the current key, $3 how many at most. Primary key.
 select
-  id,
+  id::text as shown_id,
   'endpoint_secret/' || endpoint_id::text as context,
   sealed
 from endpoint_secret
-where id > $1::uuid
+where ($1::text = '' or id > nullif($1::text, '')::uuid)
   and substring(sealed from 2 for 8) <> $2::bytea
 order by id
 limit $3::integer
@@ -17,18 +17,18 @@ limit $3::integer
 -- $1 ids, $2 as they were, $3 as they are to be. Primary key; one that was changed meanwhile is left alone.
 update endpoint_secret
 set sealed = given.after
-from unnest($1::uuid[], $2::bytea[], $3::bytea[]) as given (id, before, after)
+from unnest($1::text[]::uuid[], $2::bytea[], $3::bytea[]) as given (id, before, after)
 where endpoint_secret.id = given.id
   and endpoint_secret.sealed = given.before
 
 -- name: outdated_headers
--- $1 the last id seen, $2 id of the current key, $3 how many at most. Primary key of endpoint.
+-- $1 the last id seen or '', $2 id of the current key, $3 how many at most. Primary key of endpoint.
 select
-  id,
+  id::text as shown_id,
   'endpoint_headers/' || id::text as context,
   headers_sealed
 from endpoint
-where id > $1::uuid
+where ($1::text = '' or id > nullif($1::text, '')::uuid)
   and headers_sealed is not null
   and substring(headers_sealed from 2 for 8) <> $2::bytea
 order by id
@@ -38,18 +38,18 @@ limit $3::integer
 -- $1 ids, $2 as they were, $3 as they are to be. Primary key; one that was changed meanwhile is left alone.
 update endpoint
 set headers_sealed = given.after
-from unnest($1::uuid[], $2::bytea[], $3::bytea[]) as given (id, before, after)
+from unnest($1::text[]::uuid[], $2::bytea[], $3::bytea[]) as given (id, before, after)
 where endpoint.id = given.id
   and endpoint.headers_sealed = given.before
 
 -- name: outdated_source_secrets
--- $1 the last id seen, $2 id of the current key, $3 how many at most. Primary key.
+-- $1 the last id seen or '', $2 id of the current key, $3 how many at most. Primary key.
 select
-  id,
+  id::text as shown_id,
   'source_secret/' || source_id as context,
   sealed
 from source_secret
-where id > $1::uuid
+where ($1::text = '' or id > nullif($1::text, '')::uuid)
   and substring(sealed from 2 for 8) <> $2::bytea
 order by id
 limit $3::integer
@@ -58,6 +58,46 @@ limit $3::integer
 -- $1 ids, $2 as they were, $3 as they are to be. Primary key; one that was changed meanwhile is left alone.
 update source_secret
 set sealed = given.after
-from unnest($1::uuid[], $2::bytea[], $3::bytea[]) as given (id, before, after)
+from unnest($1::text[]::uuid[], $2::bytea[], $3::bytea[]) as given (id, before, after)
 where source_secret.id = given.id
   and source_secret.sealed = given.before
+
+-- name: outdated_outbox_urls
+-- As outdated_secrets. Primary key.
+select
+  id,
+  'outbox_source/' || id as context,
+  database_url_sealed
+from outbox_source
+where id > $1::text
+  and substring(database_url_sealed from 2 for 8) <> $2::bytea
+order by id
+limit $3::integer
+
+-- name: reseal_outbox_urls
+-- As reseal_secrets. Primary key.
+update outbox_source
+set database_url_sealed = given.after
+from unnest($1::text[], $2::bytea[], $3::bytea[]) as given (id, before, after)
+where outbox_source.id = given.id
+  and outbox_source.database_url_sealed = given.before
+
+-- name: outdated_contact_secrets
+-- As outdated_secrets. Primary key.
+select
+  tenant_id,
+  'contact_secret/' || tenant_id as context,
+  sealed
+from contact_secret
+where tenant_id > $1::text
+  and substring(sealed from 2 for 8) <> $2::bytea
+order by tenant_id
+limit $3::integer
+
+-- name: reseal_contact_secrets
+-- As reseal_secrets. Primary key.
+update contact_secret
+set sealed = given.after
+from unnest($1::text[], $2::bytea[], $3::bytea[]) as given (tenant_id, before, after)
+where contact_secret.tenant_id = given.tenant_id
+  and contact_secret.sealed = given.before
