@@ -17,7 +17,7 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from harness import limits, measure, report, scenarios, scenarios_inbox, scenarios_lists  # noqa: E402
+from harness import limits, measure, report, scenarios, scenarios_api, scenarios_inbox, scenarios_lists  # noqa: E402
 from harness import scenarios_outbox, scenarios_retention, scenarios_wide  # noqa: E402
 from harness.env import FULL, SHORT, Env  # noqa: E402
 
@@ -34,6 +34,7 @@ SCENARIOS = {
     "slow": scenarios_wide.slow_endpoints,
     "memory": scenarios_wide.memory,
     "nodes": scenarios_wide.two_nodes,
+    "api": scenarios_api.full_api,
     "inbound": scenarios_inbox.inbound,
     "retention": scenarios_retention.drop_a_day,
     "publish_cost": scenarios_outbox.publish_cost,

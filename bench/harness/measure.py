@@ -112,9 +112,9 @@ class Load:
     """A running load generator against one node, observed at the receiver."""
 
     def __init__(self, env, node, *, seconds, first_seq, batch=100, connections=4, window=10_000, rate=0,
-                 tenants=100, types=10, prefix="bench-", record=None):
+                 tenants=100, types=10, prefix="bench-", record=None, key=None):
         self.env, self.node = env, node
-        command = [env.tools / "bench_loadgen", "--target", node.address, "--key", node.KEY, "--tenants", tenants,
+        command = [env.tools / "bench_loadgen", "--target", node.address, "--key", key or node.KEY, "--tenants", tenants,
                    "--types", types, "--tenant-prefix", prefix, "--batch", batch, "--connections", connections,
                    "--seconds", seconds, "--rate", rate, "--first-seq", first_seq]
         if window and not rate:
