@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 
 from harness import node as node_module
+from harness import senders
 from harness.signatures import assert_signed
 from harness.wait import wait_until
 
@@ -70,11 +71,15 @@ def test_the_master_key_is_rotated_while_a_node_works(start_node, database_url, 
     first = start_node(database_url=database_url)
     first.api.create_tenant("t")
     made = first.api.create_endpoint("t", hook.url, secret=SECRET, headers={"x-token": "kept"})
+    first.api.post("/v1/sources", {"id": "s", "provider": "standard", "secret": SECRET}).expect(201)
+    first.api.post("/v1/tenants/t/contact-secret").expect(201)
+    here = {"database_url": database_url}
+    first.api.call("PUT", "/v1/outboxes/other", here).expect(201)
     assert first.stop() == 0
     node = start_node(database_url=database_url, master_key=both)
     rotated = run_command("key", "rotate-master", database_url=database_url, master_key=both)
     assert rotated.returncode == 0, rotated.stderr
-    assert rotated.stdout.startswith("2 secrets")
+    assert rotated.stdout.startswith("5 secrets")
     again = run_command("key", "rotate-master", database_url=database_url, master_key=both)
     assert again.stdout.startswith("0 secrets")
     node.api.publish("t")
@@ -86,6 +91,9 @@ def test_the_master_key_is_rotated_while_a_node_works(start_node, database_url, 
     assert_signed(SECRET, got)
     assert got.headers["x-token"] == "kept"
     assert last.api.endpoint("t", made["id"])["headers"] == {"x-token": "***"}
+    last.api.call("POST", "/in/s", b"{}", headers=senders.standard(SECRET, "m", b"{}")).expect(200)
+    last.api.get("/v1/outboxes/other").expect(200)
+    assert last.sql("select count(*) from postrider.audit where action = 'master_key.rotate'") == [(2,)]
 
 
 def test_endpoints_are_imported_with_their_secrets(start_node, database_url, hook, tmp_path):

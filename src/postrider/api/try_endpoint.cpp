@@ -92,11 +92,13 @@ std::string headers_json(std::string_view lines, size_t custom_bytes) {
   return json.text();
 }
 
-std::string answer_json(const http::Answer& answer, const delivery::AttemptFacts& facts) {
+// What the endpoint answered is a payload, too.
+std::string answer_json(const http::Answer& answer, const delivery::AttemptFacts& facts, bool sees_payloads) {
+  const std::optional<std::string> hidden;
   JsonObject json;
   json.add("status", answer.status)
       .add("content_type", answer.content_type)
-      .add("preview", facts.preview)
+      .add("preview", sees_payloads ? facts.preview : hidden)
       .add("complete", answer.is_complete);
   return json.text();
 }
@@ -116,6 +118,7 @@ struct Try {
   const delivery::LaneConfig& config;
   const delivery::Row& row;
   std::string headers;
+  bool sees_payloads = false;
 };
 
 bool is_delivered(const http::Exchange& exchange) {
@@ -144,7 +147,7 @@ std::string try_json(const Try& made, const http::Exchange& exchange, base::Time
       .add("endpoint_id", made.endpoint.outside_id)
       .add("sent_at", started_at)
       .raw("request", request.text())
-      .raw("response", answer ? answer_json(*answer, facts) : "null")
+      .raw("response", answer ? answer_json(*answer, facts, made.sees_payloads) : "null")
       .add("error", facts.error)
       .add("error_detail",
            is_blocked ? std::optional<std::string>("destination not allowed") : facts.error_detail)
@@ -241,7 +244,8 @@ Task<Response> try_endpoint(Call& call) {
   if (!sample.data) sample.data = loaded->catalogue->example(sample.type, sample.version);
   const delivery::Row row = make_row(call, loaded->endpoint, sample);
   const base::Timestamp started_at = call.services.registry.ids.now();
-  Try made{loaded->endpoint, config, row, delivery::attempt_headers(config, row, started_at)};
+  Try made{loaded->endpoint, config, row, delivery::attempt_headers(config, row, started_at),
+           call.principal.sees_payloads};
   http::Exchange exchange;
   if (config.url) {
     const auto patience = std::min<std::chrono::milliseconds>(
