@@ -61,34 +61,111 @@ def test_trigger_publishes_a_sample(node, tenant, hook):
     assert json.loads(hook.wait_for(1)[0].body)["type"] == "invoice.paid"
 
 
-def test_listen_forwards_in_order_and_catches_up_after_a_break(start_node, data_dir, hook):
-    node = start_node(data_dir=data_dir)
+class Following:
+    """`postrider listen` or `tail` beside the test; what it says and prints as it comes."""
+
+    def __init__(self, node, *words):
+        more = {"POSTRIDER_SERVER": f"http://{node.address}", "POSTRIDER_KEY": ADMIN_KEY}
+        self.process = subprocess.Popen([binary(), *words], env={**environment(), **more}, cwd="/", text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.said, self.printed = [], []
+        for pipe, lines in ((self.process.stderr, self.said), (self.process.stdout, self.printed)):
+            threading.Thread(target=lambda p=pipe, to=lines: to.extend(iter(p.readline, "")), daemon=True).start()
+
+    def wait_said(self, start, count=1):
+        return wait_until(lambda: [line for line in self.said if line.startswith(start)][count - 1:], f"it says {start!r}: {self.said}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def numbers(hook):
+    return [json.loads(request.body)["data"]["number"] for request in list(hook.requests)]
+
+
+def test_listen_forwards_the_bytes_and_misses_nothing_when_its_node_is_killed(start_node, database_url, hook):
+    node = start_node(database_url=database_url)
+    other = start_node(database_url=database_url)
     node.api.create_tenant("acme")
     node.api.publish("acme", data={"number": -1})  # from before: not forwarded
-    settings = {**node.settings, "listen": node.address}
-    more = {"POSTRIDER_SERVER": f"http://{node.address}", "POSTRIDER_KEY": ADMIN_KEY}
-    listening = subprocess.Popen([binary(), "listen", "acme", "--forward-to", hook.url, *server(node)],
-                                 env={**environment(), **more}, cwd="/", text=True, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE)
-    lines = []
-    reader = threading.Thread(target=lambda: lines.extend(iter(listening.stderr.readline, "")), daemon=True)
-    reader.start()
-    try:
-        wait_until(lambda: any(line.startswith("connected to") for line in lines), f"it is connected: {lines}")
+    with Following(node, "listen", "acme", "--forward-to", hook.url) as listening:
+        listening.wait_said("connected to")
         big = b'{"type":"a.b","data":{"number":0,"big":12345678901234567890123}}'
         node.api.post("/v1/tenants/acme/events", big).expect(202)
         assert b'"big":12345678901234567890123' in hook.wait_for(1)[0].body
-        assert node.stop() == 0
-        wait_until(lambda: any(line.startswith("not connected") for line in lines), "it says that it is not connected")
+        settings = {**node.settings, "listen": node.address}
+        node.kill()
+        listening.wait_said("not connected")
+        for number in range(1, 150):  # more than the server reads at once
+            other.api.publish("acme", data={"number": number})
         again = start_node(**settings)
-        for number in range(1, 4):
-            again.api.publish("acme", data={"number": number})
-        got = [json.loads(request.body)["data"]["number"] for request in hook.wait_for(4)]
-        assert got == [0, 1, 2, 3]
-        assert any(line.startswith("connected again") for line in lines)
-    finally:
-        listening.kill()
-        listening.wait()
+        listening.wait_said("connected again: 149 messages caught up")
+        again.api.publish("acme", data={"number": 150})
+        hook.wait_for(151)
+        assert numbers(hook) == list(range(151))
+        wait_until(lambda: len(listening.printed) == 151, "a line for each")
+        assert listening.process.poll() is None
+
+
+def test_listen_finds_an_event_that_was_committed_late(start_node, database_url, hook):
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("acme")
+    with Following(node, "listen", "acme", "--forward-to", hook.url) as listening:
+        listening.wait_said("connected to")
+        # As an application's transaction does: the id is made first, the row is seen after a younger one.
+        [(late,)] = node.sql("select postrider.make_id()::text")
+        node.api.publish("acme", data={"number": 1})
+        hook.wait_for(1)
+        node.sql("""insert into postrider.event (id, tenant_id, type, body)
+                    values (%s, 'acme', 'a.b', '{"data":{"number":0}}')""", (late,))
+        hook.wait_for(2)
+        assert numbers(hook) == [1, 0]
+
+
+def test_listen_from_a_time_on(node, tenant, hook):
+    node.api.publish(tenant, data={"number": 0})
+    [(since,)] = node.sql("""select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')""")
+    for number in (1, 2):
+        node.api.publish(tenant, "a.b", data={"number": number})
+    with Following(node, "listen", tenant, "--forward-to", hook.url, "--since", since) as listening:
+        listening.wait_said("connected to")
+        hook.wait_for(2)
+        assert numbers(hook) == [1, 2]
+
+
+def test_listen_ends_when_coming_again_does_not_help(node):
+    done = run("listen", "nobody", "--forward-to", "http://127.0.0.1:1/", node=node)
+    assert done.returncode == 5 and "tenant" in done.stderr
+
+
+def test_tail_shows_each_attempt_once_over_a_restart(start_node, database_url, hook):
+    node = start_node(database_url=database_url)
+    other = start_node(database_url=database_url)
+    node.api.create_tenant("acme")
+    node.api.create_endpoint("acme", hook.url)
+    with Following(node, "tail", "--tenant", "acme", "--json") as tailing:
+        tailing.wait_said("connected to")
+        first = node.api.publish("acme")["id"]
+        wait_until(lambda: any(first in line for line in tailing.printed), "the first is shown")
+        settings = {**node.settings, "listen": node.address}
+        assert node.stop() == 0
+        tailing.wait_said("not connected")
+        between = other.api.publish("acme")["id"]
+        hook.wait_for(2)
+        again = start_node(**settings)
+        tailing.wait_said("connected again")
+        last = again.api.publish("acme")["id"]
+
+        def attempts():
+            shown = [json.loads(line) for line in list(tailing.printed)]
+            return [line["event_id"] for line in shown if line["kind"] == "attempt"]
+
+        wait_until(lambda: last in attempts(), "the last is shown")
+        assert attempts() == [first, between, last]
 
 
 def test_replay_from_the_command_line(node, tenant, hook):

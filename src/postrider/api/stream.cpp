@@ -1,13 +1,15 @@
 // GET /v1/stream and /v1/tenants/{tenant}/stream: server-sent events, for `tail`, `listen` and live views.
 //
 //   event: attempt    an exchange, of whichever node
-//   event: event      a published event (of one tenant only); its id is what `after` and Last-Event-ID take
+//   event: event      a published event (of one tenant only)
+//   event: ready      everything up to now was shown; what comes is new
 //   event: gap        there was more than is shown
 //
-// The database is asked twice a second for what is newest, a limited number of rows, so that a stream costs
-// the same whatever happens; a reader that takes nothing for the server's write timeout is cut off.
-#include <deque>
-#include <set>
+// The id of a message is what `after` and Last-Event-ID take: after a break nothing is left out, and what may
+// be a repeat can be told by its own id. The database is asked twice a second, for a limited number of rows,
+// so that a stream costs the same whatever happens; a reader that takes nothing for the server's write
+// timeout is cut off.
+#include <memory>
 #include <utility>
 
 #include "postrider/api/deliveries.sql.hpp"
@@ -15,7 +17,7 @@
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
-#include "postrider/api/stream.sql.hpp"
+#include "postrider/api/stream_events.hpp"
 #include "postrider/pg/error.hpp"
 #include "postrider/registry/tenants.hpp"
 
@@ -28,29 +30,11 @@ using namespace std::chrono_literals;
 constexpr auto kInterval = 500ms;
 constexpr auto kHeartbeat = 15s;
 constexpr auto kLifetime = 1h;    // then the client comes again, with a key that is still good
-constexpr auto kOverlap = 5s;     // ids are made before their commit: what is late is still found
+constexpr auto kSettleMax = 5s;   // between the end of an attempt and its row, usually
 constexpr auto kLookBack = 120s;  // attempts of deliveries made so long ago; later retries are not shown
 constexpr int kRowsMax = 500;     // per look
-constexpr size_t kSeenMax = 20'000;
+constexpr size_t kShownMax = 20'000;
 constexpr int kStreamsMax = 50;  // per API thread
-
-// What was shown lately.
-class Seen {
- public:
-  bool add(const std::string& key) {
-    if (!keys_.insert(key).second) return false;
-    order_.push_back(key);
-    if (order_.size() <= kSeenMax) return true;
-    keys_.erase(order_.front());
-    order_.pop_front();
-    return true;
-  }
-  bool empty() const { return order_.empty(); }
-
- private:
-  std::set<std::string> keys_;
-  std::deque<std::string> order_;
-};
 
 struct Streaming {
   explicit Streaming(Services& of) : services(of) {}
@@ -59,10 +43,13 @@ struct Streaming {
   std::optional<model::TenantId> tenant;
   std::optional<base::Uuid> endpoint;
   bool sees_payloads = false;
-  std::optional<base::Uuid> after_event;  // catch up from here; none: from now on
+  std::optional<EventFollower> events;  // none: not asked for
+  bool has_attempts = true;
+  std::optional<base::Timestamp> attempts_since;  // catch up from here; none: from now on
   base::SteadyTime ends_at{};
-  Seen attempts, events;
+  Shown<std::string> attempts{kShownMax};
   bool is_first_look = true;
+  bool is_ready = false;
 };
 
 struct Counted {
@@ -74,16 +61,6 @@ struct Counted {
  private:
   Services& services_;
 };
-
-void append(std::string& out, std::string_view kind, std::string_view id, const std::string& json) {
-  out += "event: ";
-  out += kind;
-  if (!id.empty()) {
-    out += "\nid: ";
-    out += id;
-  }
-  out += "\ndata: " + json + "\n\n";
-}
 
 pg::Batch newest_attempts(const Streaming& stream, base::Timestamp now) {
   base::Uuid before;
@@ -121,56 +98,73 @@ std::string attempt_json(const pg::Rows& rows, size_t row, const DeliveryNames& 
   return json.text();
 }
 
+constexpr std::string_view kMoreSent =
+    R"({"detail":"more was sent than is shown; see the list of deliveries"})";
+constexpr std::string_view kNoDatabase = R"({"detail":"the database cannot be reached at the moment"})";
+
+// Up to where the stream has come. What ended before `at` and is settled later is not shown after a break.
+StreamCursor cursor_of(const Streaming& stream) {
+  StreamCursor cursor;
+  if (stream.events) {
+    cursor.event = stream.events->head();
+    cursor.since = stream.events->since();
+  }
+  if (stream.has_attempts) cursor.at = stream.services.registry.ids.now() - kSettleMax;
+  return cursor;
+}
+
+// Of the first look only what a cursor asks for: the rest was there before.
+bool is_wanted(const Streaming& stream, const pg::Rows& rows, size_t row) {
+  if (!stream.is_first_look) return true;
+  const auto ended_at = rows.get<base::Timestamp>(row, 9) + base::Microseconds(rows.get<int32_t>(row, 10));
+  return stream.attempts_since && ended_at >= *stream.attempts_since;
+}
+
 // The oldest of the new ones first.
 Task<void> look_at_attempts(Streaming& stream, pg::Link& link, std::string& out) {
-  pg::Batch batch = newest_attempts(stream, stream.services.registry.ids.now());
+  const base::Timestamp now = stream.services.registry.ids.now();
+  pg::Batch batch = newest_attempts(stream, now);
   const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
   const pg::Rows& rows = found.front();
   std::vector<size_t> fresh;
   for (size_t row = 0; row < rows.size(); ++row) {
     const std::string key = rows.get<base::Uuid>(row, 0).hex() + std::to_string(rows.get<int32_t>(row, 1));
-    if (stream.attempts.add(key)) fresh.push_back(row);
+    if (stream.attempts.add(key) && is_wanted(stream, rows, row)) fresh.push_back(row);
   }
-  if (std::exchange(stream.is_first_look, false)) co_return;  // only what happens from now on
-  // Not one of the newest was known: others before them were missed.
-  if (fresh.size() == static_cast<size_t>(kRowsMax))
-    append(out, "gap", "", R"({"detail":"more was sent than is shown; see the list of deliveries"})");
+  // Not one of the newest was known: others before them were missed. Or the break was longer than is looked
+  // back.
+  const bool is_too_old =
+      stream.is_first_look && stream.attempts_since && *stream.attempts_since < now - kLookBack;
+  if (fresh.size() == static_cast<size_t>(kRowsMax) || is_too_old) append_message(out, "gap", "", kMoreSent);
+  stream.is_first_look = false;
   std::vector<Delivery> named(fresh.size());
   for (size_t i = 0; i < fresh.size(); ++i) {
     named[i].endpoint = {rows.get<base::Uuid>(fresh[i], 3)};
     named[i].event = {rows.get<base::Uuid>(fresh[i], 4)};
   }
   const DeliveryNames names = co_await find_names(link, named);
+  const std::string cursor = cursor_of(stream).text();
   for (auto row = fresh.rbegin(); row != fresh.rend(); ++row)
-    append(out, "attempt", "", attempt_json(rows, *row, names));
+    append_message(out, "attempt", cursor, attempt_json(rows, *row, names));
 }
 
-Task<void> look_at_events(Streaming& stream, pg::Link& link, std::string& out) {
-  const base::Uuid recent = id_floor(stream.services.registry.ids.now() - kOverlap);
-  const bool is_begin = !stream.after_event;
-  const base::Uuid from = is_begin ? recent : std::min(*stream.after_event, recent);
-  pg::Params params(*stream.tenant, from, kRowsMax);
-  const pg::Rows rows = co_await link.run_one(sql::events_after, std::move(params));
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const auto id = rows.get<base::Uuid>(row, 0);
-    stream.after_event = std::max(stream.after_event.value_or(id), id);
-    if (!stream.events.add(id.hex()) || is_begin) continue;
-    JsonObject json;
-    json.add("id", rows.get<std::string_view>(row, 1))
-        .add("type", rows.get<std::string_view>(row, 2))
-        .add("tenant_id", *stream.tenant)
-        .add("created_at", rows.get<base::Timestamp>(row, 3));
-    if (stream.sees_payloads) json.add("body", rows.get<std::string_view>(row, 4));
-    append(out, "event", model::EventId{id}.outside(), json.text());
-  }
-  if (is_begin && !stream.after_event) stream.after_event = recent;
-}
-
-Task<void> look(Streaming& stream, std::string& out) {
+// True: there is more at once.
+Task<bool> look(Streaming& stream, std::string& out) {
   const base::SteadyTime deadline = base::BootClock::now() + 5s;
   const pg::Pool::Lease lease = co_await stream.services.pool.acquire(deadline);
-  co_await look_at_attempts(stream, *lease, out);
-  if (stream.tenant && !stream.endpoint) co_await look_at_events(stream, *lease, out);
+  bool has_more = false;
+  if (stream.events) {
+    const base::Timestamp now = stream.services.registry.ids.now();
+    const EventFollower::Sink sink{out, stream.sees_payloads};
+    has_more = co_await stream.events->look(*lease, now, sink);
+  }
+  if (stream.has_attempts) co_await look_at_attempts(stream, *lease, out);
+  if (!has_more && !std::exchange(stream.is_ready, true)) {
+    JsonObject ready;
+    ready.add("caught_up_events", stream.events ? stream.events->count() : 0);
+    append_message(out, "ready", cursor_of(stream).text(), ready.text());
+  }
+  co_return has_more;
 }
 
 Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
@@ -179,10 +173,11 @@ Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
   base::SteadyTime last_sent = base::BootClock::now();
   std::string out = "retry: 2000\n\n";
   while (!body.is_closing() && base::BootClock::now() < stream->ends_at) {
+    bool has_more = false;
     try {
-      co_await look(*stream, out);
+      has_more = co_await look(*stream, out);
     } catch (const pg::Error& error) {
-      append(out, "gap", "", R"({"detail":"the database cannot be reached at the moment"})");
+      append_message(out, "gap", "", kNoDatabase);
     }
     if (out.empty() && base::BootClock::now() - last_sent > kHeartbeat) out = ": still here\n\n";
     if (!out.empty()) {
@@ -191,8 +186,29 @@ Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
       if (!is_there) co_return;
       out.clear();
     }
-    co_await pause.wait_for(kInterval);
+    if (!has_more) co_await pause.wait_for(kInterval);
   }
+}
+
+// What is streamed, and from where on. The events of all tenants are nobody's business.
+void read_cursor(const Call& call, Query& query, Streaming& stream) {
+  std::optional<std::string> after = query.value("after");
+  if (const auto last = call.request.header("last-event-id")) after = std::string(*last);
+  const std::optional<std::string> only = query.value("only");
+  if (only && *only != "events" && *only != "attempts") query.refuse("only", "must be events or attempts");
+  if (only == "events" && !stream.tenant)
+    query.refuse("only", "events are streamed below /v1/tenants/{tenant} only");
+  stream.has_attempts = only != "events";
+  std::optional<StreamCursor> cursor = after ? StreamCursor::parse(*after) : StreamCursor{};
+  if (!cursor) {
+    query.refuse("after", "must be the id of a streamed message, or @ and a time as in RFC 3339");
+    cursor.emplace();
+  }
+  stream.attempts_since = cursor->at;
+  if (!stream.tenant || only == "attempts") return;
+  const bool is_time_only = !cursor->event && !cursor->since;
+  const auto since = is_time_only ? cursor->at : cursor->since;
+  stream.events.emplace(*stream.tenant, EventFollower::Start{cursor->event, since});
 }
 
 Task<Response> open(Call& call) {
@@ -201,16 +217,7 @@ Task<Response> open(Call& call) {
   const auto& parameters = call.request.path_parameters;
   if (!parameters.empty()) stream->tenant = call.tenant();
   const auto endpoint = query.value("endpoint");
-  std::optional<std::string> after = query.value("after");
-  if (const auto last = call.request.header("last-event-id")) after = std::string(*last);
-  if (after) {
-    const auto id = model::EventId::from_outside(*after);
-    if (!stream->tenant) query.refuse("after", "events are streamed below /v1/tenants/{tenant} only");
-    if (id)
-      stream->after_event = id->uuid;
-    else
-      query.refuse("after", "must be the id of a streamed event, evt_…");
-  }
+  read_cursor(call, query, *stream);
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   if (call.services.streams >= kStreamsMax) {
@@ -230,6 +237,7 @@ Task<Response> open(Call& call) {
     const auto lane = co_await find_lane(*lease, stream->tenant, *endpoint);
     if (!lane) co_return call.refuse(lane.error());
     stream->endpoint = lane->id.uuid;
+    stream->events.reset();
   }
   stream->sees_payloads = call.principal.sees_payloads;
   stream->ends_at = base::BootClock::now() + kLifetime;

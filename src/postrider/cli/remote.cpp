@@ -97,6 +97,7 @@ struct Remote::State {
   struct Got {
     int status = 0;
     std::string body;
+    bool is_complete = true;
   };
   // `on_data` gets the body instead, if the answer is a good one.
   Got exchange(const RemoteCall& call, const std::function<void(std::string_view)>* on_data) {
@@ -110,6 +111,7 @@ struct Remote::State {
     request.answer_body_bytes_max = on_data ? SIZE_MAX : kAnswerMax;
     request.answer_kept_bytes_max = on_data ? 64 * 1024 : kAnswerMax;
     request.on_answer_body = on_data;
+    request.answer_silence_max = call.silence_max;
     const http::Exchange exchange = run_blocking(loop, client.send(request));
     if (const http::NetFailure* failure = exchange.failure())
       throw ServerUnreachable(
@@ -118,7 +120,7 @@ struct Remote::State {
     const http::Answer& answer = *exchange.answer();
     if (!answer.is_complete && !on_data)
       throw ServerUnreachable(options.url + " broke off in the middle of its answer.");
-    return {answer.status, answer.body_start};
+    return {answer.status, answer.body_start, answer.is_complete};
   }
 
   ServerOptions options;
@@ -156,9 +158,10 @@ json::value Remote::send(std::string method, const Target& target, const json::v
   return call(sent);
 }
 
-void Remote::stream(const RemoteCall& call, const std::function<void(std::string_view)>& on_data) {
+bool Remote::stream(const RemoteCall& call, const std::function<void(std::string_view)>& on_data) {
   const State::Got got = state_->exchange(call, &on_data);
   if (got.status >= 300) throw_problem(got.status, got.body);
+  return got.is_complete;
 }
 
 }  // namespace postrider::cli

@@ -55,6 +55,7 @@ struct RemoteCall {
   std::optional<std::string> body = {};  // JSON
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::chrono::milliseconds timeout{60'000};
+  std::chrono::milliseconds silence_max{0};  // of a stream, between two pieces; 0: only the timeout counts
 };
 
 class Remote {
@@ -71,8 +72,8 @@ class Remote {
   std::string text(const RemoteCall& call);
 
   // A stream (server-sent events and the like): `on_data` gets the body as it comes, until the server ends it
-  // or the timeout passes. Returns normally when the stream ended; throws as call() when it never began.
-  void stream(const RemoteCall& call, const std::function<void(std::string_view)>& on_data);
+  // or the timeout passes. False: it broke off. Throws as call() when it never began.
+  bool stream(const RemoteCall& call, const std::function<void(std::string_view)>& on_data);
 
   const std::string& url() const;
 

@@ -202,7 +202,10 @@ void Client::State::receive(Flight& flight) {
     base::reach("client.answered");
     const bool had_head = flight.reader.has_head();
     flight.reader.feed(std::string_view(incoming.data(), result.bytes));
-    if (!had_head && flight.reader.has_head() && !flight.reader.is_done())
+    if (!flight.reader.has_head() || flight.reader.is_done()) continue;
+    if (const auto silence = flight.request.answer_silence_max; silence.count() > 0)
+      flight.limit_step(base::BootClock::now() + silence);
+    else if (!had_head)
       flight.limit_step(base::BootClock::now() + options.body_wait_max);
   }
 }

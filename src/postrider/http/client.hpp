@@ -54,6 +54,9 @@ struct OutboundRequest {
   size_t answer_kept_bytes_max = answer_preview_bytes_max;  // of the body, in Answer::body_start
   // Gets the body as it comes, for streams and long answers; must not throw.
   const std::function<void(std::string_view)>* on_answer_body = nullptr;
+  // For streams: so long without a byte of the body, and the answer is taken as broken off. 0: body_wait_max
+  // over the whole body.
+  std::chrono::milliseconds answer_silence_max{0};
 };
 
 // Appends "name: value\r\n". Neither may contain CR, LF or NUL: checked, since a header must never become
