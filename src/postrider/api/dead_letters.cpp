@@ -8,6 +8,7 @@
 #include "postrider/api/dead_letters.sql.hpp"
 #include "postrider/api/delivery_filter.hpp"
 #include "postrider/api/document.hpp"
+#include "postrider/api/export.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
@@ -125,7 +126,7 @@ std::string letter_json(const pg::Rows& rows, size_t row, const DeliveryNames& n
   return json.text();
 }
 
-Task<Response> list(Call& call) {
+Task<Response> list_page(Call& call) {
   Query query(call.request);
   Filter filter = read_filter(call, query);
   FieldProblems problems = query.finish();
@@ -154,6 +155,15 @@ Task<Response> list(Call& call) {
   if (row < rows.size() || rows.size() == static_cast<size_t>(scanned_max))
     json.add("next_cursor", make_cursor(rows.get<base::Uuid>(row - 1, 0).hex()));
   co_return Response::json(200, json.text());
+}
+
+Task<Response> list(Call& call) {
+  if (!is_export(call)) return list_page(call);
+  return export_list(call, list_page,
+                     {"dead-letters",
+                      {"id", "tenant_id", "endpoint_id", "url", "event_id", "event_type", "subject", "cause",
+                       "attempts", "created_at", "dead_at", "last_status_code", "last_error",
+                       "last_error_detail", "resolved_at", "resolution"}});
 }
 
 Task<Response> summary(Call& call) {

@@ -5,6 +5,7 @@
 #include "postrider/api/deliveries.sql.hpp"
 #include "postrider/api/delivery.sql.hpp"
 #include "postrider/api/delivery_filter.hpp"
+#include "postrider/api/export.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
@@ -23,7 +24,7 @@ http::Problem unknown_delivery() {
   return unknown;
 }
 
-Task<Response> list(Call& call) {
+Task<Response> list_page(Call& call) {
   Query query(call.request);
   DeliveryQuery wanted = read_delivery_query(call, query);
   FieldProblems problems = query.finish();
@@ -41,6 +42,15 @@ Task<Response> list(Call& call) {
   json.raw("data", json_array(items));
   if (page->next) json.add("next_cursor", make_cursor(*page->next));
   co_return Response::json(200, json.text());
+}
+
+Task<Response> list(Call& call) {
+  if (!is_export(call)) return list_page(call);
+  return export_list(call, list_page,
+                     {"deliveries",
+                      {"id", "tenant_id", "endpoint_id", "url", "event_id", "event_type", "subject", "status",
+                       "attempts", "max_attempts", "created_at", "next_attempt_at", "last_attempt_at",
+                       "last_status_code", "last_error", "last_error_detail", "delivered_at", "replay_id"}});
 }
 
 std::string phases_json(const pg::Rows& rows, size_t row) {

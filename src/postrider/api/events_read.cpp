@@ -6,6 +6,7 @@
 
 #include "postrider/api/delivery_filter.hpp"
 #include "postrider/api/events.sql.hpp"
+#include "postrider/api/export.hpp"
 #include "postrider/api/json_writer.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
@@ -95,7 +96,7 @@ Response event_page(const pg::Rows& rows, const Filter& filter, int32_t scanned_
   return Response::json(200, json.text());
 }
 
-Task<Response> list(Call& call) {
+Task<Response> list_page(Call& call) {
   Query query(call.request);
   const Filter filter = read_filter(query);
   FieldProblems problems = query.finish();
@@ -110,6 +111,12 @@ Task<Response> list(Call& call) {
   const pg::Statement statement = filter.subject ? sql::list_events_of_subject : sql::list_events;
   const pg::Rows rows = co_await lease->run_one(statement, std::move(params));
   co_return event_page(rows, filter, scanned_max, tenant);
+}
+
+Task<Response> list(Call& call) {
+  if (!is_export(call)) return list_page(call);
+  return export_list(call, list_page,
+                     {"events", {"id", "tenant_id", "type", "version", "subject", "created_at"}});
 }
 
 std::string deliveries_json(const DeliveryPage& page) {

@@ -173,6 +173,10 @@ std::vector<Parameter> period() {
           option("--until", "TIME", "Before this time")};
 }
 
+std::vector<Parameter> format() {
+  return {option("--format", "FORMAT", "The whole filtered list as ndjson or csv, as it comes")};
+}
+
 template <class... More>
 std::vector<Parameter> join(std::vector<Parameter> first, const More&... more) {
   (first.insert(first.end(), more.begin(), more.end()), ...);
@@ -193,8 +197,8 @@ Command delivery_commands() {
   const std::vector<Parameter> one = {argument("delivery", "Its id, dlv_…"), tenant_option()};
   const std::vector<Parameter> reason = {option("--reason", "TEXT", "Why; kept in the audit log")};
   return group("delivery", "What became of events, endpoint by endpoint",
-               {command("list", "Deliveries, newest first", join(filters, period(), list_parameters()),
-                        list_deliveries),
+               {command("list", "Deliveries, newest first",
+                        join(filters, period(), list_parameters(), format()), list_deliveries),
                 command("show", "One delivery with everything that was tried", one, show_delivery),
                 command("retry", "Send a pending one now", join(one, reason),
                         [](Invocation& in) { return act(in, "retry"); }),
@@ -214,7 +218,7 @@ Command dead_letter_commands() {
                                         option("--reason", "TEXT", "Why; kept in the audit log")};
   return group("dead-letter", "Deliveries that automatic sending gave up on",
                {command("list", "Dead letters, newest first",
-                        join(filters, period(), unresolved, list_parameters()), list_dead),
+                        join(filters, period(), unresolved, list_parameters(), format()), list_dead),
                 command("summary", "How many, by endpoint and cause", {tenant_option()}, summary),
                 command("replay", "Send them again", join(which, filters, period()),
                         [](Invocation& in) { return resolve(in, "replay"); }),

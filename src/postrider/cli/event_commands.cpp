@@ -95,6 +95,7 @@ Command event_commands() {
                                     option("--since", "TIME", "From this time on, RFC 3339"),
                                     option("--until", "TIME", "Before this time")};
   for (Parameter& parameter : list_parameters()) filters.push_back(std::move(parameter));
+  filters.push_back(option("--format", "FORMAT", "The whole filtered list as ndjson or csv, as it comes"));
   return group("event", "Publish events and see what became of them",
                {command("publish", "Publish an event", publish_parameters, publish),
                 command("list", "A tenant's events, newest first", filters, list),
