@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import socket
 import threading
 import time
 import urllib.parse
@@ -280,3 +281,74 @@ def test_a_node_without_the_role_takes_no_webhooks(start_node, database_url):
     other = start_node(database_url=database_url, roles="api,delivery")
     make_source(other, "closed")
     assert send_standard(other, "closed", "m").status == 404
+
+
+def raw_exchange(node, head, pieces=()):
+    """The answer's status line; the pieces are sent as long as the server takes them."""
+    host, port = node.address.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(head)
+        sent = 0
+        try:
+            for piece in pieces:
+                connection.sendall(piece)
+                sent += len(piece)
+        except OSError:
+            pass  # it has answered and closed
+        return connection.makefile("rb").readline().decode().split(" ", 2)[1], sent
+
+
+def test_too_large_a_body_is_refused_before_it_is_read(node):
+    make_source(node, "small-door", body_bytes_max=2_000)
+    make_source(node, "large-door", body_bytes_max=8 << 20)
+    head = "POST /in/{} HTTP/1.1\r\nhost: x\r\n{}\r\n\r\n"
+    # Not a byte of the body is sent: the answer comes all the same.
+    assert raw_exchange(node, head.format("small-door", "content-length: 2001").encode())[0] == "413"
+    assert raw_exchange(node, head.format("large-door", f"content-length: {(8 << 20) + 1}").encode())[0] == "413"
+    asked = head.format("small-door", "content-length: 3000\r\nexpect: 100-continue").encode()
+    assert raw_exchange(node, asked)[0] == "413"
+    # Without a length it is refused while it comes.
+    chunk = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
+    status, sent = raw_exchange(node, head.format("small-door", "transfer-encoding: chunked").encode(), [chunk] * 5_000)
+    assert status == "413" and sent < 5_000 * len(chunk)
+    # What a source allows comes in, also above the server's own limit.
+    body = b'{"n":"' + b"x" * (2 << 20) + b'"}'
+    assert send_standard(node, "large-door", "msg_1", body).status == 200
+    assert send_standard(node, "small-door", "msg_1", b'{"n":1}').status == 200
+    assert raw_exchange(node, head.format("no-such-door", f"content-length: {8 << 20}").encode())[0] == "413"
+
+    def counted():
+        listed = node.api.get("/v1/sources/small-door").expect(200)["rejections"]
+        return [entry for entry in listed if entry["reason"] == "body_too_large"]
+
+    assert wait_until(counted, "operators see it")[0]["count"] == 2
+
+
+def test_sources_and_messages_from_the_command_line(node, cli):
+    def good(*words, **more):
+        done = cli(*words, **more)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    made = json.loads(good("source", "create", "cli-door", "standard", "--secret-file", "-", "--json", stdin=SECRET + "\n"))
+    assert made["id"] == "cli-door"
+    assert "cli-door" in good("source", "list", "--all")
+    assert json.loads(good("source", "update", "cli-door", "--max-attempts", "1", "--json"))["max_attempts"] == 1
+    for number in range(3):
+        assert send_standard(node, "cli-door", f"msg_{number}").status == 200
+    claimed = node.api.post("/v1/inbox/claim", {"worker": "w", "source": "cli-door", "max": 2}).expect(200)["data"]
+    for message in claimed:
+        node.api.post("/v1/inbox/nack", {"worker": "w", "id": message["id"], "error": "no such invoice"}).expect(200)
+    listed = json.loads(good("inbox", "list", "cli-door", "--status", "dead", "--json"))["data"]
+    assert {message["id"] for message in listed} == {message["id"] for message in claimed}
+    assert "no such invoice" in good("inbox", "show", "cli-door", claimed[0]["id"])
+    good("inbox", "retry", "cli-door", claimed[0]["id"])
+    assert json.loads(good("inbox", "show", "cli-door", claimed[0]["id"], "--json"))["status"] == "pending"
+    good("inbox", "discard", "cli-door", "--dead", "--reason", "a test")
+    assert json.loads(good("inbox", "show", "cli-door", claimed[1]["id"], "--json"))["status"] == "discarded"
+    assert cli("inbox", "retry", "cli-door").returncode == 2
+    rotated = json.loads(good("source", "rotate", "cli-door", "--overlap-seconds", "60", "--json"))
+    assert rotated["secret"].startswith("whsec_")
+    assert "rejections" in good("source", "show", "cli-door")
+    good("source", "delete", "cli-door")
+    assert cli("source", "show", "cli-door").returncode == 5

@@ -1,18 +1,19 @@
 """Inbound webhooks under kill -9: one row per message, every 2xx has its row, and order holds among consumers."""
 
+import collections
 import concurrent.futures
 import http.client
 import os
+import pathlib
 import random
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
-
-import pytest
 
 from harness import senders
 from harness.node import Node
@@ -21,7 +22,6 @@ from harness.wait import wait_until
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 SENDERS = 16
-SHORT_POINTS = ("inbox.after_commit", "inbox.after_forward")
 
 
 class Door:
@@ -112,31 +112,41 @@ def fail_points():
     return sorted(found)
 
 
-@pytest.mark.parametrize("point", fail_points())
-def test_kill_at_every_named_step_of_the_inbox(database_url, point, is_short):
-    """The node dies at that step, comes back, and in the end each message is one row and one event."""
-    if is_short and point not in SHORT_POINTS:
-        pytest.skip("in the long run")
+def die_at(database_url, point, log, first):
+    """A node that dies the third time it gets there, under messages from number `first` on; the last number sent."""
+    dying = Door(database_url, fail_point=f"{point}:3", fail_point_log=log)
+    number = first
+    while dying.node.process.poll() is None:
+        number += 1
+        send_once(dying.address, "steps", f"msg-{number}", senders.event(n=number))
+        assert number < first + 5_000, f"{point} is never reached"
+    assert dying.node.process.returncode == -signal.SIGKILL
+    dying.node.wait_exit()
+    Node.running.remove(dying.node)
+    return number
+
+
+def test_kill_at_every_named_step_of_the_inbox(database_url):
+    """One node after the other dies, each at its step; in the end each message is one row and one event."""
     door = Door(database_url)
     door.node.api.create_tenant("acme")
     source = {"id": "steps", "provider": "standard", "secret": SECRET, "forward": {"tenant_id": "acme", "type": "a.b"}}
     door.node.api.post("/v1/sources", source).expect(201)
     door.kill()
-    dying = Door(database_url, fail_point=f"{point}:3")
-    number = 0
-    while dying.node.process.poll() is None:
-        number += 1
-        send_once(dying.address, "steps", f"msg-{number}", senders.event(n=number))
-        assert number < 5_000, f"{point} is never reached"
-    assert dying.node.process.returncode == -signal.SIGKILL
-    dying.node.wait_exit()
-    Node.running.remove(dying.node)
+    names, last = fail_points(), 0
+    assert len(names) >= 4
+    with tempfile.NamedTemporaryFile(prefix="fail-points-") as log:
+        for point in names:
+            last = die_at(database_url, point, log.name, last)
+        reached = collections.Counter(pathlib.Path(log.name).read_text().split())
+    print("\n".join(f"{name}: reached in {reached[name]} processes, killed one" for name in names))
+    assert [name for name in names if not reached[name]] == [], "never reached"
     door.start()
-    send_all(door, "steps", range(1, number + 1), set())
-    wait_until(lambda: run_sql(database_url, "select count(*) from postrider.event where tenant_id = 'acme'")[0][0] == number,
-               "every message is an event", seconds=120)  # what the dead node was forwarding waits for its lease
+    send_all(door, "steps", range(1, last + 1), set())
+    wait_until(lambda: run_sql(database_url, "select count(*) from postrider.event where tenant_id = 'acme'")[0][0] == last,
+               "every message is an event", seconds=120)  # what the dead nodes were forwarding waits for its lease
     door.node.close()
-    assert run_sql(database_url, "select count(*), count(distinct provider_id) from postrider.inbox") == [(number, number)]
+    assert run_sql(database_url, "select count(*), count(distinct provider_id) from postrider.inbox") == [(last, last)]
 
 
 CONSUMER = textwrap.dedent("""

@@ -1,16 +1,19 @@
 // POST /in/{source}: inbound webhooks. There is no API key: the signature is the authentication, and whoever
 // fails it learns no more than that.
+#include <cstdlib>
 #include <utility>
 
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/inbox/receiver.hpp"
 #include "postrider/inbox/rejections.hpp"
+#include "postrider/pg/error.hpp"
 
 namespace postrider::api {
 
 namespace {
 
+using namespace std::chrono_literals;
 using inbox::RejectReason;
 using inbox::Stored;
 
@@ -66,12 +69,32 @@ Response answer(const Call& call, Stored stored, inbox::Provider provider) {
   return call.refuse(problem(503, "unavailable", "The database cannot be used at the moment."));
 }
 
-Task<inbox::SourcePtr> find_source(const Call& call) {
-  std::string id = call.parameter("source");
-  const auto found = call.services.sources.find(id, base::BootClock::now());
+Task<inbox::SourcePtr> find_source(Services& services, std::string id) {
+  const auto found = services.sources.find(id, base::BootClock::now());
   if (found.is_known) co_return found.source;
-  const pg::Pool::Lease lease = co_await call.database();
-  co_return co_await call.services.sources.load(*lease, call.services.registry.keys, std::move(id));
+  const auto patience = services.pool.is_up() ? 5'000ms : 500ms;
+  const base::SteadyTime deadline = base::BootClock::now() + patience;
+  const pg::Pool::Lease lease = co_await services.pool.acquire(deadline);
+  co_return co_await services.sources.load(*lease, services.registry.keys, std::move(id));
+}
+
+// The source's own limit, so that too large a body is refused by its content-length, or while it comes, and
+// not kept until it is whole. An unknown source gets the server's limit and is told 404 then.
+Task<size_t> find_limit(Services& services, const http::Request& head, std::string named) {
+  inbox::SourcePtr source;
+  try {
+    source = co_await find_source(services, named);
+  } catch (const pg::Error&) {
+    co_return kBodyBytesMax;  // whatever it is, it is told to come again
+  }
+  if (!source) co_return 0;
+  const auto limit = static_cast<size_t>(source->source.settings.body_bytes_max);
+  const auto announced = head.header("content-length");
+  if (announced && services.rejections && std::strtoull(std::string(*announced).c_str(), nullptr, 10) > limit)
+    services.rejections->count(
+        named, {RejectReason::body_too_large, "announced: " + std::string(*announced) + " bytes"},
+        services.registry.ids.now());
+  co_return limit;
 }
 
 // Before anything else of it is believed.
@@ -84,7 +107,8 @@ std::optional<inbox::Rejection> judge(const inbox::LoadedSource& source, const i
 }
 
 Task<Response> receive(Call& call) {
-  const inbox::SourcePtr source = co_await find_source(call);
+  std::string named = call.parameter("source");
+  const inbox::SourcePtr source = co_await find_source(call.services, std::move(named));
   if (!source) co_return reject(call, {RejectReason::unknown_source, ""});
   inbox::Arrival arrival;
   arrival.body = call.request.body;
@@ -106,7 +130,7 @@ Task<Response> receive(Call& call) {
 
 void add_inbound_routes(Routes& routes) {
   if (routes.services().receiver == nullptr) return;
-  routes.add(Method::post, "/in/{source}", Access::everyone, receive, {.body_bytes_max = kBodyBytesMax});
+  routes.add(Method::post, "/in/{source}", Access::everyone, receive, {.find_body_bytes_max = find_limit});
 }
 
 }  // namespace postrider::api

@@ -75,7 +75,7 @@ Task<Response> list(Call& call) {
   Query query(call.request);
   inbox::MessageFilter filter;
   filter.source = call.parameter("source");
-  filter.limit = query.limit() + 1;
+  filter.limit = query.limit();
   const std::string after = query.after();
   if (!after.empty()) {
     filter.before = MessageId::from_outside(after);
@@ -89,14 +89,16 @@ Task<Response> list(Call& call) {
   filter.until = time_filter(query, "until");
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  const int limit = filter.limit - 1;
   const pg::Pool::Lease lease = co_await call.database();
   const auto unknown = co_await unknown_source(*lease, filter.source);
   if (unknown) co_return call.refuse(*unknown);
-  const auto messages = co_await inbox::list_messages(*lease, std::move(filter));
-  std::vector<PageRow> rows;
-  for (const auto& message : messages) rows.push_back({message.id.outside(), message_json(call, message)});
-  co_return page(std::move(rows), limit);
+  const inbox::MessagePage page = co_await inbox::list_messages(*lease, std::move(filter));
+  std::vector<std::string> items;
+  for (const auto& message : page.messages) items.push_back(message_json(call, message));
+  JsonObject json;
+  json.raw("data", json_array(items));
+  if (page.next) json.add("next_cursor", make_cursor(page.next->outside()));
+  co_return Response::json(200, json.text());
 }
 
 Task<Response> show(Call& call) {

@@ -191,6 +191,10 @@ void Routes::add(Method method, std::string pattern, Access access, CallHandler 
     return answer(*services, policy, handler, request);
   };
   route.body_bytes_max = options.body_bytes_max;
+  if (const auto find = options.find_body_bytes_max)
+    route.find_body_bytes_max = [services = &services_, find](const http::Request& head, std::string named) {
+      return find(*services, head, std::move(named));
+    };
   router_.add(std::move(route));
 }
 

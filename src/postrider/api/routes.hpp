@@ -45,6 +45,8 @@ enum class BoundKeys {
 struct RouteOptions {
   size_t body_bytes_max = 0;  // 0: the server's limit
   BoundKeys bound_keys = BoundKeys::by_path;
+  // Instead of body_bytes_max, where it depends on what the path names first. Must not throw.
+  Task<size_t> (*find_body_bytes_max)(Services&, const http::Request& head, std::string named) = nullptr;
 };
 
 struct Call {

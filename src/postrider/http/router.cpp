@@ -111,6 +111,23 @@ size_t Router::body_bytes_max(const Request& head) const {
   return target ? target->route.body_bytes_max : 0;
 }
 
+bool Router::takes_time(const Request& head) const {
+  std::vector<std::string_view> matched;
+  const Node* node = head.path.starts_with('/') ? root_->find(head.path, matched) : nullptr;
+  const Node::Target* target = node ? node->target(head.method) : nullptr;
+  return target && target->route.find_body_bytes_max;
+}
+
+Task<size_t> Router::find_body_bytes_max(const Request& head) {
+  std::vector<std::string_view> matched;
+  const Node* node = root_->find(head.path, matched);
+  const Node::Target* target = node ? node->target(head.method) : nullptr;
+  CHECK(target && target->route.find_body_bytes_max && !matched.empty());
+  std::string named(matched.front());
+  const size_t bytes_max = co_await target->route.find_body_bytes_max(head, std::move(named));
+  co_return bytes_max;
+}
+
 Task<Response> Router::handle(Request& request) {
   if (request.path == "*") co_return Response::empty(204);
   std::vector<std::string_view> matched;

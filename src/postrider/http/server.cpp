@@ -16,6 +16,10 @@
 
 namespace postrider::http {
 
+runtime::Task<size_t> Handler::find_body_bytes_max(const Request& head) {
+  co_return body_bytes_max(head);
+}
+
 namespace asio = boost::asio;
 using boost::system::error_code;
 using runtime::Task;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ class Handler {
 
   // Asked when the head is there, before any of the body is read; 0 means the server's limit.
   virtual size_t body_bytes_max(const Request& /*head*/) const { return 0; }
+  // The same where it takes time to find out: asked instead, if it takes_time. Must not throw.
+  virtual bool takes_time(const Request& /*head*/) const { return false; }
+  virtual runtime::Task<size_t> find_body_bytes_max(const Request& head);
 
   // The requests of one connection are handled one after the other. An exception is a bug: it is logged and
   // answered with 503, never with a broken connection.

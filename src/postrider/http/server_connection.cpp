@@ -75,6 +75,8 @@ Task<void> ServerConnection::serve() {
       co_await answer();
     } else if (reader_.stage() == RequestReader::Stage::refused) {
       co_await refuse();
+    } else if (reader_.stage() == RequestReader::Stage::decide) {
+      co_await decide();
     } else {
       const bool received = co_await receive();
       if (!received) is_closing_ = true;
@@ -102,7 +104,8 @@ void ServerConnection::advance() {
   using Stage = RequestReader::Stage;
   while (in_begin_ < in_end_ || reader_.stage() == Stage::decide) {
     if (reader_.stage() == Stage::decide) {
-      accept_body();
+      if (takes_time()) return;
+      accept_body(context_.handler.body_bytes_max(reader_.request()));
       continue;
     }
     if (reader_.stage() == Stage::complete || reader_.stage() == Stage::refused) return;
@@ -115,8 +118,16 @@ void ServerConnection::advance() {
   }
 }
 
-void ServerConnection::accept_body() {
-  const size_t asked = context_.handler.body_bytes_max(reader_.request());
+bool ServerConnection::takes_time() {
+  return context_.handler.takes_time(reader_.request());
+}
+
+Task<void> ServerConnection::decide() {
+  const size_t bytes_max = co_await context_.handler.find_body_bytes_max(reader_.request());
+  accept_body(bytes_max);
+}
+
+void ServerConnection::accept_body(size_t asked) {
   reader_.accept_body(asked != 0 ? asked : context_.options.body_bytes_max);
   if (reader_.stage() != RequestReader::Stage::body) return;
   stage_began_at_ = base::BootClock::now();

@@ -52,8 +52,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   struct Read;
   struct Writable;
 
-  void advance();  // as far as the bytes at hand reach
-  void accept_body();
+  void advance();     // as far as the bytes at hand reach
+  bool takes_time();  // to find out how large the body may be
+  void accept_body(size_t bytes_max);
+  runtime::Task<void> decide();
   bool is_over_body_budget();
   runtime::Task<bool> receive();  // false: no more requests from here
   runtime::Task<bool> flush();    // false: the client is gone

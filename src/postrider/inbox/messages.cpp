@@ -11,6 +11,8 @@ namespace postrider::inbox {
 
 namespace {
 
+constexpr int kScannedMax = 2'000;  // messages in one look
+
 using runtime::Task;
 using Text = std::optional<std::string>;
 using Time = std::optional<base::Timestamp>;
@@ -68,14 +70,27 @@ registry::AuditEntry entry_of(std::string_view action, const Repair& repair,
 
 }  // namespace
 
-Task<std::vector<Message>> list_messages(pg::Link& link, MessageFilter filter) {
+Task<MessagePage> list_messages(pg::Link& link, MessageFilter filter) {
   std::optional<base::Uuid> before;
   if (filter.before) before = filter.before->uuid;
-  pg::Params params(filter.source, filter.status, before, filter.limit, filter.since, filter.until);
-  const pg::Rows rows = co_await link.run_one(sql::list_messages, std::move(params));
-  std::vector<Message> messages;
-  for (size_t row = 0; row < rows.size(); ++row) messages.push_back(read_message(rows, row));
-  co_return messages;
+  const bool is_looked_for = filter.status && filter.status != "dead";
+  const int wanted = is_looked_for ? kScannedMax : filter.limit + 1;
+  pg::Params params(filter.source, before, wanted, filter.since, filter.until);
+  const pg::Statement statement = filter.status == "dead" ? sql::dead_messages : sql::newest_messages;
+  const pg::Rows found = co_await link.run_one(statement, std::move(params));
+  std::vector<base::Uuid> ids;
+  size_t row = 0;
+  for (; row < found.size() && ids.size() < static_cast<size_t>(filter.limit); ++row)
+    if (!filter.status || found.get<std::string_view>(row, 1) == *filter.status)
+      ids.push_back(found.get<base::Uuid>(row, 0));
+  MessagePage page;
+  if (row < found.size() || found.size() == static_cast<size_t>(wanted))
+    page.next = model::MessageId{found.get<base::Uuid>(row - 1, 0)};
+  if (ids.empty()) co_return page;
+  pg::Params which(ids, ids.back(), ids.front());
+  const pg::Rows rows = co_await link.run_one(sql::messages_of_ids, std::move(which));
+  for (size_t each = 0; each < rows.size(); ++each) page.messages.push_back(read_message(rows, each));
+  co_return page;
 }
 
 Task<std::optional<Message>> find_message(pg::Link& link, SourceId source, model::MessageId id) {

@@ -39,8 +39,13 @@ struct MessageFilter {
   std::optional<model::MessageId> before;  // the last one of the page before
   int limit = 50;
 };
-// The newest first.
-runtime::Task<std::vector<Message>> list_messages(pg::Link& link, MessageFilter filter);
+struct MessagePage {
+  std::vector<Message> messages;
+  std::optional<model::MessageId> next;  // what follows begins behind this one; none: nothing follows
+};
+// The newest first. A status that no index knows is looked for among a limited number of messages, so a page
+// may be short, or empty, although more follows.
+runtime::Task<MessagePage> list_messages(pg::Link& link, MessageFilter filter);
 runtime::Task<std::optional<Message>> find_message(pg::Link& link, SourceId source, model::MessageId id);
 
 // Which messages to repair: these, or (none given) up to `repair_max` of the oldest dead ones.

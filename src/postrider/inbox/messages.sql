@@ -1,8 +1,31 @@
 -- The inbox for people and programs: lists, repairs, and consumers that do not speak SQL.
 
--- name: list_messages
--- $1 source, $2 status or null, $3 the last id of the page before (newest first) or null, $4 limit, $5 since, $6 until
--- or null. A custom plan: inbox_by_source, or inbox_dead for the dead.
+-- name: newest_messages
+-- $1 source, $2 the last id of the page before (newest first) or null, $3 rows, $4 since, $5 until or null: id and status.
+-- A custom plan: inbox_by_source.
+select m.id, m.status
+from inbox m
+where m.source_id = $1::text
+  and ($2::uuid is null or m.id < $2)
+  and ($4::timestamptz is null or m.id >= id_floor($4))
+  and ($5::timestamptz is null or m.id < id_floor($5))
+order by m.id desc
+limit $3::integer
+
+-- name: dead_messages
+-- As newest_messages, the dead ones. Index: inbox_dead.
+select m.id, m.status
+from inbox m
+where m.source_id = $1::text
+  and m.dead_at is not null
+  and ($2::uuid is null or m.id < $2)
+  and ($4::timestamptz is null or m.id >= id_floor($4))
+  and ($5::timestamptz is null or m.id < id_floor($5))
+order by m.id desc
+limit $3::integer
+
+-- name: messages_of_ids
+-- $1 ids, $2 the smallest and $3 the largest of them; the newest first. Keys of the partitions in range.
 select
   m.id, m.source_id, m.provider_id, m.partition_key, m.bucket, m.headers::text, m.body, m.status, m.attempts,
   m.last_error, m.event_id, m.received_at, m.done_at, m.dead_at, q.attempts, q.leased_by, q.due_at, q.last_error
@@ -14,14 +37,10 @@ left join lateral (
   order by w.work
   limit 1
 ) as q on true
-where m.source_id = $1::text
-  and ($2::text is null or m.status = $2)
-  and ($2::text is distinct from 'dead' or m.dead_at is not null)
-  and ($3::uuid is null or m.id < $3)
-  and ($5::timestamptz is null or m.id >= id_floor($5))
-  and ($6::timestamptz is null or m.id < id_floor($6))
+where m.id = any ($1::uuid[])
+  and m.id >= $2::uuid
+  and m.id <= $3::uuid
 order by m.id desc
-limit $4::integer
 
 -- name: find_message
 -- $1 source, $2 id. Key of its partition.
