@@ -1,10 +1,13 @@
 """A tenant's contacts are told about their endpoint, by mail and by URL."""
 
 import base64
+import contextlib
 import email
 import hmac
 import json
 import socket
+import ssl
+import subprocess
 
 import pytest
 from aiosmtpd.controller import Controller
@@ -20,21 +23,42 @@ class Box:
     async def handle_DATA(self, server, session, envelope):
         if self.refuses:
             return "451 come back later"
+        self.was_encrypted = session.ssl is not None
         self.mails.append((envelope.mail_from, envelope.rcpt_tos, email.message_from_bytes(envelope.content)))
         return "250 taken"
 
 
-@pytest.fixture
-def box():
+@contextlib.contextmanager
+def mail_server(scheme, **options):
     handler = Box()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    controller = Controller(handler, hostname="127.0.0.1", port=port)
+    controller = Controller(handler, hostname="127.0.0.1", port=port, **options)
     controller.start()
-    handler.url = f"smtp://127.0.0.1:{port}"
-    yield handler
-    controller.stop()
+    handler.url = f"{scheme}://localhost:{port}"
+    try:
+        yield handler
+    finally:
+        controller.stop()
+
+
+@pytest.fixture
+def box():
+    with mail_server("smtp") as handler:
+        yield handler
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A server's certificate that is its own authority: (context, path)."""
+    files = [str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", files[0], "-out", files[1],
+                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+                   check=True, stderr=subprocess.DEVNULL)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files[1], files[0])
+    return context, files[1]
 
 
 def test_contacts_hear_of_the_trouble_once_an_hour(start_node, data_dir, receiver, box):
@@ -73,13 +97,33 @@ def test_contacts_hear_of_the_trouble_once_an_hour(start_node, data_dir, receive
     wait_until(lambda: again.sql("select count(*) from postrider.notice") == [(0,)], "everybody was told")
 
 
-def test_who_could_not_be_told_is_told_later(start_node, data_dir, box):
-    node = start_node(data_dir=data_dir, smtp_url=box.url)
-    box.refuses = True
+def make_notice(node):
     node.api.create_tenant("acme", contacts=["ops@acme.example"])
     node.api.create_endpoint("acme", "http://127.0.0.1:9999/")
     node.sql("""insert into postrider.notice (endpoint_id, tenant_id, kind, stage, contacts, due_at)
                 select id, 'acme', 'warning', 50, '["ops@acme.example"]', now() from postrider.endpoint""")
+
+
+@pytest.mark.parametrize("scheme", ["smtp", "smtps"])
+def test_mail_goes_over_tls_to_a_server_that_can_be_verified(start_node, database_url, certificate, scheme):
+    context, authority = certificate
+    # STARTTLS where it is asked for, or TLS from the first byte.
+    options = {"ssl_context": context} if scheme == "smtps" else {"tls_context": context, "require_starttls": True}
+    with mail_server(scheme, **options) as box:
+        stranger = start_node(database_url=database_url, smtp_url=box.url)
+        make_notice(stranger)
+        assert "certificate" in stranger.wait_for_log("notice_failed")["error"].lower()
+        assert box.mails == [] and stranger.stop() == 0
+        node = start_node(database_url=database_url, smtp_url=box.url, extra_ca_file=authority)
+        node.sql("update postrider.notice set due_at = now()")
+        wait_until(lambda: box.mails, "the mail")
+        assert box.mails[0][1] == ["ops@acme.example"] and (box.was_encrypted or scheme == "smtps")
+
+
+def test_who_could_not_be_told_is_told_later(start_node, data_dir, box):
+    node = start_node(data_dir=data_dir, smtp_url=box.url)
+    box.refuses = True
+    make_notice(node)
     node.wait_for_log("notice_failed")
     assert node.sql("select contacts, due_at > now() from postrider.notice") == [(["ops@acme.example"], True)]
     box.refuses = False

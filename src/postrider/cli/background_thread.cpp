@@ -54,7 +54,9 @@ struct BackgroundThread::State {
                 .disable_after = tools.config.disable_after}),
         client(loop, tools.guard, tools.tls, http::ClientOptions{}),
         notices(loop, upkeep_link, client, tools.keys,
-                {.smtp_url = tools.config.smtp_url, .mail_from = tools.config.mail_from}) {
+                {.smtp_url = tools.config.smtp_url,
+                 .mail_from = tools.config.mail_from,
+                 .ca_file = tools.config.extra_ca_file}) {
     replays.on_committed([this] { tools.node.committed(); });
     fanout.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
   }

@@ -232,7 +232,8 @@ const Setting table[] = {
      Secrecy::open, networks<&C::allow_networks>},
     {"allow_ports", "80,443,1024-65535", "", "Ports that deliveries may reach.", Secrecy::open,
      [](C& c, std::string_view v) { return store(parse_ports(v), c.allow_ports); }},
-    {"extra_ca_file", "", "none", "PEM file with further certificate authorities, for private endpoints.",
+    {"extra_ca_file", "", "none",
+     "PEM file with further certificate authorities, for private endpoints and the mail server.",
      Secrecy::open, text<&C::extra_ca_file>},
     {"bind_address", "", "none", "Source address of deliveries.", Secrecy::open, bind_address},
 

@@ -14,6 +14,7 @@ namespace postrider::upkeep {
 namespace {
 
 constexpr long kTimeoutSeconds = 30;
+constexpr const char* kSystemAuthorities = "/etc/ssl/certs";
 
 struct Rest {
   std::string text;
@@ -68,18 +69,22 @@ std::string mail_text(const Mail& mail, const std::string& date, const std::stri
   return out;
 }
 
-std::optional<std::string> send_mail(const std::string& smtp_url, const Mail& mail) {
+std::optional<std::string> send_mail(const MailServer& server, const Mail& mail) {
   const std::unique_ptr<CURL, Cleanup> handle(curl_easy_init());
   if (!handle) return "libcurl cannot start";
   const std::string from = "<" + one_line(mail.from) + ">", to = "<" + one_line(mail.to) + ">";
   const std::unique_ptr<curl_slist, Cleanup> recipients(curl_slist_append(nullptr, to.c_str()));
   Rest rest{mail_text(mail, date_now(), base::hex_encode(crypto::random_bytes(16)))};
-  const bool has_password = smtp_url.find('@') != std::string::npos;
+  const bool has_password = server.url.find('@') != std::string::npos;
   char why[CURL_ERROR_SIZE] = {};
   CURL* const curl = handle.get();
-  curl_easy_setopt(curl, CURLOPT_URL, smtp_url.c_str());
+  curl_easy_setopt(curl, CURLOPT_URL, server.url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
   curl_easy_setopt(curl, CURLOPT_USE_SSL, static_cast<long>(has_password ? CURLUSESSL_ALL : CURLUSESSL_TRY));
+  if (!server.ca_file.empty()) {
+    curl_easy_setopt(curl, CURLOPT_CAINFO, server.ca_file.c_str());
+    curl_easy_setopt(curl, CURLOPT_CAPATH, kSystemAuthorities);
+  }
   curl_easy_setopt(curl, CURLOPT_MAIL_FROM, from.c_str());
   curl_easy_setopt(curl, CURLOPT_MAIL_RCPT, recipients.get());
   curl_easy_setopt(curl, CURLOPT_READFUNCTION, read_rest);

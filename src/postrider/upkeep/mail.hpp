@@ -11,9 +11,14 @@ struct Mail {
   std::string from, to, subject, text;  // the text has lines that end in \n
 };
 
-// Nothing when the server took it; otherwise why not. smtps:// is TLS from the first byte; smtp:// uses
-// STARTTLS where the server offers it, and insists on it when there is a password.
-std::optional<std::string> send_mail(const std::string& smtp_url, const Mail& mail);
+struct MailServer {
+  std::string url;      // smtps:// is TLS from the first byte; smtp:// uses STARTTLS where it is offered, and
+                        // insists on it when there is a password
+  std::string ca_file;  // authorities beside the system's; empty: none
+};
+
+// Nothing when the server took it; otherwise why not. A certificate that cannot be verified is a reason.
+std::optional<std::string> send_mail(const MailServer& server, const Mail& mail);
 
 // As it goes over the wire. Line breaks in headers become spaces.
 std::string mail_text(const Mail& mail, const std::string& date, const std::string& message_id);

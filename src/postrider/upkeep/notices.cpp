@@ -177,7 +177,7 @@ Task<std::optional<std::string>> Notices::mail(const Notice& notice, std::string
   // A mail server may take seconds, and libcurl blocks: the loop goes on meanwhile.
   runtime::OneShot<std::optional<std::string>> answer;
   std::thread sender([this, &mail, &answer] {
-    auto trouble = send_mail(options_.smtp_url, mail);
+    auto trouble = send_mail({options_.smtp_url, options_.ca_file}, mail);
     loop_.post([&answer, trouble = std::move(trouble)]() mutable { answer.set(std::move(trouble)); });
   });
   std::optional<std::string> trouble = co_await answer;

@@ -17,6 +17,7 @@ namespace postrider::upkeep {
 struct NoticeOptions {
   std::string smtp_url;  // empty: no mail
   std::string mail_from;
+  std::string ca_file;  // authorities beside the system's, for the mail server
 };
 
 struct Notice {
