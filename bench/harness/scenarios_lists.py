@@ -45,22 +45,38 @@ QUEUE = """
   from (select n, case when n % 2 = 0 then 0 else n % {endpoints} end as place from generate_series(1, {pending}) n) made;
   vacuum analyze postrider.queue; vacuum analyze postrider.attempt; analyze postrider.event;
   analyze postrider.dead_letter; checkpoint;"""
+# Messages of the last six days, one in 100 dead; audit entries, one in ten of tenant l0.
+MESSAGES = """
+  insert into postrider.source (id, provider) values ('lists', 'github');
+  insert into postrider.inbox (id, source_id, provider_id, bucket, headers, body, status, dead_at)
+  select (lpad(to_hex({now_ms} - 6 * 86400000::bigint + n * (6 * 86400000::bigint / {rows})), 12, '0') || '7000bfff'
+          || lpad(to_hex(n), 12, '0'))::uuid, 'lists', 'm' || n, n % 64, '{{}}', '{{"n":1}}',
+         case when n % 100 = 7 then 'dead' else 'done' end, case when n % 100 = 7 then now() end
+  from generate_series(1, {rows}) n;
+  insert into postrider.audit (at, actor_kind, actor, action, tenant_id, object)
+  select now() - n * interval '1 second', 'key', 'key_' || n % 50, (array['endpoint.pause', 'endpoint.change'])[1 + n % 2],
+         'l' || case when n % 10 = 0 then 0 else n % 2000 end, 'ep_' || md5('list' || n % 1000)
+  from generate_series(1, {rows}) n;
+  analyze postrider.inbox; analyze postrider.audit;"""
 NOW_MS = "(extract(epoch from now()) * 1000)::bigint"
 
 
-def targets(endpoint, event):
-    """Name → target of a first page."""
+def targets(endpoint, event, span):
+    """Name → target of a first page. `span`: two hours in the middle, as parameters."""
     of_tenant = "/v1/tenants/l0"
     pages = {}
     for scope, base in (("all", "/v1"), ("tenant", of_tenant), ("small tenant", "/v1/tenants/l77")):
         pages[f"deliveries, {scope}"] = f"{base}/deliveries"
-        for status in ("pending", "retrying", "delivered", "dead_letter", "canceled"):
+        for status in ("pending", "processing", "retrying", "delivered", "dead_letter", "canceled"):
             pages[f"deliveries, {scope}, {status}"] = f"{base}/deliveries?status={status}"
         pages[f"deliveries, {scope}, type"] = f"{base}/deliveries?type=list.t3"
         pages[f"deliveries, {scope}, type that never was"] = f"{base}/deliveries?type=list.none"
+        pages[f"deliveries, {scope}, time"] = f"{base}/deliveries?{span}"
+        pages[f"deliveries, {scope}, time, type, dead_letter"] = f"{base}/deliveries?{span}&type=list.t3&status=dead_letter"
         pages[f"deliveries, {scope}, subject"] = f"{base}/deliveries?subject=subject-0"
         pages[f"dead letters, {scope}"] = f"{base}/dead-letters"
         pages[f"dead letters, {scope}, cause"] = f"{base}/dead-letters?cause=exhausted&resolved=false"
+        pages[f"dead letters, {scope}, time"] = f"{base}/dead-letters?{span}"
         pages[f"dead letters, {scope}, summary"] = f"{base}/dead-letters/summary"
     pages |= {
         "deliveries, endpoint": f"/v1/deliveries?endpoint={endpoint}",
@@ -69,10 +85,26 @@ def targets(endpoint, event):
         "deliveries, event": f"{of_tenant}/deliveries?event={event}",
         "deliveries, event and endpoint": f"{of_tenant}/deliveries?event={event}&endpoint={endpoint}",
         "events": f"{of_tenant}/events",
+        "deliveries, endpoint, time, type": f"/v1/deliveries?endpoint={endpoint}&{span}&type=list.t3",
+        "dead letters, endpoint": f"/v1/dead-letters?endpoint={endpoint}",
         "events, type": f"{of_tenant}/events?type=list.t3",
+        "events, time": f"{of_tenant}/events?{span}",
         "events, subject": f"{of_tenant}/events?subject=subject-0",
         "one event": f"{of_tenant}/events/{event}",
         "endpoints": f"{of_tenant}/endpoints",
+        "endpoints, event type": f"{of_tenant}/endpoints?event_type=list.t3",
+        "endpoints, status": f"{of_tenant}/endpoints?status=disabled",
+        "endpoints, URL": f"{of_tenant}/endpoints?url=https://h0.example.com/in",
+        "tenants": "/v1/tenants",
+        "replays": f"{of_tenant}/replays",
+        "messages": "/v1/sources/lists/messages",
+        "messages, dead": "/v1/sources/lists/messages?status=dead",
+        "messages, pending": "/v1/sources/lists/messages?status=pending",
+        "messages, time": f"/v1/sources/lists/messages?{span}",
+        "audit": "/v1/audit",
+        "audit, tenant": "/v1/audit?tenant=l0",
+        "audit, object": f"/v1/audit?object={endpoint}",
+        "audit, action": "/v1/audit?action=endpoint.pause",
         "search, id": f"/v1/search?q={event}",
         "search, subject": "/v1/search?q=subject-0",
         "search, host": "/v1/search?q=h17.example.com",
@@ -115,13 +147,16 @@ def lists(env):
             end = min(sizes.list_attempts, start + chunk)
             spread = f"{now_ms} - {days_ms} + n * {days_ms} / {sizes.list_attempts} - n / 4096"
             run(FILL.format(spread=spread, endpoints=endpoints, start=start, end=end))
+        run(MESSAGES.format(now_ms=now_ms, rows=max(1000, sizes.list_attempts // 10)))
         run(QUEUE.format(now_ms=now_ms, endpoints=endpoints, pending=sizes.list_pending))
         event = run("select 'evt_' || replace(id::text, '-', '') from postrider.event where tenant_id = 'l0' "
                     "order by id desc limit 1").strip()
         endpoint = run("select 'ep_' || md5('list0')").strip()
+        middle = time.gmtime(now_ms / 1000 - 3 * 86_400)
+        span = time.strftime("since=%Y-%m-%dT%H:00:00Z&", middle) + time.strftime("until=%Y-%m-%dT%H:59:59Z", middle)
         worst, slow = ("", 0.0), []
         with env.node(database) as node:
-            for name, target in targets(endpoint, event).items():
+            for name, target in targets(endpoint, event, span).items():
                 timed_pages(node, target, 5)  # warm
                 times = timed_pages(node, target, sizes.list_pages)
                 value = p99(times)
