@@ -61,6 +61,8 @@ create table endpoint (
   last_success_at timestamptz,
   last_failure_at timestamptz,
   breaker text not null default 'closed' check (breaker in ('closed', 'open')),
+  last_probe_at timestamptz,                   -- of the open breaker, and failed; null: none since the last success
+  last_probe_error text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );

@@ -1,6 +1,9 @@
 """What people see of deliveries and do to them while a node runs."""
 
+import csv
+import datetime
 import http.client
+import io
 import json
 import urllib.parse
 
@@ -109,6 +112,43 @@ def test_the_brake_stops_everything_until_it_is_released(start_node, database_ur
         "brakes.change"] * 2
 
 
+def most_in_a_second(node, condition):
+    """By the node's own clock, so that a slow receiver changes nothing."""
+    [(most, count)] = node.sql(f"""
+        select max(beside), count(*) from (
+          select count(*) over (order by started_at range interval '1 second' preceding) as beside
+          from postrider.attempt where attempt > 0 and {condition}) as sent""")
+    return most, count
+
+
+def test_the_brakes_rates_hold(start_node, database_url, receiver):
+    rate, events = 4, 14
+    node = start_node(database_url=database_url, shards=1, breaker_failures=1000)
+    node.api.create_tenant("t")
+    hook = receiver.hook()
+    endpoint = node.api.create_endpoint("t", hook.url, retry_schedule=[1], max_in_flight=50)["id"]
+    brake = lambda **fields: node.api.call("PATCH", "/v1/brakes", {**fields, "reason": "a test"}).expect(200)
+    # With everything paused the rates are known before the first attempt.
+    brake(pause_all=True, drain_rate_per_second=rate)
+    wait_until(lambda: node.api.publish("t") and deliveries(node, "t", status="pending"), "what is published waits")
+    wait_until(lambda: node.api.publish("t") and node.api.endpoint("t", endpoint)["pending"] >= events, "a backlog")
+    before = node.sql("select count(*) from postrider.attempt")[0][0]
+    brake(pause_all=False)
+    wait_until(lambda: not deliveries(node, "t", status="pending"), "it drains", 60)
+    most, count = most_in_a_second(node, "true")
+    assert count >= before + events and most <= max(before, 2 * rate + 1)  # a second's worth may be saved up
+
+    # Retries only; first attempts are not held back.
+    brake(drain_rate_per_second=None, retry_rate_per_second=rate, pause_all=True)
+    pending = lambda: node.api.endpoint("t", endpoint)["pending"]
+    wait_until(lambda: node.api.publish("t") and pending() >= events, "paused again")
+    hook.reply(*[503] * pending(), then=204)
+    brake(pause_all=False)
+    wait_until(lambda: pending() == 0, "everything is delivered", 90)
+    most, count = most_in_a_second(node, "attempt > 1")
+    assert count >= events and most <= 2 * rate + 1
+
+
 def test_a_stopped_node_has_written_its_sums(start_node, database_url, receiver):
     node = start_node(database_url=database_url)
     node.api.create_tenant("t")
@@ -133,7 +173,7 @@ def test_the_stream_shows_attempts_and_events_as_they_happen(node, tenant, hook)
     kinds = {}
     assert answer.readline() == b"retry: 2000\n"  # it has taken its first look: from here on nothing is missed
     event = node.api.publish(tenant, "invoice.paid")["id"]
-    while set(kinds) != {"attempt", "event"}:
+    while not {"attempt", "event"} <= set(kinds):
         line = answer.readline().decode().rstrip("\n")
         if line.startswith("event: "):
             kind = line.removeprefix("event: ")
@@ -142,3 +182,70 @@ def test_the_stream_shows_attempts_and_events_as_they_happen(node, tenant, hook)
     connection.close()
     assert kinds["attempt"]["event_id"] == event and kinds["attempt"]["outcome"] == "delivered"
     assert kinds["event"]["id"] == event and json.loads(kinds["event"]["body"])["type"] == "invoice.paid"
+
+
+def test_a_filtered_list_is_exported_as_a_whole(node, tenant, hook, cli):
+    made = node.api.create_endpoint(tenant, hook.url)
+    events = [{"tenant_id": tenant, "type": "invoice.paid", "data": {"n": n}, "subject": f"=cmd|'{n}\",\r\nä"} for n in range(300)]
+    assert {item["status"] for item in node.api.post("/v1/events/batch", events).expect(200)} == {202}
+    hook.wait_for(300)
+    path = f"/v1/tenants/{tenant}/deliveries"
+    wait_until(lambda: len(deliveries(node, tenant, status="delivered", limit=250)) == 250, "delivered")
+    wait_until(lambda: node.api.endpoint(tenant, made["id"])["pending"] == 0, "all of them")
+    answer = node.api.get(f"{path}?status=delivered&format=ndjson")
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/x-ndjson")
+    lines = [json.loads(line) for line in answer.body.splitlines()]
+    assert len({line["id"] for line in lines}) == len(lines) == 300
+    newest = node.api.get(f"{path}?status=delivered&limit=1").expect(200)["data"][0]
+    assert lines[0] == newest
+
+    done = cli("delivery", "list", "--tenant", tenant, "--status", "delivered", "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") > 301  # line breaks within cells, too
+    table = list(csv.DictReader(io.StringIO(answer_of(node, f"{path}?status=delivered&format=csv"), newline="")))
+    assert [row["id"] for row in table] == [line["id"] for line in lines]
+    assert {row["subject"] for row in table} == {f"'{event['subject']}" for event in events}
+    assert node.api.get(f"{path}?format=csv&type=none").body.decode().splitlines()[0].startswith("id,tenant_id,endpoint_id")
+
+    assert len(node.api.get(f"/v1/tenants/{tenant}/events?format=ndjson").body.splitlines()) == 300
+    assert node.api.get(f"/v1/tenants/{tenant}/dead-letters?format=ndjson").body == b""
+    for bad in ("format=xml", "format=csv&limit=5", "format=csv&nonsense=1"):
+        assert node.api.get(f"{path}?{bad}").status == 422, bad
+    assert node.api.get("/v1/tenants/nobody/deliveries?format=csv").status == 404
+    assert cli("delivery", "list", "--tenant", "nobody", "--format", "csv").returncode == 5
+
+
+def answer_of(node, path):
+    return node.api.get(path).body.decode()
+
+
+def test_a_canceled_replay_of_one_delivery_counts_in_its_replay(node, tenant, hook):
+    made = node.api.create_endpoint(tenant, hook.url)
+    hook.reply(400)
+    node.api.publish(tenant)
+    wait_until(lambda: deliveries(node, tenant, status="dead_letter"), "a dead letter")
+    node.api.post(f"/v1/tenants/{tenant}/endpoints/{made['id']}/pause").expect(200)
+    since = (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=1)).isoformat()
+    replay = node.api.post(f"/v1/tenants/{tenant}/replays", {
+        "only": "failed", "since": since, "reason": "x"}).expect(202)["id"]
+    path = f"/v1/tenants/{tenant}/replays/{replay}"
+    wait_until(lambda: node.api.get(path).expect(200)["pending"] == 1, "it is queued")
+    [again] = [each for each in deliveries(node, tenant, status="pending") if each["replay_id"] == replay]
+    node.api.post(f"/v1/tenants/{tenant}/deliveries/{again['id']}/cancel", {"reason": "not needed"}).expect(200)
+    seen = node.api.get(path).expect(200)
+    assert (seen["canceled"], seen["pending"], seen["queued"]) == (1, 0, 1)
+
+
+def test_a_failed_probe_says_why(start_node, data_dir, hook):
+    node = start_node(data_dir=data_dir, breaker_failures=2)
+    node.api.create_tenant("t")
+    made = node.api.create_endpoint("t", hook.url, retry_schedule=[1], max_attempts=50)
+    hook.reply(then=503)
+    for _ in range(3):
+        node.api.publish("t")
+    seen = wait_until(lambda: (lambda e: e if e["last_probe_at"] else None)(node.api.endpoint("t", made["id"])), "a probe fails", 60)
+    assert seen["breaker"] == "open" and seen["last_probe_error"] == "the endpoint answered 503"
+    assert node.sql("select last_probe_error from postrider.webhook_endpoints where tenant_id = 't'") == [("the endpoint answered 503",)]
+    hook.reply(then=204)
+    after = wait_until(lambda: (lambda e: e if e["breaker"] == "closed" else None)(node.api.endpoint("t", made["id"])), "it recovers", 60)
+    assert (after["last_probe_at"], after["last_probe_error"]) == (None, None)

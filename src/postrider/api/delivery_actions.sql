@@ -20,6 +20,14 @@ note as (
          '00000000-0000-0000-0000-000000000000', created_at, replay_id,
          'canceled by ' || $3::text || coalesce(': ' || $4::text, '')
   from gone
+),
+progress as (
+  insert into replay_progress as p (replay_id, bucket, canceled)
+  select replay_id, bucket, 1
+  from gone
+  where replay_id is not null
+  on conflict (replay_id, bucket) do update
+  set canceled = p.canceled + 1
 )
 select write_audit($7::text, $3::text, 'delivery.cancel', tenant_id, outside_of('dlv', id), reason => $4::text,
                    address => $5::text, request_id => $6::text),

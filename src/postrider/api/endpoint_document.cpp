@@ -186,6 +186,8 @@ std::string endpoint_json(const registry::Endpoint& endpoint, const crypto::Mast
       .add("last_success_at", endpoint.last_success_at)
       .add("last_failure_at", endpoint.last_failure_at)
       .add("breaker", endpoint.is_breaker_open ? "open" : "closed")
+      .add("last_probe_at", endpoint.last_probe_at)
+      .add("last_probe_error", endpoint.last_probe_error)
       .add("pending", endpoint.pending)
       .add("pending_is_capped", endpoint.is_pending_capped)
       .add("oldest_pending_at", endpoint.oldest_pending_at)

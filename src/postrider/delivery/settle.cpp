@@ -264,6 +264,7 @@ runtime::Task<void> Settler::write_changes() {
         std::views::transform(healths, [](const HealthChange& c) { return std::string_view(c.breaker); }));
     params.add(std::views::transform(healths, [](const HealthChange& c) { return c.at; }));
     params.add(std::views::transform(healths, [](const HealthChange& c) { return c.failures; }));
+    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.probe_error; }));
     out.add(sql::note_health, std::move(params));
   }
   for (const StatusChange& change : statuses) {

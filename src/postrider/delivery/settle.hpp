@@ -75,7 +75,8 @@ class Settler {
     bool is_failing;
     std::string breaker;  // "open" or "closed"
     base::Timestamp at;
-    int failures = 0;  // since the last success, up to kFailuresCounted
+    int failures = 0;                             // since the last success, up to kFailuresCounted
+    std::optional<std::string> probe_error = {};  // a probe that failed leaves no other trace
   };
   // So many failures are enough to call an endpoint unhealthy; more are not counted.
   static constexpr int kFailuresCounted = 10;

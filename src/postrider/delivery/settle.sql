@@ -340,16 +340,22 @@ select write_audit('system', 'system', 'endpoint.pause', tenant_id, outside_id,
 from paused
 
 -- name: note_health
--- An endpoint began to fail, recovered, or its breaker changed; written only at such changes.
--- $1 endpoints, $2 whether failing, $3 breaker labels, $4 when, $5 failures since the last success, up to ten
+-- An endpoint began to fail, recovered, its breaker changed or a probe failed; written only then.
+-- $1 endpoints, $2 whether failing, $3 breaker labels, $4 when, $5 failures since the last success, up to ten, $6 why a
+-- probe failed, or null
 update endpoint
 set failures = change.failures,
     failing_since = case when change.failing then coalesce(endpoint.failing_since, change.at) end,
     last_failure_at = case when change.failing then change.at else endpoint.last_failure_at end,
     last_success_at = case when change.failing then endpoint.last_success_at else change.at end,
-    breaker = change.breaker
-from unnest($1::uuid[], $2::boolean[], $3::text[], $4::timestamptz[], $5::integer[])
-       as change (endpoint_id, failing, breaker, at, failures)
+    breaker = change.breaker,
+    last_probe_at = case
+      when change.probe_error is not null then change.at
+      when change.failing then endpoint.last_probe_at
+    end,
+    last_probe_error = case when change.failing then coalesce(change.probe_error, endpoint.last_probe_error) end
+from unnest($1::uuid[], $2::boolean[], $3::text[], $4::timestamptz[], $5::integer[], $6::text[])
+       as change (endpoint_id, failing, breaker, at, failures, probe_error)
 where endpoint.id = change.endpoint_id
 
 -- name: limit_lock_wait

@@ -143,7 +143,7 @@ class Shard {
   void finished(const Chooser::Choice& choice, size_t bytes);
   void conclude(Chooser::Choice& choice, AttemptResult result);
   void update_endpoint(Lane& lane, const Verdict& verdict, const AttemptFacts& facts, bool is_probe);
-  void note_health(Lane& lane, bool is_failing);
+  void note_health(Lane& lane, bool is_failing, std::optional<std::string> probe_error);
   void expire(Chooser::Choice& choice);
   void give_up_bodiless(const LanePtr& lane, Row row);
   void share_changed();

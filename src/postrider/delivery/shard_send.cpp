@@ -226,23 +226,29 @@ void Shard::update_endpoint(Lane& lane, const Verdict& verdict, const AttemptFac
     lane.held_until = std::max(lane.held_until, at.steady + kStatusPause);
     settler_.change_status({lane.endpoint, verdict.endpoint, facts.error_detail.value_or("")});
   }
-  if (verdict.signal != Verdict::Signal::neutral)
-    note_health(lane, verdict.signal != Verdict::Signal::succeeded);
+  if (verdict.signal == Verdict::Signal::neutral) return;
+  const bool is_failing = verdict.signal != Verdict::Signal::succeeded;
+  std::optional<std::string> probe_error;
+  if (is_probe && is_failing) probe_error = facts.error_detail ? facts.error_detail : facts.error;
+  note_health(lane, is_failing, std::move(probe_error));
 }
 
-void Shard::note_health(Lane& lane, bool is_failing) {
+void Shard::note_health(Lane& lane, bool is_failing, std::optional<std::string> probe_error) {
   // Probes count: behind an open breaker there is nothing else.
   const int failures = is_failing ? std::min(lane.failures + 1, Settler::kFailuresCounted) : 0;
   const bool are_enough = failures == Settler::kFailuresCounted && lane.failures < failures;
   lane.failures = failures;
-  if (lane.is_failing == is_failing && lane.is_breaker_open == lane.breaker.is_open() && !are_enough) return;
+  if (lane.is_failing == is_failing && lane.is_breaker_open == lane.breaker.is_open() && !are_enough &&
+      !probe_error)
+    return;
   lane.is_failing = is_failing;
   lane.is_breaker_open = lane.breaker.is_open();
   settler_.note_health({.endpoint = lane.endpoint,
                         .is_failing = is_failing,
                         .breaker = lane.is_breaker_open ? "open" : "closed",
                         .at = tools_.clock.now(),
-                        .failures = failures});
+                        .failures = failures,
+                        .probe_error = std::move(probe_error)});
 }
 
 // It was given up while it waited: it ends without another exchange.

@@ -67,6 +67,8 @@ Endpoint read_endpoint(RowReader row, int32_t pending_max) {
   row.next(endpoint.last_success_at);
   row.next(endpoint.last_failure_at);
   row.next(endpoint.is_breaker_open);
+  row.next(endpoint.last_probe_at);
+  row.next(endpoint.last_probe_error);
   row.next(endpoint.revision);
   row.next(endpoint.failed_attempts);
   row.next(endpoint.created_at);

@@ -66,6 +66,8 @@ select
   endpoint.last_success_at,
   endpoint.last_failure_at,
   endpoint.breaker = 'open',
+  endpoint.last_probe_at,
+  endpoint.last_probe_error,
   endpoint.revision,
   case
     when endpoint.failing_since < now() - interval '60 hours'
