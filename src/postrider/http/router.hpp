@@ -19,7 +19,7 @@ struct Route {
   base::UniqueFunction<runtime::Task<Response>(Request&)> handle;  // not a capturing coroutine: call one
   size_t body_bytes_max = 0;                                       // 0: the server's limit
   // Instead, where it depends on what the path names; gets its first parameter. Must not throw.
-  base::UniqueFunction<runtime::Task<size_t>(const Request& head, std::string named)> find_body_bytes_max;
+  base::UniqueFunction<runtime::Task<size_t>(const Request& head, std::string named)> find_body_bytes_max{};
 };
 
 class Router : public Handler {
