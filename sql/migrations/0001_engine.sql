@@ -193,6 +193,9 @@ create table event (
   traceparent text,
   body text not null,                          -- the exact bytes that are sent
   created_at timestamptz not null default now(),
+  -- Of an event in several versions: the row that stands for it, which has the default version. All rows of the event
+  -- begin with the same ten bytes. Null: there is but this one.
+  main_id uuid,
   primary key (id)
 ) partition by range (id);
 create index event_by_tenant on event (tenant_id, id);

@@ -64,6 +64,23 @@ create function last_delivery_id(event uuid) returns uuid language sql immutable
   select (left(replace(event::text, '-', ''), 20) || 'ffffffffffff')::uuid
 $$;
 
+-- Which row of an event (id, main_id, version of its main row) a subscription gets that names these versions; null: none.
+-- The order is that of publishing: the default, then the others as they were ranked.
+create function version_for(event uuid, main uuid, version text, wanted text[]) returns uuid language sql stable
+set search_path = postrider, pg_temp as $$
+  select case
+           when main is null then case when wanted is null or version = any (wanted) then event end
+           when wanted is null then event
+           else (select v.id
+                 from event v
+                 where v.id >= first_delivery_id(version_for.event)
+                   and v.id <= last_delivery_id(version_for.event)
+                   and v.version = any (wanted)
+                 order by v.id < version_for.event, v.id
+                 limit 1)
+         end
+$$;
+
 -- ── views ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- Each has its uuids, which indexes know, and beside them the outside ids, for people. None has secrets, custom
@@ -132,13 +149,15 @@ begin
   from webhook_deliveries d
   where d.id >= first_delivery_id(wanted)
     and d.id <= last_delivery_id(wanted)
-    and d.event_id = wanted
+    and d.event_id >= first_delivery_id(wanted)
+    and d.event_id <= last_delivery_id(wanted)
     and d.tenant_id = deliveries_of.tenant
     and d.replay_id is null
   union all
   select d.*
   from webhook_deliveries d
-  where d.event_id = wanted
+  where d.event_id >= first_delivery_id(wanted)
+    and d.event_id <= last_delivery_id(wanted)
     and d.tenant_id = deliveries_of.tenant
     and d.replay_id is not null;
 end

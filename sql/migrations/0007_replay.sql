@@ -549,17 +549,25 @@ language plpgsql set search_path = postrider, pg_temp as $$
 declare
   ended record;
 begin
-  erased := 0;
   canceled := 0;
-  update event e
-  set body = '',
-      subject = null,
-      erased_at = now()
-  where e.id = any (events)
-    and e.id >= (select min(i::text)::uuid from unnest(events) as i)
-    and e.id <= (select max(i::text)::uuid from unnest(events) as i)
-    and e.erased_at is null;
-  get diagnostics erased = row_count;
+  -- All versions of each.
+  events := events || array(select v.id
+                            from unnest(events) as i (id)
+                            join event e on e.id = i.id and e.main_id is not null
+                            join event v on v.id >= first_delivery_id(i.id) and v.id <= last_delivery_id(i.id)
+                            where v.id <> i.id);
+  with gone as (
+    update event e
+    set body = '',
+        subject = null,
+        erased_at = now()
+    where e.id = any (events)
+      and e.id >= (select min(i::text)::uuid from unnest(events) as i)
+      and e.id <= (select max(i::text)::uuid from unnest(events) as i)
+      and e.erased_at is null
+    returning e.id, e.main_id
+  )
+  select count(*) into erased from gone where main_id is null or main_id = id;
   delete from fanout_task f where f.event_id = any (events);
   for ended in
     with wanted as (

@@ -111,14 +111,16 @@ cross join lateral (
      where original.delivery_id >= event.first
        and original.delivery_id <= event.last
        and original.delivery_id < event.below
-       and original.event_id = event.id
+       and original.event_id >= first_delivery_id(event.id)
+       and original.event_id <= last_delivery_id(event.id)
        and original.replay_id is null
      order by original.delivery_id desc
      limit $5::integer)
     union all
     (select again.*
      from attempt again
-     where again.event_id = event.id
+     where again.event_id >= first_delivery_id(event.id)
+       and again.event_id <= last_delivery_id(event.id)
        and again.replay_id is not null
        and again.delivery_id < event.below
      order by again.delivery_id desc
@@ -143,14 +145,16 @@ cross join lateral (
                         and original.id >= event.first
                         and original.id <= event.last
                         and original.id < event.below
-     where original.event_id = event.id
+     where original.event_id >= first_delivery_id(event.id)
+       and original.event_id <= last_delivery_id(event.id)
        and original.replay_id is null
      order by original.id desc
      limit $5::integer)
     union all
     (select again.*
      from queue again
-     where again.event_id = event.id
+     where again.event_id >= first_delivery_id(event.id)
+       and again.event_id <= last_delivery_id(event.id)
        and again.replay_id is not null
        and again.id < event.below
      order by again.id desc
@@ -271,6 +275,7 @@ where e.subject = $1::text
   and e.tenant_id = $2::text
   and e.id <= $3::uuid
   and e.id >= $4::uuid
+  and (e.main_id is null or e.main_id = e.id)
 order by e.id desc
 limit $5::integer
 
@@ -282,6 +287,7 @@ where e.subject = $1::text
   and $2::text is null
   and e.id <= $3::uuid
   and e.id >= $4::uuid
+  and (e.main_id is null or e.main_id = e.id)
 order by e.id desc
 limit $5::integer
 

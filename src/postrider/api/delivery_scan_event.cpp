@@ -81,8 +81,9 @@ std::vector<OfEvent> by_event(const pg::Rows& live_rows, const pg::Rows& history
   for (OfEvent& of_event : found) {
     rows_before += of_event.history_rows;
     if (of_event.history_rows == 0) continue;
-    const model::EventId event{history_rows.get<base::Uuid>(rows_before - 1, 4)};
-    for (; next < history.size() && history[next].event == event; ++next)
+    // Versions of an event have rows of their own; their ids begin alike.
+    const std::string head = model::delivery_head_of({history_rows.get<base::Uuid>(rows_before - 1, 4)});
+    for (; next < history.size() && model::delivery_head_of(history[next].event) == head; ++next)
       of_event.history.push_back(std::move(history[next]));
   }
   return found;

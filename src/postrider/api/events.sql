@@ -3,7 +3,7 @@
 -- name: find_event
 -- $1 tenant, $2 the id as callers know it, $3 the uuid in it when it has postrider's own form. Indexes:
 -- event_key_pkey, the key of one partition.
-select e.id, e.outside_id, e.type, e.version, e.subject, e.created_at, e.body
+select e.id, e.outside_id, e.type, e.version, e.subject, e.created_at, e.body, e.main_id is not null
 from event e
 where e.id = coalesce((select k.event_id
                        from event_key k
@@ -13,6 +13,15 @@ where e.id = coalesce((select k.event_id
                       $3::uuid)
   and e.tenant_id = $1::text;
 
+-- name: versions_of_event
+-- $1 and $2 between which the ids of the event's rows lie, $3 the event. In order of preference. Index: the key of one
+-- partition.
+select e.version, e.body
+from event e
+where e.id >= $1::uuid
+  and e.id <= $2::uuid
+order by e.id < $3::uuid, e.id;
+
 -- name: list_events
 -- The newest first: $1 tenant, ids below $2 and from $3 on, $4 rows at most; the caller filters. Index:
 -- event_by_tenant of the partitions in range.
@@ -21,6 +30,7 @@ from event e
 where e.tenant_id = $1::text
   and e.id < $2::uuid
   and e.id >= $3::uuid
+  and (e.main_id is null or e.main_id = e.id)
 order by e.id desc
 limit $4::integer;
 
@@ -32,12 +42,13 @@ where e.subject = $5::text
   and e.tenant_id = $1::text
   and e.id < $2::uuid
   and e.id >= $3::uuid
+  and (e.main_id is null or e.main_id = e.id)
 order by e.id desc
 limit $4::integer;
 
 -- name: unmatched_endpoints
 -- Endpoints of tenant $1 that have no delivery of the event, $6 at most among the first 5,000, and why, by the registry
--- of now. $2 patterns that match its type, $3 its version, $4 the first 20 hex digits of its deliveries' ids, $5 when it
+-- of now. $2 patterns that match its type, $3 its versions, $4 the first 20 hex digits of its deliveries' ids, $5 when it
 -- was published. Indexes: endpoint_by_outside_id, the keys of queue and attempt.
 select e.outside_id,
        case
@@ -61,7 +72,7 @@ cross join lateral (
          coalesce(bool_or(s.enabled and not w.fits), false) as is_other_version,
          coalesce(bool_or(s.enabled and w.fits), false) as is_wanted
   from subscription s
-  cross join lateral (select coalesce(s.versions is null or $3::text = any (s.versions), false) as fits) w
+  cross join lateral (select coalesce(s.versions is null or s.versions && $3::text[], false) as fits) w
   where s.tenant_id = e.tenant_id
     and s.pattern = any ($2::text[])
     and s.endpoint_id = e.id

@@ -28,7 +28,7 @@ base::Timestamp time_of(const base::Uuid& id) {
 }
 
 // The first columns of find_event and list_events.
-enum EventColumn : size_t { id, outside_id, type, version, subject, created_at, body };
+enum EventColumn : size_t { id, outside_id, type, version, subject, created_at, body, has_versions };
 
 JsonObject event_json(const pg::Rows& rows, size_t row, const model::TenantId& tenant) {
   const model::EventId event{rows.get<base::Uuid>(row, id)};
@@ -150,6 +150,25 @@ std::string unmatched_json(const pg::Rows& rows) {
   return json_array(items);
 }
 
+// An event in several versions: their names, and their data for keys that may see it.
+std::string versions_json(const Call& call, const pg::Rows& rows) {
+  std::vector<std::string> items;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    JsonObject json;
+    json.add("version", rows.get<std::string_view>(row, 0));
+    if (call.principal.sees_payloads) json.raw("data", data_of(rows.get<std::string_view>(row, 1)));
+    items.push_back(json.text());
+  }
+  return json_array(items);
+}
+
+std::vector<std::optional<std::string>> names_of(const pg::Rows& versions) {
+  std::vector<std::optional<std::string>> names;
+  for (size_t row = 0; row < versions.size(); ++row)
+    names.push_back(versions.get<std::optional<std::string>>(row, 0));
+  return names;
+}
+
 Task<Response> show(Call& call) {
   const model::TenantId tenant = call.tenant();
   const std::string wanted = call.parameter("event");
@@ -173,13 +192,17 @@ Task<Response> show(Call& call) {
   filter.before.bytes.fill(0xFF);
   filter.limit = kDeliveriesShown;
   const auto deliveries = co_await scan_deliveries(*lease, std::move(filter));
+  const auto range = model::delivery_range(event, event);
+  pg::Params of_event(range.first.uuid, range.last.uuid, event.uuid);
+  const pg::Rows versions = co_await lease->run_one(sql::versions_of_event, std::move(of_event));
   pg::Params unmatched(tenant, model::patterns_matching(rows.get<std::string_view>(0, type)),
-                       rows.get<std::optional<std::string>>(0, version), model::delivery_head_of(event),
-                       time_of(event.uuid), kDeliveriesShown);
+                       names_of(versions), model::delivery_head_of(event), time_of(event.uuid),
+                       kDeliveriesShown);
   const pg::Rows unmatched_rows = co_await lease->run_one(sql::unmatched_endpoints, std::move(unmatched));
 
   JsonObject json = event_json(rows, 0, tenant);
   if (call.principal.sees_payloads) json.raw("data", data_of(rows.get<std::string_view>(0, body)));
+  if (rows.get<bool>(0, has_versions)) json.raw("versions", versions_json(call, versions));
   json.raw("deliveries", deliveries_json(*deliveries))
       .raw("unmatched_endpoints", unmatched_json(unmatched_rows))
       .add("explanation", explanation(*deliveries, unmatched_rows));

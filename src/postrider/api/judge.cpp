@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "postrider/api/problems.hpp"
+#include "postrider/base/encoding.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::api {
@@ -26,13 +27,26 @@ Task<std::shared_ptr<const Catalogue>> catalogue_for_publishing(const Call& call
   co_return catalogue;
 }
 
-std::optional<http::Problem> judge(const Call& call, const Catalogue* catalogue,
-                                   const publish::NewEvent& event, const std::string& at) {
-  if (catalogue == nullptr) return std::nullopt;
+namespace {
+
+// One version of an event, and where it is in the body.
+struct Judged {
   std::optional<std::string_view> version;
-  if (event.version) version = *event.version;
+  std::string_view data;
+  std::string at;       // of the event
+  std::string data_at;  // of the data, in the event
+};
+
+std::string pointer_of(const Judged& judged, const std::string& pointer) {
+  constexpr std::string_view kData = "/data";
+  const bool is_data = pointer.starts_with(kData) && judged.data_at != kData;
+  return judged.at + (is_data ? judged.data_at + pointer.substr(kData.size()) : pointer);
+}
+
+std::optional<http::Problem> judge_one(const Call& call, const Catalogue& catalogue,
+                                       const publish::NewEvent& event, const Judged& judged) {
   const bool refuses_unknown = !call.services.config.allow_unknown_event_types;
-  const Judgement judgement = catalogue->judge({event.type, version, event.data}, refuses_unknown);
+  const Judgement judgement = catalogue.judge({event.type, judged.version, judged.data}, refuses_unknown);
   if (judgement.kind == Judgement::Kind::fine) return std::nullopt;
   const bool is_refused = judgement.kind == Judgement::Kind::refused;
   call.services.metrics.unfit_events.at(is_refused ? "refused" : "warned").add();
@@ -46,11 +60,28 @@ std::optional<http::Problem> judge(const Call& call, const Catalogue* catalogue,
   }
   FieldProblems problems;
   for (const auto& violation : judgement.violations)
-    problems.push_back({at + violation.pointer, violation.detail});
+    problems.push_back({pointer_of(judged, violation.pointer), violation.detail});
   http::Problem problem = invalid(std::move(problems));
   problem.type = "unfit-event";
   problem.detail = "The event does not fit the catalogue of event types.";
   return problem;
+}
+
+}  // namespace
+
+std::optional<http::Problem> judge(const Call& call, const Catalogue* catalogue,
+                                   const publish::NewEvent& event, const std::string& at) {
+  if (catalogue == nullptr) return std::nullopt;
+  const auto place = [&event](const std::string& version) {
+    return event.other_versions.empty() ? "/data" : "/versions/" + base::json_pointer_token(version);
+  };
+  Judged first{event.version, event.data, at, place(event.version.value_or(""))};
+  if (auto problem = judge_one(call, *catalogue, event, first)) return problem;
+  for (const auto& other : event.other_versions) {
+    const Judged judged{other.name, other.data, at, place(other.name)};
+    if (auto problem = judge_one(call, *catalogue, event, judged)) return problem;
+  }
+  return std::nullopt;
 }
 
 }  // namespace postrider::api

@@ -30,6 +30,7 @@ union all
 (select 'event', coalesce(e.outside_id, outside_of('evt', e.id)), e.tenant_id, e.type || ' about ' || e.subject
  from event e
  where e.subject = $1::text
+   and (e.main_id is null or e.main_id = e.id)
  order by e.id desc
  limit $4::integer)
 union all

@@ -4,6 +4,7 @@ select e.id, coalesce(e.outside_id, outside_of('evt', e.id)), e.type, e.created_
 from event e
 where e.tenant_id = $1::text
   and e.id > $2::uuid
+  and (e.main_id is null or e.main_id = e.id)
 order by e.id
 limit $3::integer
 

@@ -43,6 +43,14 @@ std::string delivery_head_of(EventId event) {
   return event.uuid.hex().substr(0, 2 * kHeadBytes);
 }
 
+EventId version_id(EventId event, int number) {
+  for (size_t i = event.uuid.bytes.size(); number > 0 && i-- > kHeadBytes; number >>= 8) {
+    number += event.uuid.bytes[i];
+    event.uuid.bytes[i] = static_cast<uint8_t>(number);
+  }
+  return event;
+}
+
 DeliveryId delivery_id_like(DeliveryId sample, EventId event) {
   std::copy_n(event.uuid.bytes.begin(), kHeadBytes, sample.uuid.bytes.begin());
   return sample;

@@ -75,6 +75,9 @@ std::string delivery_tail_of(EndpointId endpoint);
 // The first 20 hex digits of every delivery id of this event (deliveries of replays have fresh ids).
 std::string delivery_head_of(EventId event);
 
+// The id of the row of another version of the event: it begins like the event's own, as its deliveries do.
+EventId version_id(EventId event, int number);
+
 // The id of the event's delivery to the endpoint that `sample` goes to.
 DeliveryId delivery_id_like(DeliveryId sample, EventId event);
 

@@ -11,6 +11,8 @@
 #include "postrider/publish/publish.sql.hpp"
 #include "postrider/publish/recover.sql.hpp"
 #include "postrider/publish/statements.hpp"
+#include "postrider/publish/versions.hpp"
+#include "postrider/publish/versions.sql.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::publish {
@@ -21,12 +23,21 @@ using runtime::Task;
 
 constexpr model::NodeId kNobody{};
 
-// Drafts without keys, in one round trip: what is known to the routes, then what is not.
+bool has_versions(const Draft& draft) {
+  return !draft.event.other_versions.empty();
+}
+
+// Drafts without keys, in one round trip: what is known to the routes, then what is not, then those in
+// several versions.
 class PlainCommit {
  public:
   PlainCommit(KnownRoutes& routes, const Drafts& drafts, const CommitSettings& settings)
       : routes_(routes), settings_(settings) {
     for (Draft* draft : drafts) {
+      if (has_versions(*draft)) {
+        versioned_.push_back(draft);
+        continue;
+      }
       const Route* route = routes.find(draft->event);
       if (route != nullptr && static_cast<int32_t>(draft->event.data.size()) <= route->data_bytes_max)
         known_.push_back({draft, route});
@@ -40,13 +51,16 @@ class PlainCommit {
     pg::Batch batch;
     if (!known_.empty()) batch.add(sql::publish_known, publish_known_params(known_, deliveries_, settings_));
     if (!unknown_.empty()) batch.add(sql::publish, publish_params(unknown_, settings_));
+    if (!versioned_.empty()) batch.add(sql::publish_versions, publish_versions_params(versioned_, settings_));
     return batch;
   }
 
   Commit read(const std::vector<pg::Rows>& results) {
     Commit commit;
-    if (!known_.empty()) read_known(results.front(), known_, std::move(deliveries_), routes_, commit);
-    if (!unknown_.empty()) read_published(results.back(), unknown_, settings_, routes_, commit);
+    auto result = results.begin();
+    if (!known_.empty()) read_known(*result++, known_, std::move(deliveries_), routes_, commit);
+    if (!unknown_.empty()) read_published(*result++, unknown_, settings_, routes_, commit);
+    if (!versioned_.empty()) read_versions_published(*result, versioned_, settings_, commit);
     return commit;
   }
 
@@ -54,7 +68,7 @@ class PlainCommit {
   KnownRoutes& routes_;
   const CommitSettings& settings_;
   RoutedDrafts known_;
-  Drafts unknown_;
+  Drafts unknown_, versioned_;
   std::vector<model::CommittedDelivery> deliveries_;
 };
 
@@ -101,6 +115,7 @@ class KeyedCommit {
       else if (!late.contains(draft))
         winners_.push_back(draft);
     }
+    for (Draft* draft : winners_) (has_versions(*draft) ? versioned_ : plain_).push_back(draft);
     for (const auto& key : keys_) {
       if (!late.contains(key.draft)) continue;
       (key.is_taken ? spare_ : lost_).push_back(key);
@@ -111,13 +126,16 @@ class KeyedCommit {
     pg::Batch batch;
     if (!lost_.empty()) batch.add(sql::read_keys, read_keys_params(lost_));
     if (!spare_.empty()) batch.add(sql::release_keys, release_keys_params(spare_));
-    if (!winners_.empty()) batch.add(sql::publish, publish_params(winners_, settings_));
+    if (!plain_.empty()) batch.add(sql::publish, publish_params(plain_, settings_));
+    if (!versioned_.empty()) batch.add(sql::publish_versions, publish_versions_params(versioned_, settings_));
     return batch;
   }
 
   void read(const std::vector<pg::Rows>& results) {
     if (!lost_.empty()) answer_late(results.front());
-    if (!winners_.empty()) read_published(results.back(), winners_, settings_, routes_, commit_);
+    if (!versioned_.empty()) read_versions_published(results.back(), versioned_, settings_, commit_);
+    const size_t published = results.size() - (versioned_.empty() ? 1 : 2);
+    if (!plain_.empty()) read_published(results[published], plain_, settings_, routes_, commit_);
   }
 
   // What the winners were told, for those who will repeat it; keys of the refused are free again.
@@ -172,9 +190,9 @@ class KeyedCommit {
   const Drafts& drafts_;
   const CommitSettings& settings_;
   KeyRows keys_;
-  Drafts winners_;
-  KeyRows lost_;   // keys that belong to others
-  KeyRows spare_;  // keys won by drafts that lost their other one
+  Drafts winners_, plain_, versioned_;  // the winners are of both kinds
+  KeyRows lost_;                        // keys that belong to others
+  KeyRows spare_;                       // keys won by drafts that lost their other one
   Commit commit_;
 };
 

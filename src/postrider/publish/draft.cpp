@@ -18,6 +18,13 @@ void prepare(Draft& draft, model::IdSource& ids) {
   if (draft.event.occurred_at) draft.shown_at = *draft.event.occurred_at;
   draft.shown_at_text = base::to_rfc3339(draft.shown_at);
   content.body = envelope(draft.event, content.outside_id, draft.shown_at_text);
+  for (size_t i = 0; i < draft.event.other_versions.size(); ++i) {
+    auto other = std::make_shared<model::EventContent>(content);
+    other->id = model::version_id(content.id, static_cast<int>(i) + 1);
+    other->body =
+        envelope(draft.event, draft.event.other_versions[i], content.outside_id, draft.shown_at_text);
+    draft.other_contents.push_back(std::move(other));
+  }
   if (draft.event.has_key()) draft.request_hash = request_hash(draft.event);
 }
 

@@ -16,6 +16,7 @@ struct Draft {
   NewEvent event;
   // Fixed when the batch is formed, and kept over every repetition.
   std::shared_ptr<model::EventContent> content;
+  std::vector<std::shared_ptr<model::EventContent>> other_contents;  // of event.other_versions
   base::Timestamp shown_at{};  // created_at as shown: occurred_at if given
   std::string shown_at_text;
   crypto::Digest256 request_hash;  // only when the event has a key

@@ -11,23 +11,38 @@ void append_plain(std::string& out, std::string_view name, std::string_view valu
   out.append(name).append(value).append("\"");
 }
 
-}  // namespace
+struct Sent {
+  std::optional<std::string_view> version;
+  std::string_view data;
+};
 
-std::string envelope(const NewEvent& event, std::string_view outside_id, std::string_view created_at) {
+std::string wrap(const NewEvent& event, const Sent& sent, std::string_view outside_id,
+                 std::string_view created_at) {
   constexpr size_t kFrameBytes = 160;
   std::string out;
-  out.reserve(kFrameBytes + event.type.size() + event.tenant_id.size() + event.data.size());
+  out.reserve(kFrameBytes + event.type.size() + event.tenant_id.size() + sent.data.size());
   append_plain(out, "{\"id\":\"", outside_id);
   append_plain(out, ",\"type\":\"", event.type);
-  if (event.version) {
+  if (sent.version) {
     out.append(",\"version\":\"");
-    base::append_json_escaped(out, *event.version);
+    base::append_json_escaped(out, *sent.version);
     out.append("\"");
   }
   append_plain(out, ",\"tenant_id\":\"", event.tenant_id);
   append_plain(out, ",\"created_at\":\"", created_at);
-  out.append(",\"data\":").append(event.data).append("}");
+  out.append(",\"data\":").append(sent.data).append("}");
   return out;
+}
+
+}  // namespace
+
+std::string envelope(const NewEvent& event, std::string_view outside_id, std::string_view created_at) {
+  return wrap(event, {event.version, event.data}, outside_id, created_at);
+}
+
+std::string envelope(const NewEvent& event, const EventVersion& version, std::string_view outside_id,
+                     std::string_view created_at) {
+  return wrap(event, {version.name, version.data}, outside_id, created_at);
 }
 
 std::string publish_answer(const NewEvent& event, std::string_view outside_id, std::string_view created_at,

@@ -13,6 +13,9 @@ namespace postrider::publish {
 // `{"id":…,"type":…,"version":…,"tenant_id":…,"created_at":…,"data":…}`; version only when there is one, data
 // as it came.
 std::string envelope(const NewEvent& event, std::string_view outside_id, std::string_view created_at);
+// The same of one of its other versions.
+std::string envelope(const NewEvent& event, const EventVersion& version, std::string_view outside_id,
+                     std::string_view created_at);
 
 // `{"id":…,"type":…,"tenant_id":…,"created_at":…,"deliveries":…}`
 std::string publish_answer(const NewEvent& event, std::string_view outside_id, std::string_view created_at,

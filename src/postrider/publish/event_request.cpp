@@ -12,9 +12,20 @@ namespace postrider::publish {
 
 namespace {
 
-enum FieldName { type, data, id, version, occurred_at, subject, tenant_id, traceparent, field_count };
+enum FieldName {
+  type,
+  data,
+  id,
+  version,
+  versions,
+  occurred_at,
+  subject,
+  tenant_id,
+  traceparent,
+  field_count
+};
 constexpr std::array<std::string_view, field_count> kNames = {
-    "type", "data", "id", "version", "occurred_at", "subject", "tenant_id", "traceparent"};
+    "type", "data", "id", "version", "versions", "occurred_at", "subject", "tenant_id", "traceparent"};
 
 constexpr size_t kErrorsMax = 20;  // an object of a million unknown fields gets no million complaints
 
@@ -122,10 +133,14 @@ class EventReader {
         complain("type", "must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters");
       event.type = std::move(*given);
     }
-    if (raw_[data].empty()) complain("data", "is required");
-    event.data = raw_[data];
-    event.id = caller_id(id);
     event.version = short_text(version, kVersionBytesMax);
+    if (!is_absent(versions))
+      fill_versions(event);
+    else if (raw_[data].empty())
+      complain("data", "is required");
+    else
+      event.data = raw_[data];
+    event.id = caller_id(id);
     event.subject = short_text(subject, kSubjectBytesMax);
     if (const auto given = text(occurred_at)) {
       event.occurred_at = base::parse_rfc3339(*given);
@@ -138,6 +153,48 @@ class EventReader {
       complain("tenant_id", "is required");
     else if (auto given = caller_id(tenant_id))
       event.tenant_id = std::move(*given);
+  }
+
+  // The versions, the greatest name first.
+  std::vector<EventVersion> read_versions() {
+    std::vector<EventVersion> found;
+    JsonScanner json(raw_[versions]);
+    if (!json.begin_object()) {
+      complain("versions", "must be an object: the data of each version under its name");
+      return found;
+    }
+    std::string_view key, raw;
+    while (found.size() <= kVersionsMax && json.next_member(key) && json.value(raw)) {
+      const auto name = unescape_json(key);
+      if (!name || name->empty() || name->size() > kVersionBytesMax || name->find('\0') != std::string::npos)
+        complain("versions",
+                 fmt::format("each name must have 1 to {} bytes that can be stored", kVersionBytesMax));
+      else
+        found.push_back({*name, raw});
+    }
+    std::sort(found.begin(), found.end(),
+              [](const EventVersion& a, const EventVersion& b) { return a.name > b.name; });
+    return found;
+  }
+
+  void fill_versions(NewEvent& event) {
+    if (!raw_[data].empty()) complain("data", "is given by versions already");
+    std::vector<EventVersion> found = read_versions();
+    if (!errors_.empty()) return;
+    const auto is_same = [](const EventVersion& a, const EventVersion& b) { return a.name == b.name; };
+    if (found.empty() || found.size() > kVersionsMax)
+      return complain("versions", fmt::format("must have 1 to {} versions", kVersionsMax));
+    if (std::adjacent_find(found.begin(), found.end(), is_same) != found.end())
+      return complain("versions", "has a version more than once");
+    auto chosen = found.begin();
+    if (event.version)
+      chosen = std::find_if(found.begin(), found.end(),
+                            [&event](const EventVersion& each) { return each.name == *event.version; });
+    if (chosen == found.end()) return complain("version", "must be one of versions");
+    event.version = chosen->name;
+    event.data = chosen->data;
+    found.erase(chosen);
+    event.other_versions = std::move(found);
   }
 
   std::optional<std::string> caller_id(FieldName name) {

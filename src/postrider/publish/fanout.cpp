@@ -31,15 +31,33 @@ FanoutTask read_task(const pg::Rows& rows) {
           rows.get<base::Timestamp>(0, 4), rows.get<std::optional<base::Uuid>>(0, 5).value_or(base::Uuid{})};
 }
 
-// Nothing when the event is gone: then so are its bytes, and there is nothing to hand over.
-std::shared_ptr<const model::EventContent> read_content(const pg::Rows& rows, model::EventId id) {
-  if (rows.empty()) return nullptr;
-  auto content = std::make_shared<model::EventContent>();
-  content->id = id;
-  content->outside_id = rows.get<std::optional<std::string>>(0, 0).value_or(id.outside());
-  content->body = rows.get<std::string>(0, 1);
-  content->traceparent = rows.get<std::optional<std::string>>(0, 2).value_or("");
-  return content;
+// The event's bytes, in one version or several. Empty when the event is gone: then there is nothing to send.
+struct Contents {
+  std::vector<std::optional<std::string>> versions;
+  std::vector<base::Uuid> ids;
+  std::vector<std::shared_ptr<const model::EventContent>> contents;
+
+  std::shared_ptr<const model::EventContent> of(const base::Uuid& id) const {
+    const auto found = std::find(ids.begin(), ids.end(), id);
+    return found == ids.end() ? nullptr : contents[static_cast<size_t>(found - ids.begin())];
+  }
+};
+
+Contents read_contents(const pg::Rows& rows) {
+  enum Column : size_t { id, version, outside_id, body, traceparent };
+  using Text = std::optional<std::string>;
+  Contents found;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    auto content = std::make_shared<model::EventContent>();
+    content->id = {rows.get<base::Uuid>(row, id)};
+    content->outside_id = rows.get<Text>(row, outside_id).value_or(content->id.outside());
+    content->body = rows.get<std::string>(row, body);
+    content->traceparent = rows.get<Text>(row, traceparent).value_or("");
+    found.versions.push_back(rows.get<Text>(row, version));
+    found.ids.push_back(content->id.uuid);
+    found.contents.push_back(std::move(content));
+  }
+  return found;
 }
 
 struct Chunk {
@@ -48,9 +66,8 @@ struct Chunk {
   std::vector<int> buckets;
 };
 
-Chunk read_chunk(const pg::Rows& rows, const FanoutTask& task,
-                 const std::shared_ptr<const model::EventContent>& content) {
-  enum Column : size_t { is_done, id, endpoint_id, bucket, position };
+Chunk read_chunk(const pg::Rows& rows, const FanoutTask& task, const Contents& contents) {
+  enum Column : size_t { is_done, id, endpoint_id, bucket, position, event_id };
   Chunk chunk;
   chunk.is_done = rows.get<bool>(0, is_done);
   for (size_t row = 0; row < rows.size(); ++row) {
@@ -62,9 +79,9 @@ Chunk read_chunk(const pg::Rows& rows, const FanoutTask& task,
     delivery.bucket = rows.get<int32_t>(row, bucket);
     delivery.position = rows.get<int64_t>(row, position);
     delivery.due_at = delivery.created_at = task.created_at;
-    delivery.event = content;
+    delivery.event = contents.of(rows.get<base::Uuid>(row, event_id));
     chunk.buckets.push_back(delivery.bucket);
-    if (content) chunk.deliveries.push_back(std::move(delivery));
+    if (delivery.event) chunk.deliveries.push_back(std::move(delivery));
   }
   std::sort(chunk.buckets.begin(), chunk.buckets.end());
   chunk.buckets.erase(std::unique(chunk.buckets.begin(), chunk.buckets.end()), chunk.buckets.end());
@@ -89,7 +106,7 @@ struct WideFanout::State {
 
   Task<void> run();
   Task<bool> run_once();
-  pg::Batch chunk_batch(const FanoutTask& task) const;
+  pg::Batch chunk_batch(const FanoutTask& task, const Contents& contents) const;
 };
 
 Task<void> WideFanout::State::run() {
@@ -106,13 +123,19 @@ Task<void> WideFanout::State::run() {
   }
 }
 
-pg::Batch WideFanout::State::chunk_batch(const FanoutTask& task) const {
+pg::Batch WideFanout::State::chunk_batch(const FanoutTask& task, const Contents& contents) const {
   const auto range = model::delivery_range(task.event_id, task.event_id);
+  // An event that is gone is fanned out all the same; its deliveries end as those of any lost body.
+  std::vector<std::optional<std::string>> versions{task.version};
+  std::vector<base::Uuid> ids{task.event_id.uuid};
+  if (!contents.ids.empty()) {
+    versions = contents.versions;
+    ids = contents.ids;
+  }
   pg::Batch batch;
-  batch.with(sql::event_content, task.event_id.uuid);
   batch.with(sql::fan_out_chunk, task.event_id.uuid, task.tenant_id, model::patterns_matching(task.type),
-             task.version, task.created_at, task.after_endpoint, int32_t{options.chunk_endpoints},
-             options.node_id.uuid, range.first.uuid, range.last.uuid);
+             versions, task.created_at, task.after_endpoint, int32_t{options.chunk_endpoints},
+             options.node_id.uuid, range.first.uuid, range.last.uuid, ids);
   return batch;
 }
 
@@ -131,10 +154,14 @@ Task<bool> WideFanout::State::run_once() {
     co_return false;
   }
   const FanoutTask task = read_task(locked[0]);
-  pg::Batch batch = chunk_batch(task);
+  const auto range = model::delivery_range(task.event_id, task.event_id);
+  pg::Batch look;
+  look.with(sql::event_content, range.first.uuid, range.last.uuid, task.event_id.uuid);
+  const auto found = co_await transaction.run(std::move(look));
+  const Contents contents = read_contents(found[0]);
+  pg::Batch batch = chunk_batch(task, contents);
   const auto results = co_await transaction.run(std::move(batch));
-  auto content = read_content(results[0], task.event_id);
-  Chunk chunk = read_chunk(results[1], task, content);
+  Chunk chunk = read_chunk(results[0], task, contents);
   base::reach("fanout.before_chunk_commit");
   try {
     co_await transaction.commit();

@@ -15,15 +15,19 @@ limit 1
 for update skip locked;
 
 -- name: event_content
--- $1 event id. Index: the key of its partition.
-select e.outside_id, e.body, e.traceparent
+-- $1 and $2 between which the ids of the event's rows lie, $3 the event's own: one row, or one per version in order of
+-- preference. Index: the key of its partition.
+select e.id, e.version, e.outside_id, e.body, e.traceparent
 from event e
-where e.id = $1::uuid;
+where e.id >= $1::uuid
+  and e.id <= $2::uuid
+order by e.id < $3::uuid, e.id;
 
 -- name: fan_out_chunk
 -- The queue rows of the next endpoints of a locked task, and its cursor, or its end.
---   $1 event, $2 tenant, $3 patterns that match its type, $4 its version, $5 created_at, $6 cursor,
---   $7 endpoints per chunk, $8 node, $9 and $10 ids of the deliveries lie in this range
+--   $1 event, $2 tenant, $3 patterns that match its type, $4 its versions in order of preference, $5 created_at,
+--   $6 cursor, $7 endpoints per chunk, $8 node, $9 and $10 ids of the deliveries lie in this range, $11 the row of each
+--   version
 -- Returns at least one row: whether the task is done, and the queue row, if any.
 -- Indexes: subscription_pkey, endpoint_pkey. Locks: the position rows of strict endpoints, in order.
 with chunk as materialized (
@@ -36,7 +40,7 @@ with chunk as materialized (
       and s.pattern = p.pattern
       and s.endpoint_id > $6::uuid
       and s.enabled
-      and (s.versions is null or $4::text = any (s.versions))
+      and (s.versions is null or s.versions && $4::text[])
     order by s.endpoint_id
     limit $7::integer
   ) s
@@ -45,7 +49,20 @@ with chunk as materialized (
 ),
 target as materialized (
   select e.id as endpoint_id, e.bucket, e.ordering = 'strict' as is_strict,
-         (left(replace($1::uuid::text, '-', ''), 20) || e.delivery_tail)::uuid as id
+         (left(replace($1::uuid::text, '-', ''), 20) || e.delivery_tail)::uuid as id,
+         case
+           when cardinality($11::uuid[]) = 1 then $1::uuid
+           else (select v.id
+                 from subscription s
+                 join unnest($11::uuid[], $4::text[]) with ordinality as v (id, name, rank)
+                   on case when s.versions is null then v.rank = 1 else v.name = any (s.versions) end
+                 where s.tenant_id = $2::text
+                   and s.pattern = any ($3::text[])
+                   and s.endpoint_id = e.id
+                   and s.enabled
+                 order by s.versions is null, v.rank
+                 limit 1)
+         end as event_id
   from chunk c
   join endpoint e on e.id = c.endpoint_id
   where e.status in ('active', 'paused')
@@ -62,24 +79,24 @@ counter as (
 ),
 queued_strict as (
   insert into queue (bucket, id, event_id, endpoint_id, tenant_id, position, due_at, created_at)
-  select t.bucket, t.id, $1::uuid, t.endpoint_id, $2::text, c.position, $5::timestamptz, $5::timestamptz
+  select t.bucket, t.id, t.event_id, t.endpoint_id, $2::text, c.position, $5::timestamptz, $5::timestamptz
   from target t
   join counter c on c.endpoint_id = t.endpoint_id
   order by t.bucket, t.id
-  returning id, endpoint_id, bucket, position
+  returning id, endpoint_id, bucket, position, event_id
 ),
 queued_free as (
   insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at)
-  select t.bucket, t.id, $1::uuid, t.endpoint_id, $2::text, $5::timestamptz, $5::timestamptz
+  select t.bucket, t.id, t.event_id, t.endpoint_id, $2::text, $5::timestamptz, $5::timestamptz
   from target t
   where not t.is_strict
   order by t.bucket, t.id
-  returning id, endpoint_id, bucket, position
+  returning id, endpoint_id, bucket, position, event_id
 ),
 queued as materialized (
-  select id, endpoint_id, bucket, position from queued_free
+  select id, endpoint_id, bucket, position, event_id from queued_free
   union all
-  select id, endpoint_id, bucket, position from queued_strict
+  select id, endpoint_id, bucket, position, event_id from queued_strict
 ),
 logged as (
   insert into publish_log (node_id, first_id, last_id, buckets)
@@ -105,6 +122,6 @@ ended as (
   where f.event_id = $1::uuid
     and p.is_done
 )
-select p.is_done, q.id, q.endpoint_id, q.bucket, q.position
+select p.is_done, q.id, q.endpoint_id, q.bucket, q.position, q.event_id
 from progress p
 left join queued q on true;

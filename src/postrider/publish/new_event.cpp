@@ -20,6 +20,18 @@ void append_field(std::string& out, const std::optional<std::string_view>& field
 
 }  // namespace
 
+size_t NewEvent::data_bytes() const {
+  size_t bytes = data.size();
+  for (const auto& other : other_versions) bytes += other.data.size();
+  return bytes;
+}
+
+size_t NewEvent::largest_data_bytes() const {
+  size_t bytes = data.size();
+  for (const auto& other : other_versions) bytes = std::max(bytes, other.data.size());
+  return bytes;
+}
+
 crypto::Digest256 request_hash(const NewEvent& event) {
   std::string text;
   text.reserve(event.data.size() + 256);
@@ -31,6 +43,10 @@ crypto::Digest256 request_hash(const NewEvent& event) {
   if (event.occurred_at) occurred_at = base::to_rfc3339(*event.occurred_at);
   append_field(text, occurred_at);
   append_field(text, event.data);
+  for (const auto& other : event.other_versions) {
+    append_field(text, other.name);
+    append_field(text, other.data);
+  }
   return crypto::sha256(text);
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "postrider/base/time.hpp"
 #include "postrider/crypto/digest.hpp"
@@ -11,12 +12,21 @@
 
 namespace postrider::publish {
 
+// One more version of the same event.
+struct EventVersion {
+  std::string name;
+  std::string_view data;  // as NewEvent::data
+};
+
 struct NewEvent {
   model::TenantId tenant_id;
   std::string type;
   std::string_view data;  // the exact JSON text; must live until publish() has answered
   std::optional<std::string> id;
   std::optional<std::string> version;
+  // Published in several versions at once: the others, in the order in which they are preferred. `version`
+  // and `data` are then those of the default.
+  std::vector<EventVersion> other_versions;
   std::optional<base::Timestamp> occurred_at;
   std::optional<std::string> subject;
   std::string traceparent;                     // empty: none
@@ -26,10 +36,13 @@ struct NewEvent {
   std::optional<base::Timestamp> written_at;
 
   bool has_key() const { return id || idempotency_key; }
+  size_t data_bytes() const;          // of all versions
+  size_t largest_data_bytes() const;  // of one
 };
 
 constexpr size_t kIdempotencyKeyBytesMax = 255;
 constexpr size_t kVersionBytesMax = 64;
+constexpr size_t kVersionsMax = 10;  // of one event
 constexpr size_t kSubjectBytesMax = 255;
 
 // Two requests with the same key are the same request when this is equal. Covers what the publisher said

@@ -99,7 +99,7 @@ struct Publisher::State {
 std::optional<Refused> Publisher::State::take_on(std::vector<NewEvent> events, Waiter& waiter) {
   if (!ids.is_ready()) return Refused{Refused::Reason::unavailable, "the node is not ready yet"};
   size_t bytes = 0;
-  for (const auto& event : events) bytes += event.data.size();
+  for (const auto& event : events) bytes += event.data_bytes();
   if (!batcher.has_room(events.size(), bytes))
     return Refused{Refused::Reason::overloaded, "too many events are waiting to be written"};
   const auto now = base::BootClock::now();
@@ -112,7 +112,7 @@ std::optional<Refused> Publisher::State::take_on(std::vector<NewEvent> events, W
       continue;
     }
     const auto seen = fan_outs.find(draft->event.tenant_id);
-    const BatchWeight weight{1 + (seen == fan_outs.end() ? 1 : seen->second), draft->event.data.size()};
+    const BatchWeight weight{1 + (seen == fan_outs.end() ? 1 : seen->second), draft->event.data_bytes()};
     batcher.add({std::move(draft), &waiter, place}, weight);
     ++waiter.missing;
   }

@@ -57,12 +57,6 @@ OptionalText unless_empty(const std::string& text) {
   return text;
 }
 
-PublishAnswer refusal(std::string_view fate) {
-  if (fate == "unknown_tenant") return Refused{Refused::Reason::unknown_tenant, "there is no such tenant"};
-  CHECK(fate == "too_large");
-  return Refused{Refused::Reason::too_large, "data is larger than this tenant may send"};
-}
-
 template <class Get>
 auto column(const KeyRows& keys, Get get) {
   std::vector<decltype(get(keys.front()))> values;
@@ -80,6 +74,12 @@ pg::Params key_columns(const KeyRows& keys) {
 }
 
 }  // namespace
+
+PublishAnswer refusal(std::string_view fate) {
+  if (fate == "unknown_tenant") return Refused{Refused::Reason::unknown_tenant, "there is no such tenant"};
+  CHECK(fate == "too_large");
+  return Refused{Refused::Reason::too_large, "data is larger than this tenant may send"};
+}
 
 pg::Params publish_params(const Drafts& drafts, const CommitSettings& settings) {
   Routes routes;
@@ -187,6 +187,12 @@ pg::Params recall_params(const Drafts& drafts) {
       tenants.push_back(draft->event.tenant_id);
       patterns.push_back(std::move(pattern));
       versions.push_back(draft->event.version);
+      for (const auto& other : draft->event.other_versions) {
+        pattern_events.push_back(draft->id().uuid);
+        tenants.push_back(draft->event.tenant_id);
+        patterns.push_back(patterns.back());
+        versions.push_back(other.name);
+      }
     }
   }
   // Ids that the outbox or a sender has given are in no order.

@@ -32,6 +32,9 @@ pg::Params publish_known_params(const RoutedDrafts& known,
 void read_known(const pg::Rows& rows, const RoutedDrafts& known,
                 std::vector<model::CommittedDelivery> deliveries, KnownRoutes& routes, Commit& commit);
 
+// What a publisher is told about the fate of an event that was not written.
+PublishAnswer refusal(std::string_view fate);
+
 pg::Params recall_params(const Drafts& drafts);
 
 // One key of one draft, as event_key keeps it.

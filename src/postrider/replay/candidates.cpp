@@ -51,7 +51,7 @@ void add_search(pg::Batch& batch, const Range& range, const Cursor& from, const 
 }
 
 Found read_found(const pg::Rows& rows, const Range& range, const Cursor& from, const Look& look) {
-  enum Column : size_t { looked_at, last, event, endpoint, origin };
+  enum Column : size_t { looked_at, last, event, endpoint, origin, main = origin };
   Found found;
   const bool is_failed = range.scope == Scope::failed;
   for (size_t row = 0; row < rows.size(); ++row) {
@@ -59,13 +59,11 @@ Found read_found(const pg::Rows& rows, const Range& range, const Cursor& from, c
     Candidate candidate{rows.get<base::Uuid>(row, event), rows.get<base::Uuid>(row, endpoint), std::nullopt};
     if (is_failed) candidate.origin = rows.get<base::Uuid>(row, origin);
     found.candidates.push_back(candidate);
+    found.next = is_failed ? Cursor{*candidate.origin, base::Uuid{}}
+                           : Cursor{rows.get<base::Uuid>(row, main), candidate.endpoint};
   }
   const bool is_full = found.candidates.size() == static_cast<size_t>(look.candidates_max);
-  if (is_full) {
-    const Candidate& end = found.candidates.back();
-    found.next = is_failed ? Cursor{*end.origin, base::Uuid{}} : Cursor{end.event, end.endpoint};
-    return found;
-  }
+  if (is_full) return found;
   found.is_last = rows.get<int64_t>(0, looked_at) < look.rows_max;
   found.next = {rows.get<std::optional<base::Uuid>>(0, last).value_or(from.id), last_uuid()};
   return found;

@@ -50,39 +50,42 @@ order by m.delivery_id
 --   $1 tenant, $2 endpoint or null, $3 patterns of types or null, $4 whether only what never had a delivery,
 --   $5 the event to begin with, $6 and behind which of its endpoints, $7 events below this one,
 --   $8 how many to look at, $9 how many to return
+-- A match is the row of the version that the endpoint wants, and behind the endpoint the event itself.
 -- A delivery that is still in the queue is not made again. Indexes: event_by_tenant, subscription_pkey, the keys of
 -- endpoint, queue, attempt and replayed. A limit in each step: one event may have very many endpoints.
 with scan as materialized (
-  select v.id, v.type, v.version, v.erased_at
+  select v.id, v.type, v.version, v.main_id, v.erased_at
   from event v
   where v.tenant_id = $1::text
     and v.id >= $5::uuid
     and v.id < $7::uuid
+    and (v.main_id is null or v.main_id = v.id)
   order by v.id
   limit $8::integer
 ),
 match as (
-  select s.id as event_id, t.endpoint_id
+  select s.id as event_id, t.endpoint_id, t.version_id
   from scan s
   cross join lateral (
-    select distinct on (e.id) e.id as endpoint_id
+    select distinct on (e.id) e.id as endpoint_id, w.id as version_id
     from subscription b
     join endpoint e on e.id = b.endpoint_id
     cross join lateral (
       select (left(replace(s.id::text, '-', ''), 20) || e.delivery_tail)::uuid as id
     ) as first
+    cross join lateral (select version_for(s.id, s.main_id, s.version, b.versions) as id) as w
     where b.tenant_id = $1::text
       and b.pattern = any (type_patterns(s.type))
       and b.enabled
-      and (b.versions is null or s.version = any (b.versions))
+      and w.id is not null
       and ($2::uuid is null or b.endpoint_id = $2)
       and (s.id > $5::uuid or b.endpoint_id > $6::uuid)
       and e.status in ('active', 'paused')
       and not exists (select from queue q where q.bucket = e.bucket and q.id = first.id)
       and (not $4::boolean
            or not exists (select from attempt a where a.delivery_id = first.id)
-              and not exists (select from replayed r where r.event_id = s.id and r.endpoint_id = e.id))
-    order by e.id
+              and not exists (select from replayed r where r.event_id = w.id and r.endpoint_id = e.id))
+    order by e.id, b.versions is null, w.id < s.id, w.id
     limit $9::integer
   ) as t
   where s.erased_at is null
@@ -95,7 +98,7 @@ looked_at as (
   select count(*) as rows, (select s.id from scan s order by s.id desc limit 1) as last
   from scan
 )
-select l.rows, l.last, m.event_id, m.endpoint_id
+select l.rows, l.last, m.version_id, m.endpoint_id, m.event_id
 from looked_at l
 left join match m on true
 order by m.event_id, m.endpoint_id

@@ -77,30 +77,33 @@ where since = $1::timestamptz
 -- event and endpoint of the last, and how many events were done that were not before. Indexes: event_pkey or event_by_tenant, subscription_pkey, the keys of endpoint, queue, attempt, dead_letter
 -- and replayed. Locks: events against erasure, and the positions of strict endpoints in order, until commit.
 with scan as materialized (
-  select v.id, v.tenant_id, v.type, v.version, v.erased_at
+  select v.id, v.tenant_id, v.type, v.version, v.main_id, v.erased_at
   from event v
   where ($1::text is null or v.tenant_id = $1)
     and v.id >= $2::uuid
     and v.id < $4::uuid
+    and (v.main_id is null or v.main_id = v.id)
   order by v.id
   limit $5::integer
 ),
 match as materialized (
   select row_number() over (order by s.id, t.endpoint_id) as place,
-         s.id as event_id, s.tenant_id, t.endpoint_id, t.bucket, t.is_strict, t.first_id, t.was_dead
+         s.id as event_id, t.version_id, s.tenant_id, t.endpoint_id, t.bucket, t.is_strict, t.first_id, t.was_dead
   from scan s
   cross join lateral (
-    select distinct on (e.id) e.id as endpoint_id, e.bucket, e.ordering = 'strict' as is_strict, first.id as first_id,
+    select distinct on (e.id) e.id as endpoint_id, w.id as version_id, e.bucket, e.ordering = 'strict' as is_strict,
+           first.id as first_id,
            exists (select from dead_letter d where d.delivery_id = first.id) as was_dead
     from subscription b
     join endpoint e on e.id = b.endpoint_id
     cross join lateral (
       select (left(replace(s.id::text, '-', ''), 20) || e.delivery_tail)::uuid as id
     ) as first
+    cross join lateral (select version_for(s.id, s.main_id, s.version, b.versions) as id) as w
     where b.tenant_id = s.tenant_id
       and b.pattern = any (type_patterns(s.type))
       and b.enabled
-      and (b.versions is null or s.version = any (b.versions))
+      and w.id is not null
       and (s.id > $2::uuid or b.endpoint_id > $3::uuid)
       and e.status in ('active', 'paused')
       and e.created_at < id_time(s.id) + interval '1 minute'
@@ -111,7 +114,7 @@ match as materialized (
           union all
           select r.delivery_id
           from replayed r
-          where r.event_id = s.id
+          where r.event_id = w.id
             and r.endpoint_id = e.id
         ) as known
         where exists (select from queue q where q.bucket = e.bucket and q.id = known.id)
@@ -124,7 +127,7 @@ match as materialized (
                       where d.delivery_id = known.id
                         and d.resolution is distinct from 'replayed')
       )
-    order by e.id
+    order by e.id, b.versions is null, w.id < s.id, w.id
     limit $6::integer
   ) as t
   where s.erased_at is null
@@ -133,7 +136,7 @@ match as materialized (
   limit $6::integer
 ),
 made as materialized (
-  select m.place, m.event_id, m.tenant_id, m.endpoint_id, m.bucket, m.is_strict, m.was_dead, m.first_id,
+  select m.place, m.version_id as event_id, m.tenant_id, m.endpoint_id, m.bucket, m.is_strict, m.was_dead, m.first_id,
          case when m.was_dead then make_id() else m.first_id end as id,
          case when m.was_dead then 0
               else coalesce((select max(a.attempt) from attempt a where a.delivery_id = m.first_id), 0) end as attempts
@@ -141,7 +144,7 @@ made as materialized (
   cross join lateral (
     select v.id
     from event v
-    where v.id = m.event_id
+    where v.id = m.version_id
       and v.erased_at is null
     offset 0
     for share
@@ -220,8 +223,9 @@ with given as materialized (
     and exists (select from tenant t where t.id = r.tenant_id and t.status <> 'deleted')
 ),
 back as (
-  insert into event (id, tenant_id, outside_id, type, version, subject, traceparent, body, created_at, erased_at)
-  select g.id, g.tenant_id, g.outside_id, g.type, g.version, g.subject, g.traceparent, g.body, g.created_at, g.erased_at
+  insert into event (id, tenant_id, outside_id, type, version, subject, traceparent, body, created_at, erased_at, main_id)
+  select g.id, g.tenant_id, g.outside_id, g.type, g.version, g.subject, g.traceparent, g.body, g.created_at, g.erased_at,
+         g.main_id
   from given g
   on conflict (id) do nothing
   returning id
