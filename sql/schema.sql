@@ -169,6 +169,7 @@ CREATE TABLE postrider.event (
     traceparent text,
     body text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    main_id uuid,
     erased_at timestamp with time zone
 )
 PARTITION BY RANGE (id);
@@ -273,13 +274,15 @@ begin
   from webhook_deliveries d
   where d.id >= first_delivery_id(wanted)
     and d.id <= last_delivery_id(wanted)
-    and d.event_id = wanted
+    and d.event_id >= first_delivery_id(wanted)
+    and d.event_id <= last_delivery_id(wanted)
     and d.tenant_id = deliveries_of.tenant
     and d.replay_id is null
   union all
   select d.*
   from webhook_deliveries d
-  where d.event_id = wanted
+  where d.event_id >= first_delivery_id(wanted)
+    and d.event_id <= last_delivery_id(wanted)
     and d.tenant_id = deliveries_of.tenant
     and d.replay_id is not null;
 end
@@ -389,17 +392,25 @@ CREATE FUNCTION postrider.erase_payloads(events uuid[]) RETURNS TABLE(erased big
 declare
   ended record;
 begin
-  erased := 0;
   canceled := 0;
-  update event e
-  set body = '',
-      subject = null,
-      erased_at = now()
-  where e.id = any (events)
-    and e.id >= (select min(i::text)::uuid from unnest(events) as i)
-    and e.id <= (select max(i::text)::uuid from unnest(events) as i)
-    and e.erased_at is null;
-  get diagnostics erased = row_count;
+  -- All versions of each.
+  events := events || array(select v.id
+                            from unnest(events) as i (id)
+                            join event e on e.id = i.id and e.main_id is not null
+                            join event v on v.id >= first_delivery_id(i.id) and v.id <= last_delivery_id(i.id)
+                            where v.id <> i.id);
+  with gone as (
+    update event e
+    set body = '',
+        subject = null,
+        erased_at = now()
+    where e.id = any (events)
+      and e.id >= (select min(i::text)::uuid from unnest(events) as i)
+      and e.id <= (select max(i::text)::uuid from unnest(events) as i)
+      and e.erased_at is null
+    returning e.id, e.main_id
+  )
+  select count(*) into erased from gone where main_id is null or main_id = id;
   delete from fanout_task f where f.event_id = any (events);
   for ended in
     with wanted as (
@@ -1472,6 +1483,23 @@ CREATE FUNCTION postrider.uuid_in(outside text, prefix text) RETURNS uuid
     AS $_$
   select case when outside ~ ('^' || prefix || '_[0-9a-f]{32}$') then right(outside, 32)::uuid end
 $_$;
+
+CREATE FUNCTION postrider.version_for(event uuid, main uuid, version text, wanted text[]) RETURNS uuid
+    LANGUAGE sql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select case
+           when main is null then case when wanted is null or version = any (wanted) then event end
+           when wanted is null then event
+           else (select v.id
+                 from event v
+                 where v.id >= first_delivery_id(version_for.event)
+                   and v.id <= last_delivery_id(version_for.event)
+                   and v.version = any (wanted)
+                 order by v.id < version_for.event, v.id
+                 limit 1)
+         end
+$$;
 
 CREATE FUNCTION postrider.write_audit(actor_kind text, actor text, action text, tenant_id text, object text, before jsonb DEFAULT NULL::jsonb, after jsonb DEFAULT NULL::jsonb, reason text DEFAULT NULL::text, address text DEFAULT NULL::text, request_id text DEFAULT NULL::text) RETURNS void
     LANGUAGE sql

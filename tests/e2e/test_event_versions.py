@@ -15,7 +15,7 @@ def subscribe(node, tenant, hook, versions=None, **fields):
     endpoint = node.api.create_endpoint(tenant, hook.url, **fields)["id"]
     wanted = {"pattern": "*"} if versions is None else {"pattern": "*", "versions": versions}
     path = f"/v1/tenants/{tenant}/endpoints/{endpoint}/subscriptions"
-    node.api.call("PUT", path, {"subscriptions": [wanted]}).expect(200)
+    node.api.call("PUT", path, {"data": [wanted]}).expect(200)
     return endpoint
 
 

@@ -31,6 +31,12 @@ void check(const publish::ParsedEvent& event, std::string_view body) {
   CHECK(event->data.data() >= body.data() &&
         event->data.data() + event->data.size() <= body.data() + body.size());
   CHECK(is_json(event->data));
+  for (const auto& other : event->other_versions) {
+    CHECK(event->version && !other.name.empty() && other.name != *event->version);
+    CHECK(other.data.data() >= body.data() &&
+          other.data.data() + other.data.size() <= body.data() + body.size());
+    CHECK(is_json(other.data));
+  }
 }
 
 }  // namespace
