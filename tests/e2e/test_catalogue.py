@@ -35,6 +35,23 @@ def test_a_schema_put_on_one_node_is_obeyed_by_the_other(start_node, database_ur
     assert second.api.publish("t", data={"amount": 7})
 
 
+def test_what_the_outbox_relays_is_judged_too(start_node, database_url, hook):
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("t")
+    node.api.create_endpoint("t", hook.url)
+    schema = {"properties": {"amount": {"type": "integer"}}}
+    document = {"validation": "reject", "versions": [{"version": "1", "schema": schema}]}
+    node.api.call("PUT", "/v1/event-types/invoice.paid", document).expect(201)
+    refused = {"type": "invoice.paid", "data": {"amount": "much"}}
+    wait_until(lambda: node.api.post("/v1/tenants/t/events", refused).status == 422, "the node knows the schema")
+    node.sql("select postrider.publish('t', 'invoice.paid', '{\"amount\": \"much\"}'::json)")
+    node.sql("select postrider.publish('t', 'invoice.paid', '{\"amount\": 7}'::json)")
+    got, = hook.wait_for(1)
+    assert json.loads(got.body)["data"] == {"amount": 7}
+    error, = wait_until(lambda: node.sql("select last_error from postrider.outbox where attempts > 0"), "it is counted")[0]
+    assert error == "the event does not fit the catalogue: /data/amount must be an integer"
+
+
 def test_unknown_types_can_be_refused(start_node, database_url):
     node = start_node(database_url=database_url, allow_unknown_event_types="false")
     node.api.create_tenant("t")

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "postrider/http/cors.hpp"
 #include "postrider/inbox/receiver.hpp"
 #include "postrider/inbox/waiters.hpp"
 #include "postrider/runtime/run_on.hpp"
@@ -103,7 +104,8 @@ struct ApiThread::State {
              .waiters = &waiters,
              .publish_rates = &tools.rates,
              .key_rates = &tools.key_rates}),
-        server(loop, tools.listener, api.router(), tools.metrics, server_options(tools.config)) {
+        cors(api.router(), tools.config.cors_origins),
+        server(loop, tools.listener, cors, tools.metrics, server_options(tools.config)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
     publisher.on_wide([this] { tools.fanout.notify(); });
     receiver.on_stored(
@@ -130,6 +132,7 @@ struct ApiThread::State {
   inbox::Receiver receiver;
   inbox::Waiters waiters;
   api::Api api;
+  http::Cors cors;
   http::Server server;
   runtime::TaskGroup tasks;
   std::thread thread;

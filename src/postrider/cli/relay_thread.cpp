@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "postrider/outbox/capture.hpp"
+#include "postrider/outbox/judge.hpp"
 #include "postrider/outbox/keeper.hpp"
 #include "postrider/outbox/publisher_sink.hpp"
 #include "postrider/outbox/relay.hpp"
@@ -34,8 +35,9 @@ publish::PublisherOptions publisher_options(const RelayTools& tools) {
   return options;
 }
 
-outbox::MoveLimits move_limits(const config::Config& config) {
+outbox::MoveLimits move_limits(const config::Config& config, outbox::Judge& judge) {
   outbox::MoveLimits limits;
+  limits.judge = &judge;
   limits.rows_max = config.publish_batch_items_max;
   limits.bytes_max = config.publish_batch_bytes_max;
   limits.retain = config.retain_outbox;
@@ -69,18 +71,20 @@ struct RelayThread::State {
       : tools(std::move(relay_tools)),
         link(loop, outbox::relay_link(tools.direct_database_url)),
         publish_link(others_loop, outbox::relay_link(tools.direct_database_url)),
+        judge(link, tools.metrics, !tools.config.allow_unknown_event_types),
+        others_judge(publish_link, tools.metrics, !tools.config.allow_unknown_event_types),
         writer(link, tools.ids, tools.node, tools.metrics, writer_options(tools)),
-        mover(link, writer, tools.metrics.outbox(kLocal), move_limits(tools.config)),
+        mover(link, writer, tools.metrics.outbox(kLocal), move_limits(tools.config, judge)),
         relay(loop, link, mover, tools.metrics.outbox(kLocal), relay_options(tools)),
         capture_writer(link, tools.ids, tools.node, tools.metrics, writer_options(tools)),
-        taker(link, capture_writer, tools.metrics.outbox(kLocal), move_limits(tools.config)),
+        taker(link, capture_writer, tools.metrics.outbox(kLocal), move_limits(tools.config, judge)),
         capture({loop, link, link, taker, tools.metrics.capture(kLocal)},
-                outbox::capture_options(kLocal, tools.direct_database_url, move_limits(tools.config)),
+                outbox::capture_options(kLocal, tools.direct_database_url, move_limits(tools.config, judge)),
                 [this] { return relay.is_active(); }),
         publisher(others_loop, publish_link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
         sink(publisher),
         keeper({others_loop, publish_link, sink, tools.keys, tools.metrics, configured(tools.config)},
-               relay_options(tools), move_limits(tools.config)) {
+               relay_options(tools), move_limits(tools.config, others_judge)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
     publisher.on_wide([this] { tools.fanout.notify(); });
     for (auto* each : {&writer, &capture_writer}) {
@@ -105,6 +109,7 @@ struct RelayThread::State {
   // Connecting looks the host's name up in the thread: a slow name must not hold up postrider's own outbox.
   runtime::Loop loop, others_loop;
   pg::Link link, publish_link;
+  outbox::Judge judge, others_judge;
   publish::EventWriter writer;
   outbox::SameDatabaseMover mover;
   outbox::Relay relay;
@@ -135,6 +140,12 @@ void RelayThread::start() {
   });
   state.thread = std::thread([&state] { state.loop.run(); });
   state.others_thread = std::thread([&state] { state.others_loop.run(); });
+}
+
+void RelayThread::apply(const registry::Change& change) {
+  State& state = *state_;
+  state.loop.post([&state, change] { state.judge.apply(change); });
+  state.others_loop.post([&state, change] { state.others_judge.apply(change); });
 }
 
 void RelayThread::stop() {

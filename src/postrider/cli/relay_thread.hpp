@@ -26,6 +26,8 @@ class RelayThread {
   ~RelayThread();
 
   void start();
+  // A change of the registry. Any thread.
+  void apply(const registry::Change& change);
   void stop();
 
  private:

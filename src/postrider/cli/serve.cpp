@@ -112,7 +112,8 @@ class Serving {
         secrets_(secret_options(config)),
         tls_({.extra_ca_file = config.extra_ca_file}),
         listener_({.address = config.listen.text(),
-                   .connections_max = static_cast<size_t>(config.connections_max)}),
+                   .connections_max = static_cast<size_t>(config.connections_max),
+                   .connections_per_address_max = static_cast<size_t>(config.connections_per_address_max)}),
         node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_, &secrets_}),
         background_({config, database.direct_url(), metrics_, node_, rejections_, ids_, rates_,
                      [this](const std::string& source) { wake_consumers(source); }, keys, guard_, tls_}),
@@ -123,6 +124,7 @@ class Serving {
                    rates_, key_rates_, rejections_, background_.inbox_duties(), listener_, secrets_}));
     node_.on_change([this](const registry::Change& change) {
       for (const auto& each : api_) each->apply(change);
+      if (config_.roles.relay) relay_.apply(change);
     });
   }
 

@@ -57,6 +57,8 @@ struct Config {
   std::string public_url;  // without a slash at its end; empty until load() fills it from listen
   std::vector<Network> trusted_proxies;
   int connections_max = 0;
+  int connections_per_address_max = 0;    // 0: no limit
+  std::vector<std::string> cors_origins;  // whose pages may use the API; empty: none
   int64_t api_body_bytes_max = 0;
   int64_t batch_body_bytes_max = 0;
   int64_t request_head_bytes_max = 0;

@@ -128,6 +128,19 @@ Applied environment_prefix(Config& config, std::string_view value) {
   return true;
 }
 
+// As browsers send them: scheme, host and, if need be, port.
+Applied cors_origins(Config& config, std::string_view value) {
+  config.cors_origins.clear();
+  for (const std::string_view origin : split_list(value)) {
+    const bool has_scheme = origin.starts_with("https://") || origin.starts_with("http://");
+    const bool has_path = has_scheme && origin.find('/', origin.find("://") + 3) != std::string_view::npos;
+    if (origin != "*" && (!has_scheme || has_path))
+      return base::Failure{std::string("must be a list of origins such as https://app.example.com, or *")};
+    config.cors_origins.emplace_back(origin);
+  }
+  return true;
+}
+
 Applied tenant_list(Config& config, std::string_view value) {
   config.metrics_tenants.clear();
   for (const std::string_view tenant : split_list(value)) config.metrics_tenants.emplace_back(tenant);
@@ -184,6 +197,12 @@ const Setting table[] = {
      networks<&C::trusted_proxies>},
     {"connections_max", "1024", "", "Open connections to the server.", Secrecy::open,
      count<&C::connections_max>},
+    {"connections_per_address_max", "0", "no limit",
+     "Open connections from one address; those of trusted proxies are not counted.", Secrecy::open,
+     integer<&C::connections_per_address_max, 0, 1'000'000>},
+    {"cors_origins", "", "none",
+     "Origins whose pages may use the API from a browser, for example https://app.example.com; * for all.",
+     Secrecy::open, cors_origins},
     {"api_body_bytes_max", "1MiB", "", "Body of an API request.", Secrecy::open,
      size<&C::api_body_bytes_max>},
     {"batch_body_bytes_max", "16MiB", "", "Body of a batch of events.", Secrecy::open,

@@ -99,7 +99,8 @@ struct Server::State {
 
   Task<void> accept();
   void admit(Socket socket);
-  Task<void> serve(std::shared_ptr<ServerConnection> connection);
+  // `counted`: the address whose connection it is, or empty.
+  Task<void> serve(std::shared_ptr<ServerConnection> connection, std::string counted);
   Task<void> turn_away(std::shared_ptr<ServerConnection> connection);
   void sweep();
 
@@ -134,22 +135,26 @@ void Server::State::admit(Socket socket) {
   error_code ignored;
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   std::string peer = address_of(socket);
-  const bool has_room =
-      context.listener->connections.fetch_add(1) < context.listener->options.connections_max;
+  ListenerState& listener = *context.listener;
+  const bool is_counted = listener.options.connections_per_address_max > 0 && !context.proxies.trusts(peer);
+  bool has_room = listener.connections.fetch_add(1) < listener.options.connections_max;
+  if (has_room && is_counted) has_room = listener.take(peer);
+  std::string counted = has_room && is_counted ? peer : "";
   if (!has_room) {
     --context.listener->connections;
     if (turning_away >= kRefusingMax) return;
   }
   auto connection = std::make_shared<ServerConnection>(context, std::move(socket), std::move(peer));
   connections.insert(connection.get());
-  tasks.spawn(has_room ? serve(std::move(connection)) : turn_away(std::move(connection)));
+  tasks.spawn(has_room ? serve(std::move(connection), std::move(counted)) : turn_away(std::move(connection)));
 }
 
-Task<void> Server::State::serve(std::shared_ptr<ServerConnection> connection) {
+Task<void> Server::State::serve(std::shared_ptr<ServerConnection> connection, std::string counted) {
   connection_gauge.add(1);
   co_await connection->serve();
   connection_gauge.add(-1);
   --context.listener->connections;
+  if (!counted.empty()) context.listener->release(counted);
   connections.erase(connection.get());
 }
 

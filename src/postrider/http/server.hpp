@@ -68,8 +68,9 @@ class Listener {
   struct Options {
     std::string address =
         "127.0.0.1:8090";  // "host:port" with a literal address, "[::1]:8090"; port 0 takes a free one
-    size_t connections_max = 1024;      // the next ones get 503
-    size_t body_bytes_max = 256 << 20;  // request bodies in memory, over all connections; beyond: 503
+    size_t connections_max = 1024;           // the next ones get 503
+    size_t connections_per_address_max = 0;  // the same; 0: no limit. Trusted proxies are not counted
+    size_t body_bytes_max = 256 << 20;       // request bodies in memory, over all connections; beyond: 503
   };
   explicit Listener(Options options);
   ~Listener();

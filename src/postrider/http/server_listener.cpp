@@ -43,6 +43,20 @@ ListenerState::~ListenerState() {
   if (fd >= 0) ::close(fd);
 }
 
+bool ListenerState::take(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  size_t& count = by_address_[address];
+  if (count >= options.connections_per_address_max) return false;
+  ++count;
+  return true;
+}
+
+void ListenerState::release(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_address_.find(address);
+  if (--found->second == 0) by_address_.erase(found);
+}
+
 // Not SO_REUSEPORT: a second process on the same port must fail to start, not share the traffic in silence.
 // Each loop accepts from its own duplicate of this one socket.
 Listener::Listener(Options options) : state_(std::make_shared<ListenerState>(std::move(options))) {

@@ -14,7 +14,10 @@
 
 namespace postrider::outbox {
 
+class Judge;
+
 struct MoveLimits {
+  Judge* judge = nullptr;  // none: whatever is well formed is published
   int rows_max = 500;
   int64_t bytes_max = 4 << 20;
   std::chrono::seconds retain{7 * 86'400};               // processed rows, in other databases

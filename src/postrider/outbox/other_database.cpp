@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "postrider/base/fail_point.hpp"
+#include "postrider/outbox/judge.hpp"
 #include "postrider/outbox/relay.sql.hpp"
 #include "postrider/telemetry/log.hpp"
 #include "postrider/upkeep/archive.hpp"
@@ -121,12 +122,14 @@ Task<bool> OtherDatabaseMover::archive_old(base::SteadyTime deadline) {
 }
 
 Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
+  if (limits_.judge != nullptr) co_await limits_.judge->refresh();
   std::vector<Failure> failures;
   std::vector<int64_t> sent, published;
   std::vector<base::Timestamp> written, times;
   std::vector<publish::NewEvent> events;
   for (Row& row : rows) {
     std::string fault = check_data(row);
+    if (fault.empty() && limits_.judge != nullptr) fault = limits_.judge->fault_of(row.event);
     if (!fault.empty()) {
       failures.push_back({row.id, std::move(fault)});
       continue;

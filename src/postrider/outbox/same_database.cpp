@@ -1,6 +1,7 @@
 #include "postrider/outbox/same_database.hpp"
 
 #include "postrider/base/fail_point.hpp"
+#include "postrider/outbox/judge.hpp"
 #include "postrider/outbox/relay.sql.hpp"
 
 namespace postrider::outbox {
@@ -42,6 +43,7 @@ void SameDatabaseMover::set_aside(const pg::Rows& failed) {
 
 Task<bool> SameDatabaseMover::move_fresh(Window& window) {
   co_await settle_unsure();
+  if (limits_.judge != nullptr) co_await limits_.judge->refresh();
   auto transaction = co_await link_.begin();
   pg::Batch batch = fresh_batch(window, limits_);
   const auto answers = co_await transaction.run(std::move(batch));
@@ -63,6 +65,7 @@ Task<bool> SameDatabaseMover::move_failed() {
   co_await settle_unsure();
   auto reporting = stuck_.report();
   co_await reporting;
+  if (limits_.judge != nullptr) co_await limits_.judge->refresh();
   auto transaction = co_await link_.begin();
   pg::Batch batch;
   batch.with(sql::failed_rows, limits_.rows_max);
@@ -122,6 +125,7 @@ Task<void> SameDatabaseMover::move(pg::Transaction transaction, std::vector<Row>
   std::vector<base::Timestamp> times;
   for (Row& row : rows) {
     std::string fault = check_data(row);
+    if (fault.empty() && limits_.judge != nullptr) fault = limits_.judge->fault_of(row.event);
     if (!fault.empty()) {
       failures.push_back({row.id, std::move(fault)});
       continue;
