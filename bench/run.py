@@ -70,7 +70,7 @@ def chosen(only):
     return names
 
 
-def run(env, names):
+def run(env, names, commit):
     machine = measure.machine_description(env.cluster)
     print(f"{env.sizes.name} mode on {machine}", flush=True)
     env.migrate("migrated")
@@ -86,7 +86,16 @@ def run(env, names):
             traceback.print_exc()
             env.add(name, "", f"failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}", None)
         env.say(f"({time.monotonic() - started:.0f} s)")
+        save(env, machine, commit)
     return machine
+
+
+def save(env, machine, commit):
+    """After each scenario: whoever stops a long run keeps what it has measured."""
+    out = ROOT / "build/bench/report"
+    out.mkdir(parents=True, exist_ok=True)
+    report.write_json(env, machine, out / "results.json")
+    report.write_page(env, machine, out / "benchmarks.md", commit)
 
 
 def chosen_sizes(mode, changes):
@@ -115,12 +124,8 @@ def main():
     sizes = chosen_sizes(options.mode, options.set)
     commit = commit_of_tree()
     with tempfile.TemporaryDirectory(prefix="prb") as scratch, Env(binary, tools, sizes, scratch) as env:
-        machine = run(env, chosen(options.only))
+        machine = run(env, chosen(options.only), commit)
         report.print_table(env)
-        out = ROOT / "build/bench/report"
-        out.mkdir(parents=True, exist_ok=True)
-        report.write_json(env, machine, out / "results.json")
-        report.write_page(env, machine, out / "benchmarks.md", commit)
         if options.docs or (options.mode == "full" and not options.only):
             report.write_page(env, machine, ROOT / "docs/benchmarks.md", commit)
     return 0
