@@ -439,6 +439,7 @@ begin
       from gone g
       where g.replay_id is not null
       group by g.replay_id, g.bucket
+      order by g.replay_id, g.bucket
       on conflict (replay_id, bucket) do update
         set canceled = p.canceled + excluded.canceled
     )
