@@ -149,16 +149,21 @@ def drain(env):
 
 
 def history(env):
-    with env.database() as database:
-        with env.node(database) as node:
-            before = sustained(env, node, seconds=env.sizes.sustained_s)
-        population.fill_history(env.cluster, database, env.sizes.history)
-        with env.node(database) as node:
-            after = sustained(env, node, seconds=env.sizes.sustained_s)
+    """Turn and turn about, and the better one of two each: the machine's own pace changes within minutes."""
+    with env.database() as empty, env.database() as filled:
+        population.fill_history(env.cluster, filled, env.sizes.history)
+        rounds = []
+        for database in (empty, filled, filled, empty):
+            with env.node(database) as node:
+                rounds.append(sustained(env, node, seconds=env.sizes.sustained_s))
+    before, after = (max(pair, key=lambda result: result.per_s)
+                     for pair in ((rounds[0], rounds[3]), (rounds[1], rounds[2])))
     env.figures["history"] = {"none_per_s": before.per_s, "full_per_s": after.per_s}
     note_if_busy(env, "history", after)
     words, met = compare_rates(after, before, 0.95)
     env.add(f"{env.sizes.history:,} attempts in history vs. none", "≥ 0.95 ×", words, met,
+            f"the better of two rounds each (none, full, full, none: "
+            f"{', '.join(f'{each.per_s:,.0f}' for each in rounds)}/s); "
             f"Postgres {before.cpu_each('postgres'):.1f} → {after.cpu_each('postgres'):.1f} µs per delivery")
 
 
