@@ -2386,6 +2386,8 @@ CREATE INDEX dead_letter_by_endpoint ON ONLY postrider.dead_letter USING btree (
 
 CREATE INDEX dead_letter_by_tenant ON ONLY postrider.dead_letter USING btree (tenant_id, delivery_id);
 
+CREATE INDEX dead_letter_count_by_size ON postrider.dead_letter_count USING btree (unresolved DESC);
+
 CREATE INDEX dead_letter_minute_by_time ON postrider.dead_letter_minute USING btree (minute);
 
 CREATE INDEX dead_letter_unresolved ON ONLY postrider.dead_letter USING btree (tenant_id, cause, delivery_id) WHERE (resolved_at IS NULL);

@@ -283,6 +283,7 @@ create table dead_letter_count (
   unresolved bigint not null,
   primary key (tenant_id, endpoint_id, cause)
 );
+create index dead_letter_count_by_size on dead_letter_count (unresolved desc);
 create table dead_letter_delta (
   tenant_id text collate "C" not null,
   endpoint_id uuid not null,

@@ -112,6 +112,20 @@ def test_the_brake_stops_everything_until_it_is_released(start_node, database_ur
         "brakes.change"] * 2
 
 
+def test_the_summary_is_of_the_largest_whatever_has_changed_since_they_were_summed_up(node, tenant):
+    node.sql("""insert into postrider.dead_letter_count (tenant_id, endpoint_id, cause, unresolved)
+                select %s, md5(n::text)::uuid, 'exhausted', n from generate_series(1, 1200) n""", (tenant,))
+    # The largest are resolved, small ones grow, new ones come.
+    node.sql("""insert into postrider.dead_letter_delta (tenant_id, endpoint_id, cause, unresolved)
+                select %s, md5(n::text)::uuid, 'exhausted', -n from generate_series(1101, 1200) n
+                union all select %s, md5(n::text)::uuid, 'exhausted', 5000 from generate_series(1, 3) n
+                union all select %s, md5(n::text)::uuid, 'rejected', 9000 from generate_series(2001, 2002) n""",
+             (tenant, tenant, tenant))
+    found = [group["unresolved"] for group in
+             node.api.get(f"/v1/tenants/{tenant}/dead-letters/summary").expect(200)["data"]]
+    assert found == [9000, 9000, 5003, 5002, 5001] + list(range(1100, 105, -1))
+
+
 def most_in_a_second(node, condition):
     """By the node's own clock, so that a slow receiver changes nothing."""
     [(most, count)] = node.sql(f"""

@@ -46,24 +46,49 @@ order by d.delivery_id desc
 limit $3::integer
 
 -- name: dead_letter_summary
--- $1 tenant or null for all, $2 rows. Reads counts that are kept, never the letters.
-select c.tenant_id, e.outside_id, e.url, c.cause, sum(c.unresolved)::bigint
-from (
+-- $1 tenant or null for all, $2 rows. Reads counts that are kept, never the letters: the largest of
+-- dead_letter_count_by_size and whatever has changed since they were summed up. Each change may push one of the
+-- largest out, so as many more are read.
+with changed as materialized (
+  select tenant_id, endpoint_id, cause, sum(unresolved) as change
+  from dead_letter_delta
+  where $1::text is null
+     or tenant_id = $1::text
+  group by tenant_id, endpoint_id, cause
+),
+largest as materialized (
   select tenant_id, endpoint_id, cause, unresolved
   from dead_letter_count
   where $1::text is null
      or tenant_id = $1::text
-  union all
-  select tenant_id, endpoint_id, cause, unresolved
-  from dead_letter_delta
-  where $1::text is null
-     or tenant_id = $1::text
-) as c
-left join endpoint e on e.id = c.endpoint_id
-group by c.tenant_id, c.endpoint_id, e.outside_id, e.url, c.cause
-having sum(c.unresolved) > 0
-order by sum(c.unresolved) desc, c.tenant_id, e.outside_id, c.cause
-limit $2::integer
+  order by unresolved desc
+  limit $2::integer + (select count(*) from changed)
+),
+summed as (
+  select tenant_id, endpoint_id, cause, sum(unresolved)::bigint as unresolved
+  from (
+    select tenant_id, endpoint_id, cause, unresolved from largest
+    union all
+    select tenant_id, endpoint_id, cause, change from changed
+    union all
+    select c.tenant_id, c.endpoint_id, c.cause, c.unresolved
+    from changed
+    join dead_letter_count c using (tenant_id, endpoint_id, cause)
+    where not exists (
+      select
+      from largest l
+      where l.tenant_id = c.tenant_id and l.endpoint_id = c.endpoint_id and l.cause = c.cause
+    )
+  ) as parts
+  group by tenant_id, endpoint_id, cause
+  having sum(unresolved) > 0
+  order by sum(unresolved) desc, tenant_id, endpoint_id, cause
+  limit $2::integer
+)
+select s.tenant_id, e.outside_id, e.url, s.cause, s.unresolved
+from summed s
+left join endpoint e on e.id = s.endpoint_id
+order by s.unresolved desc, s.tenant_id, e.outside_id, s.cause
 
 -- name: discard_ids
 -- $1 deliveries, $2 the smallest, $3 the largest, $4 tenant or null. Returns those that were unresolved. Index: the key.
