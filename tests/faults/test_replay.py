@@ -39,10 +39,10 @@ def make_dead_letters(world, tenant, count):
 
 
 def rate_seen(world, replay):
-    """The most deliveries that the replay made within one second."""
+    """The most deliveries that the replay made within one second; ids count milliseconds."""
     [(most,)] = world.sql("""
         select max(beside) from (
-          select count(*) over (order by postrider.id_time(delivery_id) range interval '1 second' preceding) as beside
+          select count(*) over (order by postrider.id_time(delivery_id) range interval '999 milliseconds' preceding) as beside
           from postrider.replayed where replay_id = substr(%s, 5)::uuid) as r""", (replay,))
     return most
 
