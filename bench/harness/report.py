@@ -5,6 +5,7 @@ import json
 import math
 
 from . import svg
+from .env import FULL
 
 REMARKS = "## Remarks\n"  # from here on the page is written by hand, and kept
 
@@ -99,6 +100,17 @@ def relay_table(rows):
     return lines
 
 
+def smaller_than_full(sizes):
+    """The sizes that the bars name and this run did not have, in words."""
+    named = {"pending": "{:,} pending instead of {:,}", "history": "{:,} attempts of history instead of {:,}",
+             "list_attempts": "{:,} attempts in the lists instead of {:,}",
+             "pinned_s": "xmin pinned for {:.0f} s instead of {:.0f}",
+             "memory_endpoints": "{:,} endpoints in memory instead of {:,}",
+             "lease_s": "a lease of {} s instead of {}", "sustained_s": "{:.0f} s of each load instead of {:.0f}"}
+    return [words.format(getattr(sizes, name), getattr(FULL, name)) for name, words in named.items()
+            if getattr(sizes, name) < getattr(FULL, name)]
+
+
 def page_text(env, machine, folder, drawn, commit):
     limits, date = env.figures["limits"], datetime.date.today().isoformat()
     lines = [
@@ -108,11 +120,9 @@ def page_text(env, machine, folder, drawn, commit):
         "HTTP loop against the same receiver, and the same rows written in pipelined batches. Receiver, load "
         "generator, postrider and Postgres share the machine.", "",
         f"Measured {date} at {commit}, {env.sizes.name} mode: {machine}.", ""]
-    if env.sizes.name == "short":
-        sizes = env.sizes
-        lines += [f"**Short mode**: {sizes.pending:,} pending instead of 1 M, {sizes.history:,} attempts instead of "
-                  f"10 M, xmin pinned for {sizes.pinned_s:.0f} s instead of 10 minutes, {sizes.memory_endpoints:,} "
-                  f"endpoints instead of 100,000, a lease of {sizes.lease_s} s instead of 10 s.", ""]
+    smaller = smaller_than_full(env.sizes)
+    if smaller:
+        lines += [f"**Smaller than the bars ask for:** {', '.join(smaller)}.", ""]
     lines += ["## Limits of the machine", "", "| limit | measured |", "|---|---|",
               f"| raw HTTP loop, 1,000 keep-alive connections | {limits['raw_requests_per_s']:,.0f} requests/s, "
               f"{limits['raw_http_us']:.1f} µs CPU per request, both sides |",
