@@ -28,14 +28,6 @@ http::Problem still_captured() {
   return problem;
 }
 
-http::Problem configured_by_file() {
-  http::Problem problem;
-  problem.status = 409;
-  problem.type = "configured-by-file";
-  problem.detail = "This outbox is configured by a file; change it there.";
-  return problem;
-}
-
 std::string configured_json(const config::OutboxConfig& outbox) {
   JsonObject json;
   json.add("id", outbox.name)
@@ -106,7 +98,7 @@ Task<Response> put(Call& call) {
   if (problems.empty() && (!model::is_caller_id(id) || id == outbox::kLocal))
     fields.refuse("id", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -, and not local");
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  if (find_configured(call, id) != nullptr) co_return call.refuse(configured_by_file());
+  if (find_configured(call, id) != nullptr) co_return call.refuse(configured_by_file("outbox"));
   outbox::Source source;
   source.id = id;
   source.shown_url = *shown;
@@ -134,7 +126,7 @@ Task<bool> has_slot(Call& call, std::string id) {
 }
 
 Task<Response> remove(Call& call) {
-  if (find_configured(call, call.parameter("outbox")) != nullptr) co_return call.refuse(configured_by_file());
+  if (find_configured(call, call.parameter("outbox")) != nullptr) co_return call.refuse(configured_by_file("outbox"));
   auto asking = has_slot(call, call.parameter("outbox"));
   const bool is_captured = co_await asking;
   if (is_captured) co_return call.refuse(still_captured());

@@ -124,6 +124,11 @@ http::Problem unknown_tenant() {
   return make(404, "unknown-tenant", "There is no such tenant.");
 }
 
+http::Problem configured_by_file(std::string_view what) {
+  return make(409, "configured-by-file",
+              "This " + std::string(what) + " is configured by a file; change it there.");
+}
+
 http::Problem not_json() {
   return make(415, "unsupported-media-type", "The body must be application/json.");
 }

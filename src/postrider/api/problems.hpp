@@ -23,6 +23,7 @@ http::Problem invalid(FieldProblems errors);
 http::Problem unauthorized();                 // 401; the answer also needs www-authenticate
 http::Problem forbidden();                    // 403
 http::Problem unknown_tenant();               // 404
+http::Problem configured_by_file(std::string_view what);  // 409; "outbox", "source"
 http::Problem not_json();                     // 415
 http::Problem malformed(std::string detail);  // 400
 

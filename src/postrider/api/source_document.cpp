@@ -162,13 +162,13 @@ void read_source(const boost::json::object& document, Provider provider, SourceS
 }
 
 std::string source_json(const inbox::Source& source, const std::string& public_url,
-                        const std::vector<inbox::SourceRejections>* rejections, const std::string* secret) {
+                        const SourceExtras& extras) {
   const SourceSettings& settings = source.settings;
   JsonObject json;
   json.add("id", source.id)
       .add("provider", label(source.provider))
       .add("url", public_url + "/in/" + source.id);
-  if (secret) json.add("secret", *secret);
+  if (extras.secret) json.add("secret", *extras.secret);
   json.add("description", settings.description);
   if (source.provider == Provider::hmac) json.raw("signature", to_json(settings.signature));
   json.add("tolerance_seconds", settings.tolerance_seconds)
@@ -186,11 +186,12 @@ std::string source_json(const inbox::Source& source, const std::string& public_u
     json.raw("forward", "null");
   }
   json.add("max_attempts", settings.max_attempts)
+      .add("configured_by", extras.is_configured ? "file" : "api")
       .add("created_at", source.created_at)
       .add("updated_at", source.updated_at);
-  if (!rejections) return json.text();
+  if (!extras.rejections) return json.text();
   std::vector<std::string> items;
-  for (const auto& rejection : *rejections) {
+  for (const auto& rejection : *extras.rejections) {
     JsonObject item;
     item.add("reason", rejection.reason)
         .add("count", rejection.count)

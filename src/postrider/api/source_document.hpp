@@ -17,8 +17,13 @@ void read_source(const boost::json::object& document, inbox::Provider provider,
 void read_source_identity(const boost::json::object& document, inbox::NewSource& source,
                           FieldProblems& problems);
 
+// What only some answers show.
+struct SourceExtras {
+  const std::vector<inbox::SourceRejections>* rejections = nullptr;
+  const std::string* secret = nullptr;
+  bool is_configured = false;  // by the file
+};
 std::string source_json(const inbox::Source& source, const std::string& public_url,
-                        const std::vector<inbox::SourceRejections>* rejections = nullptr,
-                        const std::string* secret = nullptr);
+                        const SourceExtras& extras);
 
 }  // namespace postrider::api

@@ -1,6 +1,7 @@
 // /v1/sources and their secrets.
 #include "postrider/inbox/sources.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "postrider/api/document.hpp"
@@ -24,6 +25,22 @@ constexpr int32_t kOverlapDefault = 86'400;
 constexpr IntegerRule kOverlapRule{0, 90 * 86'400};
 constexpr TextRule kSecretRule{.bytes_max = 512};
 
+bool is_configured(const Call& call, const std::string& id) {
+  const auto& sources = call.services.config.sources;
+  return std::ranges::any_of(sources, [&id](const auto& source) { return source.id == id; });
+}
+
+// What the file says would come back at the next start.
+std::optional<http::Problem> why_fixed(const Call& call, const std::string& id) {
+  if (!is_configured(call, id)) return std::nullopt;
+  return configured_by_file("source");
+}
+
+std::string shown(const Call& call, const inbox::Source& source, SourceExtras extras = {}) {
+  extras.is_configured = is_configured(call, source.id);
+  return source_json(source, call.services.config.public_url, extras);
+}
+
 Task<Response> create(Call& call) {
   auto document = parse_body(call.request);
   if (!document) co_return call.refuse(document.error());
@@ -33,13 +50,13 @@ Task<Response> create(Call& call) {
   for (const auto* name : {"id", "provider", "secret"}) document->erase(name);
   read_source(*document, wanted.provider, wanted.settings, problems);
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (const auto fixed = why_fixed(call, wanted.id)) co_return call.refuse(*fixed);
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
   const auto created =
       co_await inbox::create_source(*lease, call.services.registry, caller, std::move(wanted));
   if (!created) co_return call.refuse(problem_of(created.error()));
-  Response response = Response::json(
-      201, source_json(created->source, call.services.config.public_url, nullptr, &created->secret));
+  Response response = Response::json(201, shown(call, created->source, {.secret = &created->secret}));
   response.header("location", "/v1/sources/" + created->source.id).header("cache-control", "no-store");
   co_return response;
 }
@@ -54,7 +71,7 @@ Task<Response> list(Call& call) {
   const auto sources = co_await inbox::list_sources(*lease, std::move(after), limit + 1);
   std::vector<PageRow> rows;
   for (const auto& source : sources)
-    rows.push_back({source.id, source_json(source, call.services.config.public_url)});
+    rows.push_back({source.id, shown(call, source)});
   co_return page(std::move(rows), limit);
 }
 
@@ -64,7 +81,7 @@ Task<Response> show(Call& call) {
   const auto source = co_await inbox::find_source(*lease, id);
   if (!source) co_return call.refuse(problem_of(Refusal{RefusalKind::unknown_source}));
   const auto rejections = co_await inbox::list_rejections(*lease, id);
-  co_return Response::json(200, source_json(*source, call.services.config.public_url, &rejections));
+  co_return Response::json(200, shown(call, *source, {.rejections = &rejections}));
 }
 
 Task<Response> change(Call& call) {
@@ -76,16 +93,18 @@ Task<Response> change(Call& call) {
     return problems.empty();
   };
   std::string id = call.parameter("source");
+  if (const auto fixed = why_fixed(call, id)) co_return call.refuse(*fixed);
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
   const auto changed = co_await inbox::change_source(*lease, caller, std::move(id), std::move(edit));
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   if (!changed) co_return call.refuse(problem_of(changed.error()));
-  co_return Response::json(200, source_json(*changed, call.services.config.public_url));
+  co_return Response::json(200, shown(call, *changed));
 }
 
 Task<Response> remove(Call& call) {
   std::string id = call.parameter("source");
+  if (const auto fixed = why_fixed(call, id)) co_return call.refuse(*fixed);
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<Refusal> refusal = co_await inbox::delete_source(*lease, caller, std::move(id));
@@ -116,6 +135,7 @@ Task<Response> list_secrets(Call& call) {
 
 Task<Response> insert_secret(Call& call, NewSourceSecret wanted) {
   std::string id = call.parameter("source");
+  if (const auto fixed = why_fixed(call, id)) co_return call.refuse(*fixed);
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
   const auto added = co_await inbox::add_source_secret(*lease, call.services.registry, caller, std::move(id),
@@ -161,6 +181,7 @@ Task<Response> remove_secret(Call& call) {
   const auto secret = model::SecretId::from_outside(call.parameter("secret"));
   if (!secret) co_return call.refuse(problem_of(Refusal{RefusalKind::unknown_secret}));
   std::string id = call.parameter("source");
+  if (const auto fixed = why_fixed(call, id)) co_return call.refuse(*fixed);
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<Refusal> refusal =

@@ -112,6 +112,7 @@ void BackgroundThread::start() {
     state.notices.start();
   });
   state.thread = std::thread([&state] { state.loop.run(); });
+  runtime::run_on(state.loop, state.tasks, [&state] { return state.inbox.apply_sources(); });
 }
 
 void BackgroundThread::stop() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "postrider/config/config.hpp"
 #include "postrider/delivery/node.hpp"
@@ -27,6 +28,7 @@ struct BackgroundTools {
   const crypto::MasterKeys& keys;
   const http::AddressGuard& guard;
   const http::TlsContext& tls;
+  std::vector<inbox::ConfiguredSource> sources;
 };
 
 class BackgroundThread {
@@ -34,7 +36,7 @@ class BackgroundThread {
   explicit BackgroundThread(BackgroundTools tools);
   ~BackgroundThread();
 
-  void start();
+  void start();  // when it returns, the sources of the configuration file are there, or tried again
   void stop();
   publish::WideFanout& fanout();
   inbox::Duties& inbox_duties();

@@ -3,12 +3,15 @@
 #include <utility>
 
 #include "postrider/inbox/forwarder.hpp"
+#include "postrider/inbox/source_keeper.hpp"
 #include "postrider/pg/listener.hpp"
 #include "postrider/publish/publisher.hpp"
 
 namespace postrider::cli {
 
 namespace {
+
+constexpr std::chrono::seconds kDatabaseWait{10};
 
 publish::PublisherOptions publisher_options(const BackgroundTools& tools) {
   publish::PublisherOptions options;
@@ -35,6 +38,7 @@ struct InboxBackground::State {
         duties(loop, link, tools.rejections, tools.metrics, {.measures = tools.config.roles.upkeep}),
         publisher(loop, link, tools.ids, tools.node, tools.metrics, publisher_options(tools)),
         forwarder(loop, link, publisher, tools.node.id().outside()),
+        sources(loop, link, {tools.keys, tools.ids, tools.config.buckets}, std::move(tools.sources)),
         listener(loop, listener_options(tools)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.node.committed(); });
     listener.on_notification([this](std::string_view, std::string_view source) {
@@ -47,6 +51,7 @@ struct InboxBackground::State {
   inbox::Duties duties;
   publish::Publisher publisher;
   inbox::Forwarder forwarder;
+  inbox::SourceKeeper sources;
   pg::Listener listener;
 };
 
@@ -64,7 +69,12 @@ void InboxBackground::start() {
   if (state_->tools.config.roles.inbox) state_->forwarder.start();
 }
 
+runtime::Task<void> InboxBackground::apply_sources() {
+  co_await state_->sources.apply_at_start(base::BootClock::now() + kDatabaseWait);
+}
+
 runtime::Task<void> InboxBackground::stop() {
+  co_await state_->sources.stop();
   co_await state_->listener.stop();
   co_await state_->forwarder.stop();
   co_await state_->publisher.stop();

@@ -1,4 +1,5 @@
-// What the inbox does on the background thread: wakes consumers, forwards messages, writes rejections down.
+// What the inbox does on the background thread: makes the configured sources, wakes consumers, forwards
+// messages, writes rejections down.
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@ class InboxBackground {
   ~InboxBackground();
 
   void start();
+  runtime::Task<void> apply_sources();  // of the configuration file; what fails is tried again from then on
   runtime::Task<void> stop();
   inbox::Duties& duties();
 

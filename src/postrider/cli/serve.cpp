@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "postrider/api/configured_sources.hpp"
 #include "postrider/base/version.hpp"
 #include "postrider/cli/api_thread.hpp"
 #include "postrider/cli/background_thread.hpp"
@@ -92,6 +93,11 @@ registry::SecretResolver::Options secret_options(const config::Config& config) {
   return options;
 }
 
+std::vector<inbox::ConfiguredSource> read_sources(const config::Config& config) {
+  const registry::ReferencePolicy policy = secret_options(config).policy;
+  return api::read_configured_sources(config, &policy);
+}
+
 // On stdout, apart from the log: it is shown this once, and logs are kept.
 void print_admin_key(const std::string& key) {
   std::printf(
@@ -106,7 +112,8 @@ void print_admin_key(const std::string& key) {
 class Serving {
  public:
   // Every node listens: for health, metrics and management; events are taken by those with the role api.
-  Serving(const config::Config& config, const Database& database, const crypto::MasterKeys& keys)
+  Serving(const config::Config& config, const Database& database, const crypto::MasterKeys& keys,
+          std::vector<inbox::ConfiguredSource> sources)
       : config_(config),
         guard_(guard_policy(config)),
         secrets_(secret_options(config)),
@@ -116,7 +123,8 @@ class Serving {
                    .connections_per_address_max = static_cast<size_t>(config.connections_per_address_max)}),
         node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_, &secrets_}),
         background_({config, database.direct_url(), metrics_, node_, rejections_, ids_, rates_,
-                     [this](const std::string& source) { wake_consumers(source); }, keys, guard_, tls_}),
+                     [this](const std::string& source) { wake_consumers(source); }, keys, guard_, tls_,
+                     std::move(sources)}),
         relay_({config, database.direct_url(), keys, metrics_, ids_, node_, background_.fanout()}) {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
       api_.push_back(std::make_unique<ApiThread>(
@@ -186,6 +194,7 @@ int serve(const config::Loaded& loaded) {
   config::Config config = loaded.config;
   StopSignals signals;
   telemetry::Log log(log_options(config));
+  auto sources = read_sources(config);
   Database database(config);
   const crypto::MasterKeys keys = load_master_keys(config, database.is_private());
   const pg::MigrateReport schema = migrate_database(config, database.direct_url());
@@ -193,7 +202,7 @@ int serve(const config::Loaded& loaded) {
   config.buckets = prepared.buckets;  // fixed when the schema was made, whatever the setting says now
   if (prepared.new_admin_key) print_admin_key(*prepared.new_admin_key);
 
-  Serving serving(config, database, keys);
+  Serving serving(config, database, keys, std::move(sources));
   serving.start();
   telemetry::log_info("started")
       .field("version", base::kVersion)

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,16 @@ struct OutboxConfig {
   std::optional<milliseconds> poll{};  // otherwise relay_poll
   std::optional<seconds> retain{};     // otherwise retain_outbox
   bool operator==(const OutboxConfig&) const = default;
+};
+
+// A source of inbound webhooks: a [[source]] table of the file. What its fields may be is the API's to say.
+struct SourceConfig {
+  std::string id;
+  std::string document;                       // JSON, as POST /v1/sources takes it, without its secrets
+  std::vector<std::string> secrets;           // or references to them
+  std::map<std::string, std::string> places;  // JSON pointer → "file postrider.toml:3"
+  std::string from;
+  bool operator==(const SourceConfig&) const = default;
 };
 
 struct Config {
@@ -109,6 +120,7 @@ struct Config {
   milliseconds relay_poll{0};
   bool relay_notify = true;
   std::vector<OutboxConfig> outboxes;  // only in the file
+  std::vector<SourceConfig> sources;   // only in the file
 
   // Retention
   seconds retain_events{0};

@@ -12,6 +12,7 @@
 #include "postrider/base/encoding.hpp"
 #include "postrider/config/outboxes.hpp"
 #include "postrider/config/settings.hpp"
+#include "postrider/config/sources.hpp"
 #include "postrider/config/suggest.hpp"
 #include "postrider/config/toml_file.hpp"
 #include "postrider/config/values.hpp"
@@ -210,6 +211,7 @@ Loaded load(const Sources& sources) {
         {.key = std::string(setting.key), .shown = shown(setting, given.text), .from = given.from});
   }
   add_outboxes(contents.outboxes, loaded);
+  add_sources(contents.sources, loaded);
   fill_in(loaded.config);
   return loaded;
 }

@@ -303,5 +303,55 @@ TEST_F(Load, RefusesAnOutboxWithASentenceThatHasNoSecret) {
   EXPECT_THAT(error(), HasSubstr("[[outbox]]"));
 }
 
+TEST_F(Load, TakesSourcesFromTablesOfTheFileAndMasksTheirSecrets) {
+  const std::string secret_file = write("github.secret", "sesame-of-github\n");
+  write("postrider.toml",
+        "[[source]]\nid = \"shop\"\nprovider = \"hmac\"\nsecrets = [\"sesame, one\", \"env:HOOK_TWO\"]\n"
+        "headers = [\"x-topic\"]\nbody_bytes_max = 1000\nconsume = false\n"
+        "forward = { tenant_id = \"acme\", type = \"shop.{type}\" }\n[source.signature]\nheader = \"x-sign\"\n"
+        "[[source]]\nid = \"github\"\nprovider = \"github\"\nsecret_file = \"" +
+            secret_file + "\"\n");
+  const Loaded loaded = load(sources_);
+  ASSERT_EQ(loaded.config.sources.size(), 2U);
+  const SourceConfig& shop = loaded.config.sources[0];
+  EXPECT_EQ(shop.id, "shop");
+  EXPECT_EQ(shop.document,
+            R"({"body_bytes_max":1000,"consume":false,"forward":{"tenant_id":"acme","type":"shop.{type}"},)"
+            R"("headers":["x-topic"],"id":"shop","provider":"hmac","signature":{"header":"x-sign"}})");
+  EXPECT_EQ(shop.secrets, (std::vector<std::string>{"sesame, one", "env:HOOK_TWO"}));
+  EXPECT_THAT(shop.places.at("/signature/header"), HasSubstr("postrider.toml:10"));
+  EXPECT_THAT(shop.places.at("/headers/0"), HasSubstr("postrider.toml:5"));
+  EXPECT_EQ(loaded.config.sources[1].secrets, std::vector<std::string>{"sesame-of-github"});
+  EXPECT_EQ(effective("source.github").shown, R"({"id":"github","provider":"github","secrets":["***"]})");
+  EXPECT_THAT(print_effective(loaded), Not(HasSubstr("sesame")));
+  EXPECT_THAT(print_effective_json(loaded), Not(HasSubstr("sesame")));
+}
+
+TEST_F(Load, RefusesASourceWithASentenceThatHasTheLineAndNoSecret) {
+  const auto complaint = [this](const std::string& table) {
+    write("postrider.toml", "[[source]]\n" + table);
+    const std::string said = error();
+    EXPECT_THAT(said, Not(HasSubstr("sesame")));
+    return said;
+  };
+  const std::string secret = "secret = \"sesame\"\n", id = "id = \"a\"\n";
+  EXPECT_THAT(complaint(secret), HasSubstr("postrider.toml:1) needs an id"));
+  EXPECT_THAT(complaint("id = 7\n" + secret), HasSubstr("postrider.toml:2) must be a text"));
+  EXPECT_THAT(complaint(id), HasSubstr("needs a secret"));
+  EXPECT_THAT(complaint(id + secret + "secret_file = \"/x\"\n"), HasSubstr("takes one of secret"));
+  EXPECT_THAT(complaint(id + "secret = \"\"\n"), HasSubstr("postrider.toml:3) must be a text"));
+  EXPECT_THAT(complaint(id + "secret = [\"sesame\"]\n"), HasSubstr("The secret of the source a"));
+  EXPECT_THAT(complaint(id + "secrets = [\"sesame\", 1]\n"), HasSubstr("must be a list of texts"));
+  EXPECT_THAT(complaint(id + "secrets = \"sesame\"\n"), HasSubstr("must be a list of texts"));
+  EXPECT_THAT(complaint(id + "secret_file = \"/not/there\"\n"), HasSubstr("cannot be read"));
+  EXPECT_THAT(complaint(id + secret + "tolerance_seconds = 1.5\n"),
+              HasSubstr("tolerance_seconds (file " + directory_ + "/postrider.toml:4)"));
+  EXPECT_THAT(complaint(id + secret + "[[source]]\n" + id + secret), HasSubstr("postrider.toml:4) is there twice"));
+  write("postrider.toml", "source = \"x\"\n");
+  EXPECT_THAT(error(), HasSubstr("[[source]]"));
+  write("postrider.toml", "[[tenant]]\nid = \"x\"\n");
+  EXPECT_THAT(error(), HasSubstr("there are [[outbox]] and [[source]]"));
+}
+
 }  // namespace
 }  // namespace postrider::config

@@ -10,6 +10,8 @@
 #include <optional>
 #include <sstream>
 
+#include "postrider/base/encoding.hpp"
+#include "postrider/base/json_writer.hpp"
 #include "postrider/config/load.hpp"
 
 namespace postrider::config {
@@ -35,11 +37,15 @@ std::optional<std::string> text_of(const toml::node& node) {
   return joined;
 }
 
+std::string place(const toml::node& node, const std::string& path) {
+  return fmt::format("file {}:{}", path, node.source().begin.line);
+}
+
 FileTable read_table(const toml::table& table, const std::string& path) {
   FileTable values;
   for (const auto& [key, node] : table) {
-    if (node.is_array_of_tables()) continue;  // [[outbox]], read apart
-    const std::string from = fmt::format("file {}:{}", path, node.source().begin.line);
+    if (node.is_array_of_tables()) continue;  // read apart
+    const std::string from = place(node, path);
     const std::optional<std::string> text = text_of(node);
     if (!text)
       throw ConfigError(
@@ -48,6 +54,77 @@ FileTable read_table(const toml::table& table, const std::string& path) {
     values[std::string(key.str())] = {.text = *text, .from = from};
   }
   return values;
+}
+
+// Turns what is inside a [[source]] into JSON and remembers where it stood.
+class DocumentReader {
+ public:
+  explicit DocumentReader(const std::string& path) : path_(path) {}
+
+  FileDocument read(const toml::table& table) {
+    document_.from = place(table, path_);
+    for (const auto& [key, node] : table) {
+      document_.nodes.emplace(key.str(), FileNode{.json = json(node, "/" + std::string(key.str())),
+                                                  .texts = texts(node),
+                                                  .from = place(node, path_)});
+    }
+    return std::move(document_);
+  }
+
+ private:
+  // Tables are written inside each other by hand: a few levels at most.
+  std::string json(const toml::node& node, const std::string& pointer) {
+    const std::string from = place(node, path_);
+    document_.places.emplace(pointer, from);
+    if (const auto* text = node.as_string()) return base::json_quoted(text->get());
+    if (const toml::array* const list = node.as_array()) {
+      std::vector<std::string> items;
+      for (const toml::node& entry : *list)
+        items.push_back(json(entry, fmt::format("{}/{}", pointer, items.size())));
+      return base::json_array(items);
+    }
+    if (const toml::table* const table = node.as_table()) {
+      base::JsonObject object;
+      for (const auto& [key, inner] : *table)
+        object.raw(key.str(), json(inner, pointer + "/" + std::string(key.str())));
+      return object.text();
+    }
+    if (auto text = scalar_text(node)) return *text;
+    throw ConfigError(fmt::format("The value at {} ({}) must not be a date, a time or a fraction.",
+                                  pointer.substr(1), from));
+  }
+
+  static std::vector<std::string> texts(const toml::node& node) {
+    if (const auto* text = node.as_string()) return {text->get()};
+    std::vector<std::string> all;
+    const toml::array* const list = node.as_array();
+    if (list == nullptr || !list->is_homogeneous(toml::node_type::string)) return all;
+    for (const toml::node& entry : *list) all.push_back(entry.as_string()->get());
+    return all;
+  }
+
+  const std::string& path_;
+  FileDocument document_;
+};
+
+// The tables of [[name]]; none if it is not there.
+std::vector<const toml::table*> tables_of(const toml::table& file, std::string_view name,
+                                          const std::string& path) {
+  std::vector<const toml::table*> all;
+  const toml::node* const given = file.get(name);
+  if (given == nullptr) return all;
+  if (!given->is_array_of_tables())
+    throw ConfigError(fmt::format("The key {} ({}:{}) is written as [[{}]] tables.", name, path,
+                                  given->source().begin.line, name));
+  for (const toml::node& entry : *given->as_array()) all.push_back(entry.as_table());
+  return all;
+}
+
+void refuse_other_tables(const toml::table& file, const std::string& path) {
+  for (const auto& [key, node] : file)
+    if (node.is_array_of_tables() && key.str() != "outbox" && key.str() != "source")
+      throw ConfigError(fmt::format("[[{}]] ({}:{}) is not a setting; there are [[outbox]] and [[source]].",
+                                    key.str(), path, node.source().begin.line));
 }
 
 }  // namespace
@@ -68,17 +145,11 @@ FileContents read_toml_file(const std::string& path) {
   }
   FileContents contents;
   const toml::table& table = parsed.table();
-  const toml::node* const given = table.get("outbox");
-  if (given != nullptr && !given->is_array_of_tables())
-    throw ConfigError(
-        fmt::format("Outboxes ({}:{}) are written as [[outbox]] tables.", path, given->source().begin.line));
-  if (given != nullptr)
-    for (const toml::node& outbox : *given->as_array())
-      contents.outboxes.push_back(read_table(*outbox.as_table(), path));
-  for (const auto& [key, node] : table)
-    if (node.is_array_of_tables() && key.str() != "outbox")
-      throw ConfigError(fmt::format("[[{}]] ({}:{}) is not a setting; there is [[outbox]].", key.str(), path,
-                                    node.source().begin.line));
+  refuse_other_tables(table, path);
+  for (const toml::table* outbox : tables_of(table, "outbox", path))
+    contents.outboxes.push_back(read_table(*outbox, path));
+  for (const toml::table* source : tables_of(table, "source", path))
+    contents.sources.push_back(DocumentReader(path).read(*source));
   contents.values = read_table(table, path);
   return contents;
 }

@@ -13,12 +13,26 @@ struct FileValue {
 };
 
 using FileTable = std::map<std::string, FileValue>;
-struct FileContents {
-  FileTable values;
-  std::vector<FileTable> outboxes;  // [[outbox]]
+
+// A value that may have values inside, for tables that are documents of the API.
+struct FileNode {
+  std::string json;
+  std::vector<std::string> texts;  // of a string, or of a list of strings only
+  std::string from;
+};
+struct FileDocument {
+  std::map<std::string, FileNode> nodes;
+  std::map<std::string, std::string> places;  // JSON pointer → from, at any depth
+  std::string from;
 };
 
-// Throws ConfigError: not readable, not TOML, a table or a date where a value belongs.
+struct FileContents {
+  FileTable values;
+  std::vector<FileTable> outboxes;    // [[outbox]]
+  std::vector<FileDocument> sources;  // [[source]]
+};
+
+// Throws ConfigError: not readable, not TOML, a table, a date or a fraction where none belongs.
 FileContents read_toml_file(const std::string& path);
 
 }  // namespace postrider::config

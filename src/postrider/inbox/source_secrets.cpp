@@ -1,5 +1,6 @@
 #include "postrider/inbox/source_secrets.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "postrider/base/encoding.hpp"
@@ -107,6 +108,28 @@ base::Result<std::string, Refusal> choose_source_secret(Provider provider, const
   const std::string bytes = crypto::random_bytes(kMadeSecretBytes);
   const bool is_base64 = provider == Provider::hmac && scheme.key == KeyForm::base64;
   return is_base64 ? base::base64_encode(bytes) : base::hex_encode(bytes);
+}
+
+void set_active_secrets(pg::Batch& batch, const registry::Context& context, const registry::Caller& caller,
+                        const ConfiguredSource& wanted, const pg::Rows& active) {
+  std::vector<std::string> missing = wanted.secrets;
+  for (const OpenedSecret& each : read_secrets(active, context.keys, wanted.id)) {
+    const auto found = each.text && !each.secret.expires_at
+                           ? std::find(missing.begin(), missing.end(), *each.text)
+                           : missing.end();
+    if (found != missing.end()) {
+      missing.erase(found);
+      continue;
+    }
+    batch.with(sql::delete_source_secret, wanted.id, each.secret.id.uuid);
+    registry::add_audit(batch, caller, removed(wanted.id, each.secret.id));
+  }
+  for (const std::string& text : missing) {
+    const model::SecretId id{context.ids.next()};
+    const std::string sealed = seal_source_secret(context.keys, wanted.id, text);
+    batch.with(sql::insert_source_secret, id.uuid, wanted.id, pg::Bytes{sealed});
+    registry::add_audit(batch, caller, added(wanted.id, id, {.secret = text, .overlap = {}}));
+  }
 }
 
 Task<base::Result<std::vector<SourceSecret>, Refusal>> list_source_secrets(pg::Link& link,

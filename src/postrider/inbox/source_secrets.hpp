@@ -49,6 +49,10 @@ struct ActiveKey {
 runtime::Task<std::vector<ActiveKey>> load_active_keys(pg::Link& link, const crypto::MasterKeys& keys,
                                                        const Source& source);
 
+// Private to inbox/: adds what makes the wanted secrets the active ones; `active` is of load_source_secrets.
+void set_active_secrets(pg::Batch& batch, const registry::Context& context, const registry::Caller& caller,
+                        const ConfiguredSource& wanted, const pg::Rows& active);
+
 // Private to inbox/.
 std::string seal_source_secret(const crypto::MasterKeys& keys, const SourceId& source,
                                std::string_view secret);

@@ -110,6 +110,49 @@ Task<base::Result<CreatedSource, Refusal>> create_source(pg::Link& link, const r
   co_return created;
 }
 
+Task<std::optional<Refusal>> apply_source(pg::Link& link, const registry::Context& context,
+                                          const ConfiguredSource& wanted) {
+  registry::Caller caller = registry::Caller::system();
+  caller.id = "configuration file";
+  pg::Transaction transaction = co_await link.begin();
+  const std::optional<Refusal> unfit = co_await check_forward(transaction, wanted.settings);
+  if (unfit) co_return unfit;
+  pg::Params settings(wanted.id, label(wanted.provider));
+  add_settings(settings, wanted.provider, wanted.settings);
+  pg::Batch insert(sql::insert_source, std::move(settings));
+  insert.with(sql::lock_source, wanted.id)
+      .with(sql::load_sources, one(wanted.id))
+      .with(sql::load_source_secrets, wanted.id);
+  const std::vector<pg::Rows> found = co_await transaction.run(std::move(insert));
+  const bool is_new = !found[0].empty();
+  const Source source = std::move(read_sources(found[2]).front());
+  if (source.provider != wanted.provider)
+    co_return Refusal{RefusalKind::source_exists,
+                      "exists with the provider " + std::string(label(source.provider))};
+
+  pg::Batch batch;
+  if (source.settings != wanted.settings) {
+    pg::Params params(wanted.id);
+    add_settings(params, wanted.provider, wanted.settings);
+    batch.add(sql::update_source, std::move(params));
+  }
+  Source after = source;
+  after.settings = wanted.settings;
+  if (is_new || source.settings != wanted.settings)
+    registry::add_audit(
+        batch, caller,
+        {.action = is_new ? "source.create" : "source.change",
+         .object = wanted.id,
+         .before = is_new ? std::nullopt : std::optional<registry::Snapshot>(snapshot(source)),
+         .after = snapshot(after)});
+  set_active_secrets(batch, context, caller, wanted, found[3]);
+  if (batch.size() == 0) co_return std::nullopt;
+  registry::add_note(batch, registry::ChangeKind::source);
+  const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
+  co_await transaction.commit();
+  co_return std::nullopt;
+}
+
 Task<std::optional<Source>> find_source(pg::Link& link, SourceId id) {
   pg::Params params(one(id));
   const pg::Rows rows = co_await link.run_one(sql::load_sources, std::move(params));

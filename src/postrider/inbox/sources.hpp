@@ -79,6 +79,19 @@ runtime::Task<base::Result<CreatedSource, registry::Refusal>> create_source(pg::
                                                                             const registry::Context& context,
                                                                             const registry::Caller& caller,
                                                                             NewSource wanted);
+
+// One that the configuration file names.
+struct ConfiguredSource {
+  SourceId id;
+  Provider provider = Provider::standard;
+  SourceSettings settings;
+  std::vector<std::string> secrets;  // all that are active
+};
+// Makes the source so if it is not: its settings, and that these are its active secrets. Writes nothing if it
+// is so already, so every node may do this at every start.
+runtime::Task<std::optional<registry::Refusal>> apply_source(pg::Link& link, const registry::Context& context,
+                                                             const ConfiguredSource& wanted);
+
 runtime::Task<std::optional<Source>> find_source(pg::Link& link, SourceId id);
 runtime::Task<std::vector<SourceRejections>> list_rejections(pg::Link& link, SourceId id);
 // In order of id.
