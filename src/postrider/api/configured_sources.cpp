@@ -51,8 +51,8 @@ class Reader {
     return source_.from;
   }
   [[noreturn]] void refuse(const std::string& pointer, std::string_view detail) const {
-    throw config::ConfigError(fmt::format("The source {}: {} ({}) {}.", source_.id, spelled(pointer),
-                                          place(pointer), detail));
+    throw config::ConfigError(
+        fmt::format("The source {}: {} ({}) {}.", source_.id, spelled(pointer), place(pointer), detail));
   }
 
   void read_secrets(ConfiguredSource& read) const {

@@ -126,7 +126,8 @@ Task<bool> has_slot(Call& call, std::string id) {
 }
 
 Task<Response> remove(Call& call) {
-  if (find_configured(call, call.parameter("outbox")) != nullptr) co_return call.refuse(configured_by_file("outbox"));
+  if (find_configured(call, call.parameter("outbox")) != nullptr)
+    co_return call.refuse(configured_by_file("outbox"));
   auto asking = has_slot(call, call.parameter("outbox"));
   const bool is_captured = co_await asking;
   if (is_captured) co_return call.refuse(still_captured());

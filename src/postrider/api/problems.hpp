@@ -20,11 +20,11 @@ http::Problem problem_of(const pg::Error& error);
 // 422 with a pointer per field.
 http::Problem invalid(FieldProblems errors);
 
-http::Problem unauthorized();                 // 401; the answer also needs www-authenticate
-http::Problem forbidden();                    // 403
-http::Problem unknown_tenant();               // 404
+http::Problem unauthorized();                             // 401; the answer also needs www-authenticate
+http::Problem forbidden();                                // 403
+http::Problem unknown_tenant();                           // 404
 http::Problem configured_by_file(std::string_view what);  // 409; "outbox", "source"
-http::Problem not_json();                     // 415
-http::Problem malformed(std::string detail);  // 400
+http::Problem not_json();                                 // 415
+http::Problem malformed(std::string detail);              // 400
 
 }  // namespace postrider::api

@@ -70,8 +70,7 @@ Task<Response> list(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const auto sources = co_await inbox::list_sources(*lease, std::move(after), limit + 1);
   std::vector<PageRow> rows;
-  for (const auto& source : sources)
-    rows.push_back({source.id, shown(call, source)});
+  for (const auto& source : sources) rows.push_back({source.id, shown(call, source)});
   co_return page(std::move(rows), limit);
 }
 

@@ -305,12 +305,13 @@ TEST_F(Load, RefusesAnOutboxWithASentenceThatHasNoSecret) {
 
 TEST_F(Load, TakesSourcesFromTablesOfTheFileAndMasksTheirSecrets) {
   const std::string secret_file = write("github.secret", "sesame-of-github\n");
-  write("postrider.toml",
-        "[[source]]\nid = \"shop\"\nprovider = \"hmac\"\nsecrets = [\"sesame, one\", \"env:HOOK_TWO\"]\n"
-        "headers = [\"x-topic\"]\nbody_bytes_max = 1000\nconsume = false\n"
-        "forward = { tenant_id = \"acme\", type = \"shop.{type}\" }\n[source.signature]\nheader = \"x-sign\"\n"
-        "[[source]]\nid = \"github\"\nprovider = \"github\"\nsecret_file = \"" +
-            secret_file + "\"\n");
+  write(
+      "postrider.toml",
+      "[[source]]\nid = \"shop\"\nprovider = \"hmac\"\nsecrets = [\"sesame, one\", \"env:HOOK_TWO\"]\n"
+      "headers = [\"x-topic\"]\nbody_bytes_max = 1000\nconsume = false\n"
+      "forward = { tenant_id = \"acme\", type = \"shop.{type}\" }\n[source.signature]\nheader = \"x-sign\"\n"
+      "[[source]]\nid = \"github\"\nprovider = \"github\"\nsecret_file = \"" +
+          secret_file + "\"\n");
   const Loaded loaded = load(sources_);
   ASSERT_EQ(loaded.config.sources.size(), 2U);
   const SourceConfig& shop = loaded.config.sources[0];
@@ -346,7 +347,8 @@ TEST_F(Load, RefusesASourceWithASentenceThatHasTheLineAndNoSecret) {
   EXPECT_THAT(complaint(id + "secret_file = \"/not/there\"\n"), HasSubstr("cannot be read"));
   EXPECT_THAT(complaint(id + secret + "tolerance_seconds = 1.5\n"),
               HasSubstr("tolerance_seconds (file " + directory_ + "/postrider.toml:4)"));
-  EXPECT_THAT(complaint(id + secret + "[[source]]\n" + id + secret), HasSubstr("postrider.toml:4) is there twice"));
+  EXPECT_THAT(complaint(id + secret + "[[source]]\n" + id + secret),
+              HasSubstr("postrider.toml:4) is there twice"));
   write("postrider.toml", "source = \"x\"\n");
   EXPECT_THAT(error(), HasSubstr("[[source]]"));
   write("postrider.toml", "[[tenant]]\nid = \"x\"\n");
