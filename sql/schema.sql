@@ -175,6 +175,37 @@ CREATE TABLE postrider.event (
 PARTITION BY RANGE (id);
 ALTER TABLE ONLY postrider.event ALTER COLUMN body SET COMPRESSION lz4;
 
+CREATE TABLE postrider.node (
+    id uuid NOT NULL,
+    slot integer NOT NULL,
+    name text NOT NULL,
+    version text NOT NULL,
+    delivers boolean NOT NULL,
+    alive boolean DEFAULT true NOT NULL,
+    heartbeat bigint DEFAULT 0 NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT node_slot_check CHECK (((slot >= 0) AND (slot <= 8191)))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE postrider.node_in_flight (
+    node_id uuid NOT NULL,
+    delivery_ids uuid[] NOT NULL,
+    buckets integer[] NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE VIEW postrider.in_flight AS
+ SELECT sent.id,
+    sent.bucket,
+    f.node_id
+   FROM (((postrider.node_in_flight f
+     JOIN postrider.node n ON (((n.id = f.node_id) AND n.alive)))
+     CROSS JOIN LATERAL UNNEST(f.delivery_ids, f.buckets) sent(id, bucket))
+     JOIN postrider.bucket_lease l ON (((l.bucket = sent.bucket) AND (l.owner = f.node_id))));
+
 CREATE TABLE postrider.queue (
     bucket integer NOT NULL,
     id uuid NOT NULL,
@@ -198,6 +229,7 @@ CREATE VIEW postrider.webhook_deliveries AS
     e.type AS event_type,
     p.url,
         CASE
+            WHEN (f.id IS NOT NULL) THEN 'processing'::text
             WHEN (q.attempts = 0) THEN 'pending'::text
             ELSE 'retrying'::text
         END AS status,
@@ -215,8 +247,9 @@ CREATE VIEW postrider.webhook_deliveries AS
     postrider.outside_of('dlv'::text, q.id) AS delivery,
     p.outside_id AS endpoint,
     COALESCE(e.outside_id, postrider.outside_of('evt'::text, q.event_id)) AS event
-   FROM ((((postrider.bucket_lease l
+   FROM (((((postrider.bucket_lease l
      JOIN postrider.queue q ON ((q.bucket = l.bucket)))
+     LEFT JOIN postrider.in_flight f ON (((f.bucket = q.bucket) AND (f.id = q.id))))
      LEFT JOIN postrider.event e ON ((e.id = q.event_id)))
      LEFT JOIN postrider.endpoint p ON ((p.id = q.endpoint_id)))
      LEFT JOIN LATERAL ( SELECT a.started_at,
@@ -1748,20 +1781,6 @@ CREATE TABLE postrider.migration (
     postrider_version text NOT NULL
 );
 
-CREATE TABLE postrider.node (
-    id uuid NOT NULL,
-    slot integer NOT NULL,
-    name text NOT NULL,
-    version text NOT NULL,
-    delivers boolean NOT NULL,
-    alive boolean DEFAULT true NOT NULL,
-    heartbeat bigint DEFAULT 0 NOT NULL,
-    started_at timestamp with time zone DEFAULT now() NOT NULL,
-    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT node_slot_check CHECK (((slot >= 0) AND (slot <= 8191)))
-)
-WITH (fillfactor='50');
-
 CREATE TABLE postrider.notice (
     endpoint_id uuid NOT NULL,
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -2286,6 +2305,9 @@ ALTER TABLE ONLY postrider.kept_since
 ALTER TABLE ONLY postrider.migration
     ADD CONSTRAINT migration_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY postrider.node_in_flight
+    ADD CONSTRAINT node_in_flight_pkey PRIMARY KEY (node_id);
+
 ALTER TABLE ONLY postrider.node
     ADD CONSTRAINT node_pkey PRIMARY KEY (id);
 
@@ -2484,6 +2506,9 @@ ALTER TABLE ONLY postrider.endpoint
 
 ALTER TABLE ONLY postrider.event_type_version
     ADD CONSTRAINT event_type_version_type_name_fkey FOREIGN KEY (type_name) REFERENCES postrider.event_type(name) ON DELETE CASCADE;
+
+ALTER TABLE ONLY postrider.node_in_flight
+    ADD CONSTRAINT node_in_flight_node_id_fkey FOREIGN KEY (node_id) REFERENCES postrider.node(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY postrider.notice
     ADD CONSTRAINT notice_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES postrider.endpoint(id);

@@ -81,6 +81,25 @@ set search_path = postrider, pg_temp as $$
          end
 $$;
 
+-- ── what is being sent ─────────────────────────────────────────────────────────────────────────────────────────
+
+-- What each node has been sending for a second or longer, as it said within the last second or two: nobody else knows.
+-- Written outside of settle and only when it changed. Logged, so that the views can be read on a standby, too.
+create table node_in_flight (
+  node_id uuid primary key references node on delete cascade,
+  delivery_ids uuid[] not null,
+  buckets integer[] not null,                        -- of each
+  changed_at timestamptz not null default now()
+) with (fillfactor = 50);
+
+-- Of nodes that are alive, as far as the buckets are still theirs.
+create view in_flight as
+select sent.id, sent.bucket, f.node_id
+from node_in_flight f
+join node n on n.id = f.node_id and n.alive
+cross join unnest(f.delivery_ids, f.buckets) as sent (id, bucket)
+join bucket_lease l on l.bucket = sent.bucket and l.owner = f.node_id;
+
 -- ── views ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- Each has its uuids, which indexes know, and beside them the outside ids, for people. None has secrets, custom
@@ -108,7 +127,7 @@ from event e;
 -- What is in the queue, and what has ended: an attempt that is not followed by another.
 create view webhook_deliveries as
 select q.id, q.tenant_id, q.endpoint_id, q.event_id, e.type as event_type, p.url,
-       case when q.attempts = 0 then 'pending' else 'retrying' end as status, q.attempts, p.max_attempts,
+       case when f.id is not null then 'processing' when q.attempts = 0 then 'pending' else 'retrying' end as status, q.attempts, p.max_attempts,
        q.due_at as available_at, outside_of('node', l.owner) as claimed_by, null::timestamptz as lease_expires_at,
        last.started_at as last_attempt_at, last.status_code as last_status_code,
        coalesce(last.error_detail, last.error) as last_error, null::timestamptz as delivered_at, q.created_at,
@@ -116,6 +135,7 @@ select q.id, q.tenant_id, q.endpoint_id, q.event_id, e.type as event_type, p.url
        coalesce(e.outside_id, outside_of('evt', q.event_id)) as event
 from bucket_lease l
 join queue q on q.bucket = l.bucket
+left join in_flight f on f.bucket = q.bucket and f.id = q.id
 left join event e on e.id = q.event_id
 left join endpoint p on p.id = q.endpoint_id
 left join lateral (

@@ -140,9 +140,10 @@ Task<Response> show(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<Shown> shown = co_await find(call, *lease, *id);
   if (!shown || !is_visible(call, shown->delivery)) co_return call.refuse(unknown_delivery());
-  const std::vector<Delivery> only{shown->delivery};
+  std::vector<Delivery> only{shown->delivery};
+  co_await mark_processing(*lease, only);
   const DeliveryNames names = co_await find_names(*lease, only);
-  JsonObject json = delivery_json(shown->delivery, names);
+  JsonObject json = delivery_json(only.front(), names);
   if (shown->owner)
     json.add("claimed_by", model::NodeId{*shown->owner}.outside());
   else

@@ -231,6 +231,35 @@ where (q.bucket, q.endpoint_id, q.retry, q.position, q.due_at, q.id)
 order by q.bucket, q.endpoint_id, q.retry, q.position, q.due_at, q.id
 limit $7::integer
 
+-- name: live_in_flight
+-- Newest first what nodes say they are sending: $1 ids below, $2 ids from, $3 looked at, of which $4 tenant and
+-- $5 endpoint (null: of any) are returned, and the last one looked at if there may be more (`is_edge`, then maybe
+-- without a queue row). At most some thousand ids per node; index: queue_pkey.
+select s.id, q.endpoint_id, q.event_id, q.tenant_id, q.attempts, q.due_at, q.created_at, q.replay_id,
+       s.number = $3::integer as is_edge
+from (
+  select newest.*, row_number() over (order by newest.id desc) as number
+  from (
+    select f.id, f.bucket
+    from in_flight f
+    where f.id < $1::uuid
+      and f.id >= $2::uuid
+    order by f.id desc
+    limit $3::integer
+  ) newest
+) s
+left join queue q on q.bucket = s.bucket and q.id = s.id
+where (($4::text is null or q.tenant_id = $4::text) and ($5::uuid is null or q.endpoint_id = $5::uuid)
+       and q.id is not null)
+   or s.number = $3::integer
+order by s.id desc
+
+-- name: in_flight_of
+-- $1 deliveries: which of them are being sent. At most some thousand ids per node.
+select f.id
+from in_flight f
+where f.id = any ($1::uuid[])
+
 -- name: lanes_of_tenant
 -- $1 tenant, $2 behind this outside id, $3 rows. Index: endpoint_by_outside_id.
 select e.outside_id, e.id, e.bucket, e.ordering = 'strict'

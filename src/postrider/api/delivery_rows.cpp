@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <utility>
 
 #include "postrider/api/deliveries.sql.hpp"
@@ -172,6 +173,23 @@ runtime::Task<DeliveryNames> find_names(pg::Link& link, const std::vector<Delive
     names.endpoints[{found[1].get<base::Uuid>(row, 0)}] = {
         found[1].get<std::string>(row, 1), found[1].get<std::string>(row, 2), found[1].get<int32_t>(row, 3)};
   co_return names;
+}
+
+runtime::Task<void> mark_processing(pg::Link& link, std::vector<Delivery>& deliveries) {
+  std::vector<base::Uuid> waiting;
+  for (const Delivery& delivery : deliveries)
+    if (delivery.status == DeliveryStatus::pending || delivery.status == DeliveryStatus::retrying)
+      waiting.push_back(delivery.id.uuid);
+  if (waiting.empty()) co_return;
+  pg::Params params(waiting);
+  const pg::Rows rows = co_await link.run_one(sql::in_flight_of, std::move(params));
+  std::unordered_set<model::DeliveryId> sent;
+  for (size_t row = 0; row < rows.size(); ++row) sent.insert({rows.get<base::Uuid>(row, 0)});
+  for (Delivery& delivery : deliveries) {
+    const bool is_waiting =
+        delivery.status == DeliveryStatus::pending || delivery.status == DeliveryStatus::retrying;
+    if (is_waiting && sent.contains(delivery.id)) delivery.status = DeliveryStatus::processing;
+  }
 }
 
 JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names) {

@@ -59,6 +59,9 @@ struct DeliveryNames {
 };
 runtime::Task<DeliveryNames> find_names(pg::Link& link, const std::vector<Delivery>& deliveries);
 
+// Gives those that are in the queue and being sent, as the nodes say, the status processing.
+runtime::Task<void> mark_processing(pg::Link& link, std::vector<Delivery>& deliveries);
+
 JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names);
 
 }  // namespace postrider::api

@@ -34,8 +34,7 @@ bool accepts(const DeliveryFilter& filter, const Delivery& delivery, const Deliv
 }
 
 bool is_live_only(const DeliveryFilter& filter) {
-  return filter.status == DeliveryStatus::pending || filter.status == DeliveryStatus::retrying ||
-         filter.status == DeliveryStatus::processing;
+  return filter.status == DeliveryStatus::pending || filter.status == DeliveryStatus::retrying;
 }
 
 // Takes what fits into the page; true when it is full. The rest is read again by the next page.
@@ -65,11 +64,14 @@ runtime::Task<base::Result<DeliveryPage, BadCursor>> scan_deliveries(pg::Link& l
     std::optional<ScanChunk> chunk;
     if (is_by_event)
       chunk = co_await scan_by_event(link, filter, from);
+    else if (filter.status == DeliveryStatus::processing)
+      chunk = co_await scan_in_flight(link, filter, from.after);
     else if (is_live_only(filter))
       chunk = co_await scan_by_lane(link, filter, from.after);
     else
       chunk = co_await scan_by_time(link, filter, from);
     if (!chunk) co_return base::Failure{BadCursor{}};
+    co_await mark_processing(link, chunk->deliveries);
     chunk->names = co_await find_names(link, chunk->deliveries);
     const bool is_full = take(page, filter, *chunk);
     page.names.events.merge(chunk->names.events);

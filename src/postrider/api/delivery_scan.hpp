@@ -4,6 +4,7 @@
 //
 //   by time      newest first: what is in the queue and what has ended, merged by id
 //   by lane      status pending or retrying: in the order in which it will be sent, endpoint by endpoint
+//   in flight    status processing: what nodes say they are sending, newest first
 //   by event     event or subject: event by event, the newest first, replays with their event
 #pragma once
 

@@ -1,4 +1,4 @@
-// The three ways to walk over deliveries (delivery_scan.hpp). Each reads a limited number of rows.
+// The four ways to walk over deliveries (delivery_scan.hpp). Each reads a limited number of rows.
 #pragma once
 
 #include "postrider/api/delivery_scan.hpp"
@@ -22,6 +22,8 @@ runtime::Task<std::optional<ScanChunk>> scan_by_time(pg::Link& link, const Deliv
                                                      const ScanFrom& from);
 runtime::Task<std::optional<ScanChunk>> scan_by_lane(pg::Link& link, const DeliveryFilter& filter,
                                                      const std::string& after);
+runtime::Task<std::optional<ScanChunk>> scan_in_flight(pg::Link& link, const DeliveryFilter& filter,
+                                                       const std::string& after);
 runtime::Task<std::optional<ScanChunk>> scan_by_event(pg::Link& link, const DeliveryFilter& filter,
                                                       const ScanFrom& from);
 

@@ -110,6 +110,7 @@ TEST_F(ListPlanTest, WhatIsInTheQueue) {
              "], array[false, false], array[0, 0], array[now(), now()], array[" + endpoint + ", " + endpoint +
              "], 51, true",
          "queue_lane");
+  expect(sql::live_in_flight, range + ", null::text, null::uuid", "queue_pkey");
   expect(sql::live_of_lanes, "array[7, 8], array[" + endpoint + ", " + endpoint + "], 51", "queue_lane");
   expect(sql::live_everywhere, "0, " + endpoint + ", false, 0, now(), " + endpoint + ", 51", "queue_lane");
   expect(sql::live_delivery, endpoint, "queue_pkey");

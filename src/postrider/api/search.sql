@@ -35,9 +35,10 @@ union all
  limit $4::integer)
 union all
 (select 'delivery', outside_of('dlv', q.id), q.tenant_id,
-        case when q.attempts = 0 then 'pending' else 'retrying' end
+        case when f.id is not null then 'processing' when q.attempts = 0 then 'pending' else 'retrying' end
  from bucket_lease l
- join queue q on q.bucket = l.bucket and q.id = $3::uuid)
+ join queue q on q.bucket = l.bucket and q.id = $3::uuid
+ left join in_flight f on f.bucket = q.bucket and f.id = q.id)
 union all
 (select 'delivery', outside_of('dlv', a.delivery_id), a.tenant_id, a.outcome
  from attempt a

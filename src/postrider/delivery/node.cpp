@@ -8,6 +8,7 @@
 #include "postrider/base/check.hpp"
 #include "postrider/crypto/random.hpp"
 #include "postrider/delivery/follow.hpp"
+#include "postrider/delivery/in_flight_writer.hpp"
 #include "postrider/delivery/node_options.hpp"
 #include "postrider/delivery/notifier.hpp"
 #include "postrider/delivery/ownership.hpp"
@@ -71,7 +72,10 @@ struct Node::State {
   void everywhere(const std::function<void(Shard&)>& job);
   void apply(const registry::Change& change);
   runtime::Task<void> load_brakes();
+  template <class T>
+  runtime::Task<std::vector<T>> collect(std::function<std::vector<T>(Shard&)> ask);
   runtime::Task<std::vector<TallyRow>> collect_tallies();
+  runtime::Task<std::vector<InFlight>> collect_in_flight();
   runtime::Task<void> begin(base::SteadyTime deadline);
   runtime::Task<void> drain_bucket(int bucket, base::SteadyTime deadline);
   runtime::Task<void> stop_control();
@@ -93,6 +97,7 @@ struct Node::State {
   RegistryWatcher watcher;
   Notifier notifier;
   RollupWriter rollups;
+  InFlightWriter in_flight;
   runtime::Timer gauge_timer;
   runtime::TaskGroup control_tasks;
   std::thread control_thread;
@@ -117,6 +122,7 @@ Node::State::State(NodeTools node_tools)
       watcher(control, log_link, watcher_events()),
       notifier(control, log_link),
       rollups(control, log_link, id, [this] { return collect_tallies(); }),
+      in_flight(control, log_link, id, [this] { return collect_in_flight(); }),
       gauge_timer(control) {
   const int count = tools.config.roles.delivery ? std::max(1, tools.config.shards) : 0;
   for (int i = 0; i < count; ++i)
@@ -206,21 +212,31 @@ runtime::Task<void> Node::State::load_brakes() {
 }
 
 // Each shard is asked on its own loop, one after the other.
-runtime::Task<std::vector<TallyRow>> Node::State::collect_tallies() {
-  std::vector<TallyRow> rows;
+template <class T>
+runtime::Task<std::vector<T>> Node::State::collect(std::function<std::vector<T>(Shard&)> ask) {
+  std::vector<T> all;
   for (const auto& each : shards) {
     runtime::OneShot<bool> done;
-    each->loop.post([this, &shard = each->shard, &rows, &done] {
-      std::vector<TallyRow> counted = shard.take_tallies();
-      control.post([&rows, &done, counted = std::move(counted)]() mutable {
-        rows.insert(rows.end(), std::make_move_iterator(counted.begin()),
-                    std::make_move_iterator(counted.end()));
+    each->loop.post([this, &ask, &shard = each->shard, &all, &done] {
+      std::vector<T> told = ask(shard);
+      control.post([&all, &done, told = std::move(told)]() mutable {
+        all.insert(all.end(), std::make_move_iterator(told.begin()), std::make_move_iterator(told.end()));
         done.set(true);
       });
     });
     co_await done;
   }
-  co_return rows;
+  co_return all;
+}
+
+runtime::Task<std::vector<TallyRow>> Node::State::collect_tallies() {
+  return collect<TallyRow>([](Shard& shard) { return shard.take_tallies(); });
+}
+
+runtime::Task<std::vector<InFlight>> Node::State::collect_in_flight() {
+  const base::SteadyTime before = base::BootClock::now() - InFlightWriter::kAge;
+  return collect<InFlight>(
+      [before](Shard& shard) { return shard.in_flight_since(before, InFlightWriter::kMax); });
 }
 
 void Node::State::everywhere(const std::function<void(Shard&)>& job) {
@@ -287,7 +303,9 @@ runtime::Task<void> Node::State::begin(base::SteadyTime deadline) {
   rollups.start();
   if (!shards.empty()) follower.start();
   keeper.start();
-  if (!shards.empty()) read_gauges();
+  if (shards.empty()) co_return;
+  in_flight.start();
+  read_gauges();
 }
 
 runtime::Task<void> Node::State::stop_control() {
@@ -297,6 +315,7 @@ runtime::Task<void> Node::State::stop_control() {
   co_await follower.stop();
   co_await watcher.stop();
   co_await rollups.stop();
+  co_await in_flight.stop();
   co_await notifier.stop();
   co_await listener.stop();
   co_await lease_link.stop();

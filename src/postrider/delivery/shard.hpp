@@ -15,6 +15,7 @@
 #include "postrider/crypto/master_keys.hpp"
 #include "postrider/delivery/attempt.hpp"
 #include "postrider/delivery/choose.hpp"
+#include "postrider/delivery/flights.hpp"
 #include "postrider/delivery/lane_loader.hpp"
 #include "postrider/delivery/lease_clock.hpp"
 #include "postrider/delivery/settle.hpp"
@@ -91,6 +92,10 @@ class Shard {
   runtime::Task<void> drain(base::SteadyTime deadline);
   runtime::Task<void> stop();  // gives up what is under way; the link is stopped with it
 
+  // Exchanges that began before then, the oldest first, at most so many.
+  std::vector<InFlight> in_flight_since(base::SteadyTime time, size_t most) const {
+    return flights_.begun_before(time, most);
+  }
   int in_flight() const { return chooser_.in_flight(); }
   size_t lanes() const { return lanes_.size(); }
 
@@ -139,7 +144,7 @@ class Shard {
   void set_timer();
   void pump_soon();
   void pump();
-  runtime::Task<void> deliver(Chooser::Choice choice);
+  runtime::Task<void> deliver(Chooser::Choice choice, base::SteadyTime begun_at);
   void finished(const Chooser::Choice& choice, size_t bytes);
   void conclude(Chooser::Choice& choice, AttemptResult result);
   void update_endpoint(Lane& lane, const Verdict& verdict, const AttemptFacts& facts, bool is_probe);
@@ -160,6 +165,7 @@ class Shard {
   LaneLoader loader_;
   Settler settler_;
   Tallies tallies_;
+  Flights flights_;
   std::map<int, Bucket> buckets_;
   std::unordered_map<model::EndpointId, LanePtr> lanes_;
 

@@ -130,7 +130,7 @@ void Shard::pump() {
     if (!choice) break;
     ++sends;
     const LanePtr lane = choice->lane;
-    tasks_.spawn(deliver(std::move(*choice)));
+    tasks_.spawn(deliver(std::move(*choice), at.steady));
     const bool is_low = lane->buffer(Turn::first).size() + lane->buffer(Turn::retry).size() <=
                         options_.lane_rows_max / kRowsLow;
     if (is_low) touch(lane);
@@ -140,7 +140,7 @@ void Shard::pump() {
   if (const auto next = chooser_.next_tenant_at()) tenant_timer_.call_at(*next, [this] { pump_soon(); });
 }
 
-runtime::Task<void> Shard::deliver(Chooser::Choice choice) {
+runtime::Task<void> Shard::deliver(Chooser::Choice choice, base::SteadyTime begun_at) {
   base::reach("deliver.chosen");
   tools_.metrics.in_flight.add(1);
   if (is_expired(*choice.lane, choice.row, tools_.clock.now())) {
@@ -151,7 +151,10 @@ runtime::Task<void> Shard::deliver(Chooser::Choice choice) {
   const auto config = choice.lane->config;  // a change during the exchange does not change this one
   const size_t bytes = choice.row.body_bytes();
   const AttemptTools tools{tools_.client, tools_.clock, options_.answer_bytes_max};
+  Flight flight({choice.row.id(), choice.lane->bucket}, begun_at);
+  flights_.begin(flight);
   AttemptResult result = co_await attempt(tools, *config, choice.row);
+  flight.unlink();
   finished(choice, bytes);
   const bool answered = result.outcome && std::holds_alternative<Answered>(*result.outcome);
   // A time-out across a time in which the whole process stood still proves nothing.
