@@ -1,4 +1,5 @@
-// What nodes say they are sending, newest first. There is little of it at any time, but a filter may drop most.
+// What nodes say they are sending, newest first. There is little of it at any time, but a filter may drop
+// most.
 #include <algorithm>
 
 #include "postrider/api/deliveries.sql.hpp"

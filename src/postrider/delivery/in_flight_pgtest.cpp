@@ -37,7 +37,9 @@ struct InFlightTest : testing::Test {
   void run(runtime::Task<void> task) { support::run(loop, std::move(task)); }
   runtime::Task<std::vector<InFlight>> told() { co_return now; }
   std::string seen() {
-    return db.sql("select coalesce(string_agg(right(id::text, 2) || ':' || bucket, ' ' order by id), '') from in_flight");
+    return db.sql(
+        "select coalesce(string_agg(right(id::text, 2) || ':' || bucket, ' ' order by id), '') from "
+        "in_flight");
   }
   std::string version() { return db.sql("select xmin from node_in_flight"); }
 
