@@ -88,6 +88,45 @@ def test_what_cannot_be_published_is_set_aside_seen_and_released(capturing, hook
     assert json.loads(hook.wait_for(2)[1].body)["data"] == "first"
 
 
+def refuse_unfit_amounts(start_node, database_url, hook):
+    """A tenant, an endpoint, and a type whose schema is obeyed; the node that comes next knows them from its start."""
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("acme")
+    node.api.create_endpoint("acme", hook.url)
+    document = {"validation": "reject",
+                "versions": [{"version": "1", "schema": {"properties": {"amount": {"type": "integer"}}}}]}
+    node.api.call("PUT", "/v1/event-types/invoice.paid", document).expect(201)
+    node.stop()
+
+
+def emit_unfit_and_fit(sql):
+    sql("select postrider.emit('acme', 'invoice.paid', '{\"amount\": \"much\"}'::json)")
+    sql("select postrider.emit('acme', 'invoice.paid', '{\"amount\": 7}'::json)")
+
+
+def assert_unfit_is_set_aside(node, sql, hook, outbox):
+    [got] = hook.wait_for(1)
+    assert json.loads(got.body)["data"] == {"amount": 7}
+    wait_until(lambda: sql("select last_error from postrider.outbox")
+               == [("the event does not fit the catalogue: /data/amount must be an integer",)], "it is a row, with its error")
+    sql("update postrider.outbox set attempts = 4, retry_at = now()")
+    [stuck] = wait_until(lambda: node.api.get(f"/v1/outboxes/{outbox}/stuck").expect(200)["data"], "it is set aside")
+    assert "does not fit the catalogue" in stuck["last_error"]
+    node.api.call("PUT", "/v1/event-types/invoice.paid", {"validation": "off"}).expect(200)
+    assert node.api.post(f"/v1/outboxes/{outbox}/stuck/release").expect(200) == {"released": 1}
+    wait_until(lambda: {"amount": "much"} in [json.loads(each.body)["data"] for each in list(hook.requests)], "it is delivered")
+
+
+def test_what_is_emitted_is_judged_by_the_catalogue(start_node, database_url, hook):
+    refuse_unfit_amounts(start_node, database_url, hook)
+    node = start_node(database_url=database_url)
+    switch(node, "cdc")
+    wait_for(node, "on")
+    emit_unfit_and_fit(node.sql)
+    assert_unfit_is_set_aside(node, node.sql, hook, "local")
+    node.stop()
+
+
 def test_another_database_and_back_to_rows_again(start_node, postgres, database_url, hook):
     postgres.create("captured_elsewhere")
     there = postgres.url("captured_elsewhere")
@@ -129,3 +168,23 @@ def test_a_server_without_logical_decoding_says_so_and_takes_rows(node, tenant, 
     finally:
         switch(node, "table")
         wait_for(node, "off")
+
+
+def test_what_is_emitted_in_another_database_is_judged_by_the_catalogue(start_node, postgres, database_url, hook):
+    postgres.create("captured_unfit")
+    there = postgres.url("captured_unfit")
+    try:
+        subprocess.run([node_module.binary(), "outbox", "install", "--database-url", there], check=True, cwd="/",
+                       env=node_module.environment(), stdout=subprocess.DEVNULL)
+        refuse_unfit_amounts(start_node, database_url, hook)
+        node = start_node(database_url=database_url)
+        node.api.call("PUT", "/v1/outboxes/billing", {"database_url": there}).expect(201)
+        switch(node, "cdc", "billing")
+        wait_for(node, "on", "billing")
+        emit_unfit_and_fit(lambda text: run_sql(there, text))
+        assert_unfit_is_set_aside(node, lambda text: run_sql(there, text), hook, "billing")
+        switch(node, "table", "billing")
+        wait_for(node, "off", "billing")
+        node.stop()
+    finally:
+        postgres.drop("captured_unfit")

@@ -2,6 +2,7 @@
 
 #include "postrider/base/fail_point.hpp"
 #include "postrider/outbox/capture.sql.hpp"
+#include "postrider/outbox/judge.hpp"
 
 namespace postrider::outbox {
 
@@ -58,9 +59,12 @@ std::string refusal_of(const pg::Error& error) {
   return "the database refuses it (SQLSTATE " + error.sqlstate() + ")";
 }
 
-std::string fault_of(const Captured& message, Row& row) {
+// Why it is refused before anything is written, or empty. What the row path refuses, this refuses, too.
+std::string fault_of(const Captured& message, Row& row, const Judge* judge) {
   row.event = message.event();
-  return check_data(row);
+  std::string fault = check_data(row);
+  if (fault.empty() && judge != nullptr) fault = judge->fault_of(row.event);
+  return fault;
 }
 
 void observe_lag(telemetry::OutboxSeries& series, const std::vector<const Captured*>& messages) {
@@ -93,6 +97,7 @@ Task<void> SameDatabaseTaker::take(const std::vector<Captured>& batch) {
     co_await told;
     is_unsure_ = false;
   }
+  if (limits_.judge != nullptr) co_await limits_.judge->refresh();
   auto taking = take_range(batch, 0, batch.size());
   co_await taking;
 }
@@ -143,7 +148,7 @@ Task<void> SameDatabaseTaker::publish_range(const std::vector<Captured>& batch, 
   std::vector<publish::NewEvent> events;
   for (size_t i = from; i < to; ++i) {
     Row row;
-    std::string fault = fault_of(batch[i], row);
+    std::string fault = fault_of(batch[i], row, limits_.judge);
     if (!fault.empty()) {
       refused.push_back({&batch[i], std::move(fault)});
       continue;
@@ -183,12 +188,13 @@ OtherDatabaseTaker::OtherDatabaseTaker(pg::Link& link, Sink& sink, telemetry::Ou
     : Taker(link), sink_(sink), series_(series), limits_(std::move(limits)) {}
 
 Task<void> OtherDatabaseTaker::take(const std::vector<Captured>& batch) {
+  if (limits_.judge != nullptr) co_await limits_.judge->refresh();
   std::vector<RefusedMessage> refused;
   std::vector<const Captured*> sent;
   std::vector<publish::NewEvent> events;
   for (const Captured& message : batch) {
     Row row;
-    std::string fault = fault_of(message, row);
+    std::string fault = fault_of(message, row, limits_.judge);
     if (!fault.empty()) {
       refused.push_back({&message, std::move(fault)});
       continue;
