@@ -1198,19 +1198,6 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.outbox_wake() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-  if pg_catalog.pg_try_advisory_lock_shared(8031453476610911603) then
-    perform pg_catalog.pg_advisory_unlock_shared(8031453476610911603);
-  else
-    perform pg_catalog.pg_notify('postrider_outbox', '');
-  end if;
-  return null;
-end
-$$;
-
 CREATE FUNCTION postrider.outbox_write(is_emitted boolean, tenant text, type text, data text, id text, version text, occurred_at timestamp with time zone, subject text, traceparent text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1232,30 +1219,36 @@ begin
       'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters'
     when data is null then
       'data is required (JSON null is written ''null'')'
-    when id !~ '^[A-Za-z0-9_-]{1,64}$' then
-      'id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
-    when octet_length(version) not between 1 and 64 then
-      'version must have 1 to 64 bytes'
-    when octet_length(subject) not between 1 and 255 then
-      'subject must have 1 to 255 bytes'
-    when occurred_at < '0001-01-01 00:00:00+00' or occurred_at >= '10000-01-01 00:00:00+00' then
-      'occurred_at must be a time in the years 1 to 9999'
-    when octet_length(data) > 32768
-      and octet_length(data) > (select s.data_bytes_max from postrider.outbox_setting s) then
-      'data has ' || octet_length(data) || ' bytes, more than may be sent'
   end;
-  if wrong is not null then
-    raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong using errcode = 'invalid_parameter_value';
+  if wrong is null and octet_length(data) > 32768 then
+    select 'data has ' || octet_length(data) || ' bytes, and ' || s.data_bytes_max || ' may be sent'
+    into wrong
+    from postrider.outbox_setting s
+    where octet_length(data) > s.data_bytes_max;
   end if;
-  perform data::json;
-  -- A trace is passed on only in the form of W3C Trace Context: a header of some client must never fail a business
-  -- transaction.
-  if traceparent !~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
-    traceparent := null;
+  if wrong is null and not (id, version, occurred_at, subject, traceparent) is null then
+    wrong := case
+      when id !~ '^[A-Za-z0-9_-]{1,64}$' then
+        'id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+      when octet_length(version) not between 1 and 64 then
+        'version must have 1 to 64 bytes'
+      when octet_length(subject) not between 1 and 255 then
+        'subject must have 1 to 255 bytes'
+      when occurred_at < '0001-01-01 00:00:00+00' or occurred_at >= '10000-01-01 00:00:00+00' then
+        'occurred_at must be a time in the years 1 to 9999'
+    end;
+    -- A trace is passed on only in the form of W3C Trace Context: a header of some client must never fail a business
+    -- transaction.
+    if traceparent !~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
+      traceparent := null;
+    end if;
+  end if;
+  if wrong is not null or data::json is null then  -- the cast fails when it is not JSON
+    raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong
+      using errcode = 'invalid_parameter_value';
   end if;
   n := nextval('postrider.outbox_id_seq');
-  made := lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0')
-    || '7' || lpad(to_hex(n & 4095), 3, '0')
+  made := lpad(to_hex(((extract(epoch from at) * 1000)::bigint << 16) | 28672 | (n & 4095)), 16, '0')
     || to_hex(40960 | ((n >> 12) & 8191))
     || right(gen_random_uuid()::text, 12);
   if is_emitted then
@@ -1277,6 +1270,14 @@ begin
   insert into postrider.outbox
     (id, event_id, outside_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
   values (n, made::uuid, id, tenant, type, data, version, occurred_at, subject, traceparent, at);
+  -- A relay that sleeps holds the lock exclusively; one that works, or never wants to be notified, does not, and then
+  -- nothing is sent: a NOTIFY makes the commits of the whole server wait for each other. No table is read: a flag in a
+  -- row would leave a dead version for every nap. After the insert, so that a relay which falls asleep between this
+  -- look and our commit sees us in progress, and looks again soon (Relay::nap).
+  if not (case when pg_try_advisory_lock_shared(8031453476610911603)
+               then pg_advisory_unlock_shared(8031453476610911603) else false end) then
+    perform pg_notify('postrider_outbox', '');
+  end if;
   return coalesce(id, 'evt_' || made);
 end
 $_$;
@@ -2487,8 +2488,6 @@ CREATE TRIGGER dead_letter_made AFTER INSERT ON postrider.dead_letter REFERENCIN
 CREATE TRIGGER dead_letter_resolved AFTER UPDATE ON postrider.dead_letter REFERENCING OLD TABLE AS stale NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_resolved_dead_letters();
 
 CREATE TRIGGER endpoint_revision BEFORE UPDATE OF url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata ON postrider.endpoint FOR EACH ROW EXECUTE FUNCTION postrider.count_revision();
-
-CREATE CONSTRAINT TRIGGER outbox_wakes_relay AFTER INSERT ON postrider.outbox DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION postrider.outbox_wake();
 
 CREATE TRIGGER tenant_revision BEFORE UPDATE OF name, status, status_reason, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, contacts, metadata ON postrider.tenant FOR EACH ROW EXECUTE FUNCTION postrider.count_revision();
 

@@ -14,7 +14,7 @@ from .scenarios_inbox import post
 
 COMMITTERS = 64
 CUSTOMERS = 100_000
-ASLEEP_LOCK = 8031453476610911603  # held by a relay that wants to be notified, see outbox_wake()
+ASLEEP_LOCK = 8031453476610911603  # held by a relay that wants to be notified, see outbox_write()
 DATA = '{"order":17,"cents":4200,"customer":"cus_0123456789","note":"' + "x" * 100 + '"}'
 POLLS_MS = (100, 500, 1_000, 5_000)
 BUSINESS = r"""\set customer random(1, %d)

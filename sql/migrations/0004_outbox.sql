@@ -109,6 +109,9 @@ $$;
 -- judged by the relay. The id has the form of all event ids (time, sequence, place, random), in the half of the places
 -- that nodes never take: 25 bits of the row's number make its first 10 bytes unique.
 --
+-- Written to be cheap in a short transaction (docs/decisions/what-publish-costs.md): what is not `null` by default is
+-- looked at only when given, expressions read no table, and no trigger does at commit what can be done here.
+--
 -- A row is one insert. A message is: 32 bytes that prove it is from here, a JSON array, a line feed, the data. The
 -- transaction has its id before it looks whether messages are read: whoever ends the reading waits for those that may
 -- have looked before (outbox/capture.sql, settled_xid).
@@ -134,30 +137,36 @@ begin
       'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters'
     when data is null then
       'data is required (JSON null is written ''null'')'
-    when id !~ '^[A-Za-z0-9_-]{1,64}$' then
-      'id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
-    when octet_length(version) not between 1 and 64 then
-      'version must have 1 to 64 bytes'
-    when octet_length(subject) not between 1 and 255 then
-      'subject must have 1 to 255 bytes'
-    when occurred_at < '0001-01-01 00:00:00+00' or occurred_at >= '10000-01-01 00:00:00+00' then
-      'occurred_at must be a time in the years 1 to 9999'
-    when octet_length(data) > 32768
-      and octet_length(data) > (select s.data_bytes_max from postrider.outbox_setting s) then
-      'data has ' || octet_length(data) || ' bytes, more than may be sent'
   end;
-  if wrong is not null then
-    raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong using errcode = 'invalid_parameter_value';
+  if wrong is null and octet_length(data) > 32768 then
+    select 'data has ' || octet_length(data) || ' bytes, and ' || s.data_bytes_max || ' may be sent'
+    into wrong
+    from postrider.outbox_setting s
+    where octet_length(data) > s.data_bytes_max;
   end if;
-  perform data::json;
-  -- A trace is passed on only in the form of W3C Trace Context: a header of some client must never fail a business
-  -- transaction.
-  if traceparent !~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
-    traceparent := null;
+  if wrong is null and not (id, version, occurred_at, subject, traceparent) is null then
+    wrong := case
+      when id !~ '^[A-Za-z0-9_-]{1,64}$' then
+        'id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+      when octet_length(version) not between 1 and 64 then
+        'version must have 1 to 64 bytes'
+      when octet_length(subject) not between 1 and 255 then
+        'subject must have 1 to 255 bytes'
+      when occurred_at < '0001-01-01 00:00:00+00' or occurred_at >= '10000-01-01 00:00:00+00' then
+        'occurred_at must be a time in the years 1 to 9999'
+    end;
+    -- A trace is passed on only in the form of W3C Trace Context: a header of some client must never fail a business
+    -- transaction.
+    if traceparent !~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
+      traceparent := null;
+    end if;
+  end if;
+  if wrong is not null or data::json is null then  -- the cast fails when it is not JSON
+    raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong
+      using errcode = 'invalid_parameter_value';
   end if;
   n := nextval('postrider.outbox_id_seq');
-  made := lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0')
-    || '7' || lpad(to_hex(n & 4095), 3, '0')
+  made := lpad(to_hex(((extract(epoch from at) * 1000)::bigint << 16) | 28672 | (n & 4095)), 16, '0')
     || to_hex(40960 | ((n >> 12) & 8191))
     || right(gen_random_uuid()::text, 12);
   if is_emitted then
@@ -179,6 +188,14 @@ begin
   insert into postrider.outbox
     (id, event_id, outside_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
   values (n, made::uuid, id, tenant, type, data, version, occurred_at, subject, traceparent, at);
+  -- A relay that sleeps holds the lock exclusively; one that works, or never wants to be notified, does not, and then
+  -- nothing is sent: a NOTIFY makes the commits of the whole server wait for each other. No table is read: a flag in a
+  -- row would leave a dead version for every nap. After the insert, so that a relay which falls asleep between this
+  -- look and our commit sees us in progress, and looks again soon (Relay::nap).
+  if not (case when pg_try_advisory_lock_shared(8031453476610911603)
+               then pg_advisory_unlock_shared(8031453476610911603) else false end) then
+    perform pg_notify('postrider_outbox', '');
+  end if;
   return coalesce(id, 'evt_' || made);
 end
 $$;
@@ -233,26 +250,6 @@ language sql as $$
   select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
 $$;
 
--- At commit, not at the call: a relay that went to sleep in between is woken, too. A relay that sleeps holds the lock
--- exclusively; one that works, or never wants to be notified, does not, and then nothing is sent: a NOTIFY makes the
--- commits of the whole server wait for each other. No table is read: a flag in a row would leave a dead version for
--- every nap.
-create or replace function outbox_wake() returns trigger language plpgsql as $$
-begin
-  if pg_catalog.pg_try_advisory_lock_shared(8031453476610911603) then
-    perform pg_catalog.pg_advisory_unlock_shared(8031453476610911603);
-  else
-    perform pg_catalog.pg_notify('postrider_outbox', '');
-  end if;
-  return null;
-end
-$$;
-drop trigger if exists outbox_wakes_relay on outbox;
-create constraint trigger outbox_wakes_relay
-  after insert on outbox
-  deferrable initially deferred
-  for each row execute function outbox_wake();
-
 -- How emit() writes: into the `table`, or, by `cdc`, into the log while a relay reads it. A relay follows within seconds.
 -- pgoutput wants a publication; it has no tables, because messages belong to none.
 create or replace function outbox_set_mode(new_mode text) returns void
@@ -305,7 +302,7 @@ revoke execute on function
   emit(text, text, json, text, text, timestamptz, text, text),
   emit(text, text, jsonb, text, text, timestamptz, text, text),
   outbox_write(boolean, text, text, text, text, text, timestamptz, text, text),
-  outbox_place(), outbox_set_mode(text), outbox_wake(), grant_outbox()
+  outbox_place(), outbox_set_mode(text), grant_outbox()
   from public;
 
 do $$

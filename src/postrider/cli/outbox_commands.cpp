@@ -77,7 +77,7 @@ Command outbox_commands() {
   std::vector<Parameter> listed = {which};
   for (Parameter& parameter : list_parameters()) listed.push_back(std::move(parameter));
   return group("outbox", "Outboxes of applications",
-               {command("install", "Put table, function, trigger and roles into an application's database",
+               {command("install", "Put table, functions and roles into an application's database",
                         {url}, install, Needs::nothing),
                 command("status", "All outboxes, or how one stands", {which}, status),
                 command("add", "Relay an outbox in another database", {one, url}, add),

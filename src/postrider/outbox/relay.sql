@@ -36,7 +36,7 @@ where l.locktype = 'advisory'
   and l.pid <> pg_backend_pid();
 
 -- name: fall_asleep
--- From here on publish() notifies. See outbox_wake().
+-- From here on publish() notifies. See outbox_write().
 select pg_try_advisory_lock(8031453476610911603);
 
 -- name: wake_up

@@ -230,6 +230,16 @@ TEST_F(RelayTest, PublishNotifiesOnlyWhileTheRelaySleeps) {
   run(publish::until(loop, db, "select count(*) from event", "1"));  // long before the next poll
 }
 
+TEST_F(RelayTest, ACommitThatSentNoNotifyBecauseTheRelayWasAwakeIsFoundSoon) {
+  support::SyncSql application(db.url());
+  application("begin; select publish('acme', 'order.paid', '1')");  // no relay sleeps now
+  auto& on = relay({.poll = 60s});
+  on.relay.start();
+  run(until_asleep(loop, on.relay));
+  application("commit");
+  run(publish::until(loop, db, "select count(*) from event", "1"));  // long before the next poll
+}
+
 runtime::Task<void> until_heard(runtime::Loop& loop, const std::vector<std::string>& heard) {
   runtime::Wakeup turn(loop);
   while (heard.empty()) co_await turn.wait_for(1ms);

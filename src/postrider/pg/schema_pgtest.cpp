@@ -62,7 +62,7 @@ TEST(Schema, OnlyTheStatementsThatDoNothingElseNotify) {
   EXPECT_EQ(database.sql(
                 "select string_agg(proname, ',') from pg_proc where pronamespace = 'postrider'::regnamespace "
                 "and prosrc ~* 'notify'"),
-            "outbox_wake")
+            "outbox_write")
       << "while the relay sleeps";
 }
 
