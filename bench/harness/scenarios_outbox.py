@@ -17,6 +17,9 @@ CUSTOMERS = 100_000
 ASLEEP_LOCK = 8031453476610911603  # held by a relay that wants to be notified, see outbox_write()
 DATA = '{"order":17,"cents":4200,"customer":"cus_0123456789","note":"' + "x" * 100 + '"}'
 POLLS_MS = (100, 500, 1_000, 5_000)
+# What any outbox table costs, without checks, rights and an id that means anything.
+PLAIN_INSERT = ("insert into postrider.outbox (event_id, tenant_id, type, data) "
+                f"values (gen_random_uuid(), 'acme', 'order.paid', '{DATA}');")
 BUSINESS = r"""\set customer random(1, %d)
 begin;
 insert into business_order (customer, cents) values (:customer, 4200);
@@ -98,10 +101,12 @@ def messages(env, database):
 
 
 def publish_cost(env):
-    """Added cost of publish() and emit() to an insert and an update, with 64 concurrent committers."""
+    """Added cost of publish() and emit() to an insert and an update, with 64 concurrent committers; beside them what a
+    statement that does nothing and a bare insert add."""
     seconds = max(2, env.sizes.sustained_s / 3)
     publish, emit = (f"select postrider.{function}('acme', 'order.paid', '{DATA}');" for function in ("publish", "emit"))
-    variants = {"plain": ("", None), "publish, no NOTIFY": (publish, None),
+    variants = {"plain": ("", None), "one more statement (select 1)": ("select 1;", None),
+                "a plain insert of the same row": (PLAIN_INSERT, None), "publish, no NOTIFY": (publish, None),
                 "publish, NOTIFY at every commit": (publish, everybody_notifies), "emit": (emit, messages)}
     results = {name: [] for name in variants}
     with own_server(env) as cluster:

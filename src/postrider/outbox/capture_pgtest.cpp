@@ -2,6 +2,7 @@
 #include "postrider/outbox/capture.hpp"
 
 #include "postrider/outbox/capture_plan.hpp"
+#include "postrider/outbox/slot_reader.hpp"
 #include "postrider/outbox/relay.hpp"
 #include "postrider/outbox/same_database.hpp"
 #include "postrider/publish/publish_testing.hpp"
@@ -357,6 +358,35 @@ TEST_F(CaptureTest, TheNextRelayTakesTheSlotOver) {
   nodes.erase(nodes.begin());
   db.sql("select emit('acme', 'order.paid', '2')");
   until_published(2);
+}
+
+// As after a kill, or of a node that stands still: its connection lives on.
+TEST_F(CaptureTest, AReaderThatDoesNotLetGoOfTheSlotIsEnded) {
+  capturing();
+  stop_all();
+  telemetry::Metrics metrics;
+  pg::ConnectOptions connect;
+  connect.url = db.url();
+  SlotReader stalled(loop, {connect, 10, 1 << 20}, metrics.capture("local").ignored);
+  run(stalled.open(db.sql("select slot_name from pg_replication_slots where database = current_database()"), {}));
+  db.sql("select emit('acme', 'order.paid', '1')");
+  capturing();
+  until_published(1);
+}
+
+TEST_F(CaptureTest, TheSlotIsToldOnlyAfterTheCommit) {
+  capturing();
+  const std::string reader =
+      db.sql("select active_pid from pg_replication_slots where database = current_database()");
+  db.sql("alter table event rename to event_gone");
+  db.sql("select emit('acme', 'order.paid', '1')");
+  until("select active_pid is distinct from " + reader +
+            " from pg_replication_slots where database = current_database()",
+        "t");  // it has failed, and begins anew
+  stop_all();
+  db.sql("alter table event_gone rename to event");
+  capturing();
+  until_published(1);
 }
 
 TEST_F(CaptureTest, WithoutTheRightToReplicateItSaysSo) {
