@@ -35,7 +35,8 @@ pg::MigrateReport migrate_once(const std::string& url, const pg::MigrateOptions&
 
 Database::Database(const config::Config& config) : url_(config.database_url) {
   if (url_.empty()) {
-    cluster_ = std::make_unique<pg::PrivateCluster>(pg::PrivateClusterOptions{.data_dir = config.data_dir});
+    cluster_ = std::make_unique<pg::PrivateCluster>(pg::PrivateClusterOptions{
+        .data_dir = config.data_dir, .is_for_capture = config.private_capture});
     url_ = cluster_->url();
   }
   direct_url_ = config.direct_database_url.empty() ? url_ : config.direct_database_url;

@@ -168,6 +168,13 @@ class Doctor {
           "The others declare it dead by themselves; if there are none, start one.");
   }
 
+  std::string capture_advice(const std::string& wal_level) const {
+    if (wal_level == "logical")
+      return "It needs a role with REPLICATION, a free slot and WAL sender, and a running relay.";
+    if (config_.database_url.empty()) return "Set private_capture = true and restart.";
+    return "Set wal_level = logical in postgresql.conf (ALTER SYSTEM does) and restart the server.";
+  }
+
   void about_capture(const pg::Rows& row) {
     if (const auto lost_at = row.get<std::optional<base::Timestamp>>(0, 5))
       add(Level::warning, "capture", "a replication slot was lost at " + base::to_rfc3339(*lost_at),
@@ -180,7 +187,7 @@ class Doctor {
     else
       add(Level::warning, "capture",
           state + ": " + row.get<std::optional<std::string>>(0, 2).value_or("emit() writes rows"),
-          "Events arrive as rows meanwhile. It needs wal_level = logical, a role with REPLICATION, a relay.");
+          "Events arrive as rows meanwhile. " + capture_advice(row.get<std::string>(0, 7)));
     if (!row.get<bool>(0, 6))
       add(Level::warning, "capture", "the server lets replication slots retain any amount of log",
           "Set max_slot_wal_keep_size, well over the outbox's limit: it guards the disk while no relay "

@@ -31,14 +31,15 @@ select (select count(*) from bucket_lease where owner is null),
 
 -- name: capture
 -- Change data capture of the own outbox: wanted, its state, log that its slot retains, the limit, when a slot was lost,
--- and whether the server itself limits what slots retain.
+-- whether the server itself limits what slots retain, its wal_level.
 select s.mode = 'cdc',
        t.state,
        t.reason,
        coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), r.restart_lsn), 0)::bigint,
        s.capture_bytes_max,
        t.lost_at,
-       current_setting('max_slot_wal_keep_size') <> '-1'
+       current_setting('max_slot_wal_keep_size') <> '-1',
+       current_setting('wal_level')
 from outbox_setting s
 cross join outbox_slot t
 left join pg_database d on d.datname = current_database()

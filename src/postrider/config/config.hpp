@@ -119,6 +119,7 @@ struct Config {
   seconds drain_timeout{0};
   milliseconds relay_poll{0};
   bool relay_notify = true;
+  bool private_capture = false;
   std::vector<OutboxConfig> outboxes;  // only in the file
   std::vector<SourceConfig> sources;   // only in the file
 

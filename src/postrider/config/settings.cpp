@@ -295,6 +295,9 @@ const Setting table[] = {
     {"relay_notify", "true", "",
      "Whether publish() in SQL wakes a sleeping relay by NOTIFY; false: it is found by polling.",
      Secrecy::open, boolean<&C::relay_notify>},
+    {"private_capture", "false", "",
+     "Starts the private Postgres with wal_level = logical, which change data capture needs.", Secrecy::open,
+     boolean<&C::private_capture>},
 
     // Retention
     {"retain_events", "30d", "", "How long events and their idempotency keys are kept.", Secrecy::open,

@@ -114,7 +114,8 @@ Task<milliseconds> Capture::State::pass() {
     }
     case CaptureStep::refuse: {
       auto told = say("impossible", "wal_level is " + view.wal_level +
-                                        ": change data capture needs wal_level = logical and a restart");
+                                        ": change data capture needs wal_level = logical and a restart of "
+                                        "the server (the private Postgres: private_capture = true)");
       co_await told;
       co_return options.refused;
     }
@@ -157,11 +158,12 @@ Task<void> Capture::State::say(std::string state, std::optional<std::string> rea
   if (said == saying) co_return;
   pg::Params params(state, reason);
   const auto changed = co_await link.run_one(sql::set_capture_state, std::move(params));
+  const bool is_first = said.empty();
   said = saying;
-  if (changed.empty()) co_return;
-  auto line = state == "fallback" || state == "impossible" || (state == "draining" && reason)
-                  ? telemetry::log_error("capture_state")
-                  : telemetry::log_info("capture_state");
+  const bool is_trouble = state == "fallback" || state == "impossible" || (state == "draining" && reason);
+  // What is as it was before a restart is worth a line only when somebody has to act.
+  if (changed.empty() && !(is_first && is_trouble)) co_return;
+  auto line = is_trouble ? telemetry::log_error("capture_state") : telemetry::log_info("capture_state");
   line.field("outbox", options.name).field("state", state).field("reason", reason.value_or(""));
 }
 

@@ -1,6 +1,8 @@
 // Change data capture of postrider's own outbox, against a real server.
 #include "postrider/outbox/capture.hpp"
 
+#include <signal.h>
+
 #include "postrider/outbox/capture_plan.hpp"
 #include "postrider/outbox/slot_reader.hpp"
 #include "postrider/outbox/relay.hpp"
@@ -205,10 +207,12 @@ TEST_F(CaptureTest, TheSlotSendsAgainWhatWasNotConfirmedAndItIsSkipped) {
   owner("select pg_drop_replication_slot('" + slot + "')");
   owner("select pg_copy_logical_replication_slot('kept', '" + slot + "')");
   owner("select pg_drop_replication_slot('kept')");
+  db.sql("delete from queue where bucket >= 0");  // as if they were delivered
   capturing();
   db.sql("select emit('acme', 'order.paid', '21')");
   until("select count(*) from event where body like '%\"data\":21}'", "1");
   EXPECT_EQ(db.sql("select count(*) from event"), "21");
+  EXPECT_EQ(db.sql("select count(*) from queue where bucket >= 0"), "1") << "none is sent again";
 }
 
 TEST_F(CaptureTest, WhatCannotBePublishedBecomesARowAndHoldsNothingUp) {
@@ -283,12 +287,40 @@ TEST_F(CaptureTest, BackInTableModeTheSlotGoesAndNothingIsLost) {
   until("select state from outbox_slot", "draining");
   db.sql("select emit('acme', 'order.paid', '\"row\"')");
   until_published(1);
+  for (int look = 0; look < 2; ++look) {  // the slot is read beyond where it stood when the draining began
+    const std::string here = db.sql("select pg_current_wal_insert_lsn()");
+    db.sql("select pg_logical_emit_message(true, 'else', '')");
+    until("select coalesce((select confirmed_flush_lsn >= '" + here +
+              "' from pg_replication_slots where database = current_database()), true)",
+          "t");
+  }
   EXPECT_EQ(db.sql("select count(*) from pg_replication_slots where database = current_database()"), "1")
       << "a transaction that wrote a message has not ended";
   slow("commit");
   until("select state from outbox_slot", "off");
   EXPECT_EQ(db.sql("select count(*) from event"), "2");
   EXPECT_EQ(db.sql("select count(*) from pg_replication_slots where database = current_database()"), "0");
+}
+
+TEST_F(CaptureTest, TheSlotIsReadToItsEndBeforeItGoes) {
+  capturing();
+  support::SyncSql slow(db.url());
+  slow("begin; select emit('acme', 'order.paid', '1')");
+  const std::string sender =
+      db.sql("select active_pid from pg_replication_slots where database = current_database()");
+  db.sql("select outbox_set_mode('table')");
+  until("select state from outbox_slot", "draining");
+  ::kill(std::stoi(sender), SIGSTOP);  // the server does not come to send it
+  slow("commit");
+  const std::string committed = db.sql("select clock_timestamp()");
+  // A look that begins so late follows one that knew of the commit.
+  until("select count(*) > 0 from pg_stat_activity where datname = current_database() and query like '%wal_level%'"
+        " and query_start > '" +
+            committed + "'::timestamptz + interval '200 ms' and pid <> pg_backend_pid()",
+        "t");
+  ::kill(std::stoi(sender), SIGCONT);
+  until("select state from outbox_slot", "off");
+  EXPECT_EQ(db.sql("select count(*) from event"), "1");
 }
 
 TEST_F(CaptureTest, OverTheLimitItFallsBackToRowsAndDropsTheSlot) {
@@ -360,10 +392,22 @@ TEST_F(CaptureTest, TheNextRelayTakesTheSlotOver) {
   until_published(2);
 }
 
+TEST_F(CaptureTest, WhoHasNotTheLeaseLeavesTheSlotAlone) {
+  capturing();
+  const std::string reader =
+      db.sql("select active_pid from pg_replication_slots where database = current_database()");
+  run(node().capture.run_once());
+  db.sql("select emit('acme', 'order.paid', '1')");
+  until_published(1);
+  EXPECT_EQ(db.sql("select active_pid from pg_replication_slots where database = current_database()"), reader);
+}
+
 // As after a kill, or of a node that stands still: its connection lives on.
 TEST_F(CaptureTest, AReaderThatDoesNotLetGoOfTheSlotIsEnded) {
   capturing();
   stop_all();
+  support::SyncSql(db.superuser_url())(  // the server does not end it either
+      "do $$ begin execute format('alter database %I set wal_sender_timeout = 0', current_database()); end $$");
   telemetry::Metrics metrics;
   pg::ConnectOptions connect;
   connect.url = db.url();

@@ -120,6 +120,7 @@ struct PrivateCluster::State {
   void start_watcher();
   void stop_watcher();
   bool wait_gone(std::chrono::seconds timeout);
+  void shut_down();
   Finished run_as_server(std::vector<std::string> arguments, const std::string& directory,
                          std::string input = "");
 };
@@ -204,6 +205,14 @@ void PrivateCluster::State::launch() {
   make_private_directory(socket_directory, layout.server_user);
   std::vector<std::string> arguments{programs.postgres(), "-D", layout.as_seen_by_server(layout.cluster())};
   for (std::string& part : fixed_settings(socket_directory)) arguments.push_back(std::move(part));
+  // With a slot Postgres does not start otherwise.
+  const bool has_slots = has_replication_slots(layout.cluster());
+  if (options.is_for_capture || has_slots) arguments.insert(arguments.end(), {"-c", capture_setting});
+  if (has_slots && !options.is_for_capture)
+    telemetry::log_warn("private_postgres_has_slots")
+        .field("note",
+               "there is a replication slot, so wal_level stays logical; `postrider outbox capture --mode "
+               "table` lets it go");
   postmaster = start_child({.arguments = std::move(arguments),
                             .environment = clean_environment(),
                             .directory = layout.cluster(),
@@ -302,6 +311,17 @@ bool PrivateCluster::State::wait_gone(std::chrono::seconds timeout) {
   return true;
 }
 
+void PrivateCluster::State::shut_down() {
+  if (is_gone()) return;
+  ::kill(postmaster, SIGINT);
+  if (!wait_gone(options.stop_timeout)) {
+    telemetry::log_warn("private_postgres_slow_stop").field("pid", postmaster);
+    ::kill(postmaster, SIGQUIT);
+    wait_gone(options.stop_timeout);
+  }
+  telemetry::log_info("private_postgres_stopped");
+}
+
 PrivateCluster::PrivateCluster(PrivateClusterOptions options)
     : state_(std::make_unique<State>(std::move(options))) {
   state_->lock();
@@ -312,6 +332,10 @@ PrivateCluster::PrivateCluster(PrivateClusterOptions options)
     // First the watcher: from here on a kill -9 leaves no server behind.
     state_->start_watcher();
     state_->bring_up();
+    if (state_->options.is_for_capture && !was_started_for_capture(state_->layout.cluster())) {
+      state_->shut_down();  // an adopted one, from before the setting was changed
+      state_->bring_up();
+    }
   } catch (const std::system_error& error) {
     throw PrivateClusterError(
         fmt::format("the private Postgres in {}: {}", state_->layout.cluster(), error.what()));
@@ -343,15 +367,7 @@ bool PrivateCluster::revive() {
 }
 
 void PrivateCluster::stop() {
-  if (!state_->is_gone()) {
-    ::kill(state_->postmaster, SIGINT);
-    if (!state_->wait_gone(state_->options.stop_timeout)) {
-      telemetry::log_warn("private_postgres_slow_stop").field("pid", state_->postmaster);
-      ::kill(state_->postmaster, SIGQUIT);
-      state_->wait_gone(state_->options.stop_timeout);
-    }
-    telemetry::log_info("private_postgres_stopped");
-  }
+  state_->shut_down();
   state_->stop_watcher();
 }
 

@@ -149,6 +149,7 @@ shared_buffers = {}MB
 wal_compression = {}
 min_wal_size = 256MB
 max_wal_size = 4GB
+max_slot_wal_keep_size = 4GB
 checkpoint_timeout = 10min
 checkpoint_completion_target = 0.9
 random_page_cost = 1.1
@@ -182,11 +183,24 @@ std::string identity_map_file(const std::vector<std::string>& system_users) {
 }
 
 std::string first_statements() {
-  return "create role postrider login;\n"
+  // It may read a replication slot; pg_hba.conf lets nobody copy the cluster.
+  return "create role postrider login replication;\n"
          "create role postrider_publisher nologin;\n"
          "create role postrider_consumer nologin;\n"
          "create role postrider_support nologin;\n"
          "create database postrider owner postrider;\n";
+}
+
+bool has_replication_slots(const std::string& cluster) {
+  std::error_code error;
+  const fs::directory_iterator slots(cluster + "/pg_replslot", error);
+  return !error && slots != fs::directory_iterator();
+}
+
+bool was_started_for_capture(const std::string& cluster) {
+  std::ifstream file(cluster + "/postmaster.opts");
+  const std::string options((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return options.find(capture_setting) != std::string::npos;
 }
 
 std::vector<std::string> fixed_settings(const std::string& socket_directory) {

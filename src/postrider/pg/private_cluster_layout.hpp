@@ -60,4 +60,9 @@ std::string first_statements();  // for a single-user backend, one a line
 // Command line settings: what an edited file must not change.
 std::vector<std::string> fixed_settings(const std::string& socket_directory);
 
+// What change data capture needs. A server with replication slots starts only with it.
+inline constexpr const char* capture_setting = "wal_level=logical";
+bool has_replication_slots(const std::string& cluster);
+bool was_started_for_capture(const std::string& cluster);  // the last time it was started
+
 }  // namespace postrider::pg

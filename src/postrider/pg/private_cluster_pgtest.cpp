@@ -131,6 +131,49 @@ TEST(PrivateCluster, AnEditedSettingsFileCannotMakeItForgetful) {
             "on|on|on|");
 }
 
+TEST(PrivateCluster, CanBeStartedForChangeDataCapture) {
+  TempDir dir;
+  copy_made_cluster(dir.path());
+  PrivateClusterOptions options = options_for(dir.path());
+  options.is_for_capture = true;
+  PrivateCluster cluster(options);
+  SyncSql sql(cluster.url());
+  EXPECT_EQ(sql("show wal_level"), "logical");
+  EXPECT_EQ(sql("select slot_name from pg_create_logical_replication_slot('one', 'pgoutput')"), "one")
+      << "its role may have a slot";
+}
+
+TEST(PrivateCluster, WithASlotItStartsAlthoughCaptureIsNoLongerWanted) {
+  TempDir dir;
+  copy_made_cluster(dir.path());
+  PrivateClusterOptions options = options_for(dir.path());
+  options.is_for_capture = true;
+  {
+    PrivateCluster cluster(options);
+    SyncSql sql(cluster.url());
+    sql("select pg_create_logical_replication_slot('one', 'pgoutput')");
+  }
+  options.is_for_capture = false;
+  {
+    PrivateCluster cluster(options);
+    SyncSql sql(cluster.url());
+    EXPECT_EQ(sql("show wal_level"), "logical");
+    sql("select pg_drop_replication_slot('one')");
+  }
+  PrivateCluster cluster(options);
+  EXPECT_EQ(SyncSql(cluster.url())("show wal_level"), "replica");
+}
+
+TEST(PrivateCluster, AnAdoptedServerIsStartedAnewForCapture) {
+  TempDir dir;
+  copy_made_cluster(dir.path());
+  PrivateClusterOptions options = options_for(dir.path());
+  kill_9(start_serving(options));
+  options.is_for_capture = true;
+  PrivateCluster cluster(options);
+  EXPECT_EQ(SyncSql(cluster.url())("show wal_level"), "logical");
+}
+
 TEST(PrivateCluster, ConnectsAsAnOwnerWhoIsNoSuperuser) {
   TempDir dir;
   copy_made_cluster(dir.path());
