@@ -163,6 +163,9 @@ def test_a_server_without_logical_decoding_says_so_and_takes_rows(node, tenant, 
     try:
         wait_for(node, "impossible")
         assert "wal_level = logical" in state(node)["reason"]
+        doctor = subprocess.run([node_module.binary(), "doctor"], cwd="/", capture_output=True, text=True,
+                                env=node_module.environment(data_dir=node.settings["data_dir"]))
+        assert "wal_level is replica" in doctor.stdout and "Set private_capture = true and restart." in doctor.stdout
         node.sql("select postrider.emit(%s, 'a.b', '1')", (tenant,))
         hook.wait_for(1)
     finally:
@@ -188,3 +191,20 @@ def test_what_is_emitted_in_another_database_is_judged_by_the_catalogue(start_no
         node.stop()
     finally:
         postgres.drop("captured_unfit")
+
+
+def test_the_private_postgres_can_be_started_for_it(start_node, data_dir, hook):
+    node = start_node(data_dir=data_dir)
+    node.api.create_tenant("acme")
+    node.api.create_endpoint("acme", hook.url)
+    switch(node, "cdc")
+    wait_for(node, "impossible")
+    node.stop()
+    again = start_node(data_dir=data_dir)
+    wait_until(lambda: [line for line in again.log if line["event"] == "capture_state"], "it says so at every start")
+    again.stop()
+    capturing = start_node(data_dir=data_dir, private_capture="true")
+    wait_for(capturing, "on")
+    [(event,)] = capturing.sql("select postrider.emit('acme', 'order.paid', '1')")
+    assert hook.wait_for(1)[0].headers["webhook-id"] == event
+    assert capturing.sql("select count(*) from postrider.outbox") == [(0,)]
