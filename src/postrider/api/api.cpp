@@ -21,6 +21,7 @@ void add_routes(Routes& routes) {
   add_replay_routes(routes);
   add_erasure_routes(routes);
   add_contact_routes(routes);
+  add_attempt_routes(routes);
   add_delivery_routes(routes);
   add_delivery_action_routes(routes);
   add_dead_letter_routes(routes);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "postrider/api/attempt_rows.hpp"
 #include "postrider/api/deliveries.sql.hpp"
 #include "postrider/api/delivery.sql.hpp"
 #include "postrider/api/delivery_filter.hpp"
@@ -53,36 +54,6 @@ Task<Response> list(Call& call) {
                        "last_status_code", "last_error", "last_error_detail", "delivered_at", "replay_id"}});
 }
 
-std::string phases_json(const pg::Rows& rows, size_t row) {
-  JsonObject json;
-  json.add("lookup_us", rows.get<std::optional<int32_t>>(row, 6))
-      .add("connect_us", rows.get<std::optional<int32_t>>(row, 7))
-      .add("tls_us", rows.get<std::optional<int32_t>>(row, 8))
-      .add("first_byte_us", rows.get<std::optional<int32_t>>(row, 9))
-      .add("total_us", rows.get<int32_t>(row, 10));
-  return json.text();
-}
-
-// One row of attempts_of. What an endpoint answered may repeat what it was sent: it is for those who may see
-// payloads.
-std::string attempt_json(const pg::Rows& rows, size_t row, bool sees_payloads) {
-  const auto node_name = rows.get<std::optional<std::string>>(row, 15);
-  JsonObject json;
-  json.add("attempt", rows.get<int32_t>(row, 0))
-      .add("outcome", rows.get<std::string_view>(row, 1))
-      .add("status_code", rows.get<std::optional<int32_t>>(row, 2))
-      .add("error", rows.get<std::optional<std::string>>(row, 3))
-      .add("error_detail", rows.get<std::optional<std::string>>(row, 4))
-      .add("started_at", rows.get<base::Timestamp>(row, 5))
-      .raw("phases", phases_json(rows, row));
-  if (sees_payloads) json.add("response_preview", rows.get<std::optional<std::string>>(row, 11));
-  json.add("address", rows.get<std::optional<std::string>>(row, 12))
-      .add("next_attempt_at", rows.get<std::optional<base::Timestamp>>(row, 13))
-      .add("node_id", model::NodeId{rows.get<base::Uuid>(row, 14)}.outside())
-      .add("node", node_name);
-  return json.text();
-}
-
 std::string dead_letter_json(const pg::Rows& rows) {
   JsonObject json;
   json.add("cause", rows.get<std::string_view>(0, 0))
@@ -129,7 +100,7 @@ Task<std::optional<Shown>> find(const Call& call, pg::Link& link, model::Deliver
   if (!found[2].empty()) shown.dead_letter = dead_letter_json(found[2]);
   std::vector<std::string> attempts;
   for (size_t row = 0; row < found[3].size(); ++row)
-    attempts.push_back(attempt_json(found[3], row, call.principal.sees_payloads));
+    attempts.push_back(attempt_json(found[3], row, call.principal.sees_payloads).text());
   shown.attempts = json_array(attempts);
   co_return shown;
 }
@@ -174,8 +145,8 @@ Task<Response> attempts(Call& call) {
   const pg::Rows rows = co_await lease->run_one(sql::attempts_of, std::move(params));
   std::vector<PageRow> items;
   for (size_t row = 0; row < rows.size(); ++row)
-    items.push_back(
-        {std::to_string(rows.get<int32_t>(row, 0)), attempt_json(rows, row, call.principal.sees_payloads)});
+    items.push_back({std::to_string(rows.get<int32_t>(row, 0)),
+                     attempt_json(rows, row, call.principal.sees_payloads).text()});
   co_return page(std::move(items), limit);
 }
 

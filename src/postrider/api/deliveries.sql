@@ -57,6 +57,19 @@ where a.tenant_id = $4::text
 order by a.delivery_id desc
 limit $3::integer
 
+-- name: failed_of_tenant
+-- As history_of_all, $4 tenant, $5 an outcome that is not `delivered`. Index: attempt_not_delivered.
+select a.delivery_id, a.attempt, a.outcome, a.endpoint_id, a.event_id, a.tenant_id, a.status_code, a.error,
+       a.error_detail, a.started_at, a.total_us, a.created_at, a.next_attempt_at, a.replay_id
+from attempt a
+where a.tenant_id = $4::text
+  and a.outcome = $5::text
+  and a.outcome <> 'delivered'
+  and a.delivery_id < $1::uuid
+  and a.delivery_id >= $2::uuid
+order by a.delivery_id desc
+limit $3::integer
+
 -- name: dead_of_all
 -- Ids of dead letters: $1 below, $2 from, $3 rows. Index: the key of dead_letter.
 select d.delivery_id

@@ -24,3 +24,17 @@ where a.delivery_id = $1::uuid
   and case when a.attempt = 0 then 2147483647 else a.attempt end > $2::integer
 order by case when a.attempt = 0 then 2147483647 else a.attempt end
 limit $3::integer
+
+-- name: attempts_of_keys
+-- $1 deliveries and $2 numbers of the attempts, $3 the smallest delivery, $4 the largest. The first columns as in
+-- attempts_of. Index: the key of the partitions in range.
+select a.attempt, a.outcome, a.status_code, a.error, a.error_detail, a.started_at, a.dns_us, a.connect_us, a.tls_us,
+       a.first_byte_us, a.total_us, a.preview, a.address, a.next_attempt_at, a.node_id, n.name,
+       a.delivery_id, a.endpoint_id, a.event_id, a.tenant_id, a.replay_id
+from unnest($1::uuid[], $2::integer[]) with ordinality as wanted (delivery_id, attempt, number)
+join attempt a on a.delivery_id = wanted.delivery_id
+              and a.attempt = wanted.attempt
+              and a.delivery_id >= $3::uuid
+              and a.delivery_id <= $4::uuid
+left join node n on n.id = a.node_id
+order by wanted.number

@@ -33,13 +33,24 @@ base::Uuid id_floor(base::Timestamp time) {
   return id;
 }
 
-DeliveryQuery read_delivery_query(const Call& call, Query& query) {
+DeliveryQuery read_which(const Call& call, Query& query) {
   DeliveryQuery wanted;
   DeliveryFilter& filter = wanted.filter;
   if (has_tenant(call)) filter.tenant = call.tenant();
   wanted.endpoint = query.value("endpoint");
   wanted.event = query.value("event");
   filter.type = query.value("type");
+  filter.limit = query.limit();
+  filter.after = query.after();
+  if (wanted.event && !filter.tenant && !model::EventId::from_outside(*wanted.event))
+    query.refuse("event",
+                 "an event's own id is known only within its tenant: ask below /v1/tenants/{tenant}");
+  return wanted;
+}
+
+DeliveryQuery read_delivery_query(const Call& call, Query& query) {
+  DeliveryQuery wanted = read_which(call, query);
+  DeliveryFilter& filter = wanted.filter;
   filter.subject = query.value("subject");
   if (const auto status = query.value("status")) {
     filter.status = parse_delivery_status(*status);
@@ -50,11 +61,6 @@ DeliveryQuery read_delivery_query(const Call& call, Query& query) {
   filter.before.bytes.fill(0xFF);
   if (const auto since = query.time("since")) filter.from = id_floor(*since);
   if (const auto until = query.time("until")) filter.before = id_floor(*until);
-  filter.limit = query.limit();
-  filter.after = query.after();
-  if (wanted.event && !filter.tenant && !model::EventId::from_outside(*wanted.event))
-    query.refuse("event",
-                 "an event's own id is known only within its tenant: ask below /v1/tenants/{tenant}");
   return wanted;
 }
 

@@ -13,8 +13,9 @@ struct DeliveryQuery {
   std::optional<std::string> endpoint, event;
 };
 
-// endpoint, event, type, subject, status, since, until, limit and cursor; the tenant is that of the path, if
-// there is one.
+// endpoint, event, type, limit and cursor; the tenant is that of the path, if there is one.
+DeliveryQuery read_which(const Call& call, Query& query);
+// The same, and subject, status, since and until.
 DeliveryQuery read_delivery_query(const Call& call, Query& query);
 
 // Nothing: no delivery can match, because there is no such event. An unknown tenant or endpoint is a problem.

@@ -80,6 +80,7 @@ TEST_F(ListPlanTest, HistoryOfATenantOrEndpoint) {
 TEST_F(ListPlanTest, WhatDidNotArrive) {
   expect(sql::canceled_of_all, range, "delivery_id_idx");
   expect(sql::canceled_of_tenant, range + ", 't0'", "delivery_id_idx");
+  expect(sql::failed_of_tenant, range + ", 't0', 'retrying'", "tenant_id_outcome_delivery_id_idx");
   expect(sql::dead_of_tenant, range + ", 't1'", "tenant_id_delivery_id_idx");
   expect(sql::dead_of_endpoint, range + ", " + endpoint, "endpoint_id_delivery_id_idx");
 }

@@ -104,6 +104,7 @@ void add_event_read_routes(Routes& routes);
 void add_replay_routes(Routes& routes);
 void add_erasure_routes(Routes& routes);
 void add_contact_routes(Routes& routes);
+void add_attempt_routes(Routes& routes);
 void add_delivery_routes(Routes& routes);
 void add_delivery_action_routes(Routes& routes);
 void add_dead_letter_routes(Routes& routes);

@@ -58,6 +58,24 @@ int show_delivery(Invocation& in) {
   return done;
 }
 
+int list_attempts(Invocation& in) {
+  Target target = below(in, "attempts");
+  for (const char* filter : {"endpoint", "event", "type", "outcome", "error", "since", "until"})
+    target.with(filter, in.value(std::string("--") + filter));
+  target.with("status_code", in.value("--status-code"));
+  return show_list(in, target,
+                   {{"DELIVERY", "/delivery_id"},
+                    {"#", "/attempt"},
+                    {"AT", "/started_at"},
+                    {"OUTCOME", "/outcome"},
+                    {"STATUS", "/status_code"},
+                    {"ERROR", "/error_detail"},
+                    {"TYPE", "/event_type"},
+                    {"ENDPOINT", "/endpoint_id"},
+                    {"µS", "/phases/total_us"},
+                    {"NODE", "/node"}});
+}
+
 int act(Invocation& in, const char* what) {
   in.out().record(
       in.server().send("POST", below(in, "deliveries", in.argument("delivery"), what), with_reason(in)));
@@ -194,11 +212,21 @@ Command delivery_commands() {
       option("--subject", "SUBJECT", "Only events about this"),
       choice("--status", {"pending", "processing", "retrying", "delivered", "dead_letter", "canceled"},
              "Only in this state")};
+  const std::vector<Parameter> tried = {
+      tenant_option(),
+      option("--endpoint", "ENDPOINT", "Only of this endpoint"),
+      option("--event", "EVENT", "Only of this event and its replays"),
+      option("--type", "TYPE", "Only of events of this type"),
+      choice("--outcome", {"delivered", "retrying", "dead_letter", "canceled"}, "Only those that ended so"),
+      option("--status-code", "CODE", "Only those that were answered so"),
+      option("--error", "WORD", "Only those with this error, such as timeout_first_byte")};
   const std::vector<Parameter> one = {argument("delivery", "Its id, dlv_…"), tenant_option()};
   const std::vector<Parameter> reason = {option("--reason", "TEXT", "Why; kept in the audit log")};
   return group("delivery", "What became of events, endpoint by endpoint",
                {command("list", "Deliveries, newest first",
                         join(filters, period(), list_parameters(), format()), list_deliveries),
+                command("attempts", "What was tried, over all deliveries",
+                        join(tried, period(), list_parameters(), format()), list_attempts),
                 command("show", "One delivery with everything that was tried", one, show_delivery),
                 command("retry", "Send a pending one now", join(one, reason),
                         [](Invocation& in) { return act(in, "retry"); }),

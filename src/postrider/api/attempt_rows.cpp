@@ -1,0 +1,39 @@
+#include "postrider/api/attempt_rows.hpp"
+
+#include "postrider/model/ids.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+std::string phases_json(const pg::Rows& rows, size_t row) {
+  JsonObject json;
+  json.add("lookup_us", rows.get<std::optional<int32_t>>(row, 6))
+      .add("connect_us", rows.get<std::optional<int32_t>>(row, 7))
+      .add("tls_us", rows.get<std::optional<int32_t>>(row, 8))
+      .add("first_byte_us", rows.get<std::optional<int32_t>>(row, 9))
+      .add("total_us", rows.get<int32_t>(row, 10));
+  return json.text();
+}
+
+}  // namespace
+
+JsonObject attempt_json(const pg::Rows& rows, size_t row, bool sees_payloads) {
+  const auto node_name = rows.get<std::optional<std::string>>(row, 15);
+  JsonObject json;
+  json.add("attempt", rows.get<int32_t>(row, 0))
+      .add("outcome", rows.get<std::string_view>(row, 1))
+      .add("status_code", rows.get<std::optional<int32_t>>(row, 2))
+      .add("error", rows.get<std::optional<std::string>>(row, 3))
+      .add("error_detail", rows.get<std::optional<std::string>>(row, 4))
+      .add("started_at", rows.get<base::Timestamp>(row, 5))
+      .raw("phases", phases_json(rows, row));
+  if (sees_payloads) json.add("response_preview", rows.get<std::optional<std::string>>(row, 11));
+  json.add("address", rows.get<std::optional<std::string>>(row, 12))
+      .add("next_attempt_at", rows.get<std::optional<base::Timestamp>>(row, 13))
+      .add("node_id", model::NodeId{rows.get<base::Uuid>(row, 14)}.outside())
+      .add("node", node_name);
+  return json;
+}
+
+}  // namespace postrider::api
