@@ -74,6 +74,12 @@ def targets(endpoint, event, span):
         pages[f"deliveries, {scope}, time"] = f"{base}/deliveries?{span}"
         pages[f"deliveries, {scope}, time, type, dead_letter"] = f"{base}/deliveries?{span}&type=list.t3&status=dead_letter"
         pages[f"deliveries, {scope}, subject"] = f"{base}/deliveries?subject=subject-0"
+        pages[f"attempts, {scope}"] = f"{base}/attempts"
+        for outcome in ("delivered", "retrying", "dead_letter", "canceled"):
+            pages[f"attempts, {scope}, {outcome}"] = f"{base}/attempts?outcome={outcome}"
+        pages[f"attempts, {scope}, type"] = f"{base}/attempts?type=list.t3"
+        pages[f"attempts, {scope}, time"] = f"{base}/attempts?{span}"
+        pages[f"attempts, {scope}, status code that never was"] = f"{base}/attempts?status_code=299"
         pages[f"dead letters, {scope}"] = f"{base}/dead-letters"
         pages[f"dead letters, {scope}, cause"] = f"{base}/dead-letters?cause=exhausted&resolved=false"
         pages[f"dead letters, {scope}, time"] = f"{base}/dead-letters?{span}"
@@ -84,6 +90,8 @@ def targets(endpoint, event, span):
         "deliveries, endpoint, pending": f"/v1/deliveries?endpoint={endpoint}&status=pending",
         "deliveries, event": f"{of_tenant}/deliveries?event={event}",
         "deliveries, event and endpoint": f"{of_tenant}/deliveries?event={event}&endpoint={endpoint}",
+        "attempts, endpoint": f"/v1/attempts?endpoint={endpoint}",
+        "attempts, event": f"{of_tenant}/attempts?event={event}",
         "events": f"{of_tenant}/events",
         "deliveries, endpoint, time, type": f"/v1/deliveries?endpoint={endpoint}&{span}&type=list.t3",
         "dead letters, endpoint": f"/v1/dead-letters?endpoint={endpoint}",

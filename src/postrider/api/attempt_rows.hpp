@@ -6,8 +6,8 @@
 
 namespace postrider::api {
 
-// From the first columns of attempts_of and attempts_of_keys. What an endpoint answered may repeat what it was
-// sent: it is for those who may see payloads.
+// From the first columns of attempts_of and attempts_of_keys. What an endpoint answered may repeat what it
+// was sent: it is for those who may see payloads.
 JsonObject attempt_json(const pg::Rows& rows, size_t row, bool sees_payloads);
 
 }  // namespace postrider::api

@@ -166,7 +166,8 @@ runtime::Task<base::Result<AttemptPage, BadCursor>> scan_attempts(pg::Link& link
   const auto give_up_at = base::BootClock::now() + kPatience;
   for (int rows = kFirstLook;; rows = std::min(kLookMax, 4 * rows)) {
     Look found = co_await look(link, filter, place, rows);
-    if (found.seen.empty() && !found.is_last && rows < kLookMax) continue;  // it was but a part of one delivery
+    if (found.seen.empty() && !found.is_last && rows < kLookMax)
+      continue;  // it was but a part of one delivery
     if (filter.which.type) co_await filter_by_type(link, *filter.which.type, found.seen);
     if (take(page, filter, found, place)) co_return page;
     if (base::BootClock::now() < give_up_at) continue;
