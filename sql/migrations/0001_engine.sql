@@ -63,6 +63,8 @@ create table endpoint (
   breaker text not null default 'closed' check (breaker in ('closed', 'open')),
   last_probe_at timestamptz,                   -- of the open breaker, and failed; null: none since the last success
   last_probe_error text,
+  held_reason text,                            -- why the sending node cannot sign, so keeps the deliveries; null: it can
+  held_since timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );

@@ -7,8 +7,8 @@
 create table audit (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
-  actor_kind text not null check (actor_kind in ('key', 'system', 'sql', 'console', 'portal')),
-  actor text collate "C" not null,             -- the key's outside id, 'system', a database role, a user, a session
+  actor_kind text not null check (actor_kind in ('key', 'system', 'sql', 'console', 'portal', 'command')),
+  actor text collate "C" not null,             -- the key's outside id, 'system', a database role, a user, a session, user@host
   action text collate "C" not null,            -- 'endpoint.pause': what kind of object, and the verb
   tenant_id text collate "C",                  -- no reference: the log outlives what it is about
   object text collate "C" not null,            -- outside id of what was changed

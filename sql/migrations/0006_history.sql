@@ -107,6 +107,7 @@ join bucket_lease l on l.bucket = sent.bucket and l.owner = f.node_id;
 
 create view webhook_endpoints as
 select e.id, e.outside_id as endpoint, e.tenant_id, e.url, e.description, e.status, e.status_reason, e.status_since,
+       e.held_reason, e.held_since,
        case when e.failing_since is null then 'healthy' else 'failing' end as health, e.failing_since,
        e.last_success_at, e.last_failure_at, e.breaker, e.last_probe_at, e.last_probe_error, e.max_attempts, e.timeout_ms, e.give_up_seconds,
        e.max_in_flight, e.rate_per_second, e.ordering, e.retry_schedule, e.on_rejected, e.signature, e.metadata,

@@ -76,6 +76,60 @@ def test_a_secret_in_a_file_signs_and_holds_the_lane_while_it_is_not_there(start
     assert_signed(SECRET, got)
 
 
+def held(node):
+    return node.sql("select held_reason, held_since is not null from postrider.webhook_endpoints where tenant_id = 't'")
+
+
+def lanes_held(node):
+    return "\nwebhook_lanes_held 1\n" in node.api.get("/metrics").body.decode()
+
+
+def test_why_an_endpoint_is_held_is_shown_until_its_secret_is_there(start_node, database_url, hook, tmp_path):
+    path = tmp_path / "acme"
+    node = start_node(database_url=database_url, secret_directories=str(tmp_path))
+    node.api.create_tenant("t")
+    made = node.api.create_endpoint("t", hook.url, secret=f"file:{path}")
+    assert (made["held_reason"], made["held_since"]) == (None, None)
+    node.api.publish("t")
+    reason = "the file cannot be read: No such file or directory"
+    seen = wait_until(lambda: (shown := node.api.endpoint("t", made["id"]))["held_reason"] and shown, "the node says why")
+    assert seen["held_reason"] == reason and seen["held_since"] and seen["status"] == "active"
+    assert held(node) == [(reason, True)]
+    server = {"server": node.api.url, "key": node.api.key}
+    assert reason in run_command("endpoint", "list", "t", **server).stdout
+    assert reason in run_command("endpoint", "show", "t", made["id"], **server).stdout
+    wait_until(lambda: lanes_held(node), "it is counted")
+    path.write_text(SECRET + "\n")
+    hook.wait_for(1)
+    wait_until(lambda: node.api.endpoint("t", made["id"])["held_reason"] is None, "the node says that it is over")
+    assert node.api.endpoint("t", made["id"])["held_since"] is None and held(node) == [(None, False)]
+    wait_until(lambda: not lanes_held(node), "nothing is held")
+
+
+def test_an_endpoint_that_is_paused_is_not_held_as_well(start_node, database_url, hook, tmp_path):
+    node = start_node(database_url=database_url, secret_directories=str(tmp_path))
+    node.api.create_tenant("t")
+    made = node.api.create_endpoint("t", hook.url, secret=f"file:{tmp_path}/acme")
+    node.api.publish("t")
+    wait_until(lambda: held(node)[0][1], "it is held")
+    node.api.post(f"/v1/tenants/t/endpoints/{made['id']}/pause").expect(200)
+    wait_until(lambda: not held(node)[0][1], "the pause is the reason now")
+
+
+def test_what_one_node_held_is_cleared_by_the_next_that_can_sign(start_node, database_url, hook, tmp_path):
+    path = tmp_path / "acme"
+    first = start_node(database_url=database_url, secret_directories=str(tmp_path))
+    first.api.create_tenant("t")
+    first.api.create_endpoint("t", hook.url, secret=f"file:{path}")
+    first.api.publish("t")
+    wait_until(lambda: held(first)[0][1], "it is held")
+    assert first.stop() == 0
+    path.write_text(SECRET)
+    node = start_node(database_url=database_url, secret_directories=str(tmp_path))
+    hook.wait_for(1)
+    wait_until(lambda: held(node) == [(None, False)], "the next node says that it is over")
+
+
 def test_references_are_refused_unless_they_are_opened(node, tenant, hook):
     for secret in ("file:/etc/shadow", "env:POSTRIDER_MASTER_KEY", "exec:/usr/bin/id"):
         body = {"url": hook.url, "event_types": ["*"], "secret": secret}
@@ -110,7 +164,7 @@ def test_the_master_key_is_rotated_while_a_node_works(start_node, database_url, 
     assert last.api.endpoint("t", made["id"])["headers"] == {"x-token": "***"}
     last.api.call("POST", "/in/s", b"{}", headers=senders.standard(SECRET, "m", b"{}")).expect(200)
     last.api.get("/v1/outboxes/other").expect(200)
-    assert last.sql("select count(*) from postrider.audit where action = 'master_key.rotate'") == [(2,)]
+    assert last.sql("select actor_kind, count(*) from postrider.audit where action = 'master_key.rotate' group by 1") == [("command", 2)]
 
 
 def test_endpoints_are_imported_with_their_secrets(start_node, database_url, hook, tmp_path):

@@ -3,6 +3,7 @@
 import collections
 import gzip
 import itertools
+import json
 import pathlib
 import re
 import signal
@@ -88,8 +89,13 @@ def test_a_dry_run_counts_and_one_tenant_is_enough(lossy):
     node.sql("truncate postrider.attempt")
     assert made(refanout(node, "--from", FROM, "--dry-run")) == {"events": 2 * EVENTS}
     assert made(refanout(node, "--from", FROM, "--tenant", "other")) == {"events": 0}
-    assert made(refanout(node, "--from", FROM, "--to", "2020-01-02T00:00:00Z")) == {"events": 0}
+    assert made(refanout(node, "--from", FROM, "--to", "2020-01-02T00:00:00Z", "--reason", "a drill")) == {"events": 0}
     assert all(set(seen.values()) == {1} for seen in received(hooks))
+    entries = node.api.get("/v1/audit?action=refanout.start").expect(200)["data"]
+    assert [entry["tenant_id"] for entry in entries] == [None, "other"], "a dry run changes nothing"
+    latest = entries[0]
+    assert latest["actor"]["kind"] == "command" and "@" in latest["actor"]["id"] and latest["reason"] == "a drill"
+    assert (latest["after"]["since"], latest["after"]["until"]) == (FROM, "2020-01-02T00:00:00Z")
     misused = refanout(node, "--from", "yesterday")
     assert misused.returncode == 2 and "--from must be a time" in misused.stderr
 
@@ -112,6 +118,27 @@ def test_a_killed_run_goes_on_where_it_stood(start_node, database_url, hook):
     assert "going on after 500 looked at and 500 made" in resumed.stderr
     assert made(resumed) == {"events": 900}
     assert node.sql(queued) == [(900,)]
+
+
+def test_each_endpoint_gets_its_version_again(start_node, database_url, receiver):
+    node = start_node(database_url=database_url)
+    node.api.create_tenant("acme")
+    hooks = [receiver.hook() for _ in range(3)]
+    wanted = [None, ["2"], ["1", "2"]]
+    for hook, versions in zip(hooks, wanted):
+        endpoint = node.api.create_endpoint("acme", hook.url)["id"]
+        subscription = {"pattern": "*"} if versions is None else {"pattern": "*", "versions": versions}
+        node.api.call("PUT", f"/v1/tenants/acme/endpoints/{endpoint}/subscriptions", {"data": [subscription]}).expect(200)
+    versions = {"3": {"n": "three"}, "2": {"n": "two"}, "1": {"n": "one"}}
+    node.api.post("/v1/tenants/acme/events", {"type": "order.paid", "versions": versions}).expect(202)
+    for hook in hooks:
+        hook.wait_for(1)
+    wait_until(lambda: node.sql("select count(*) from postrider.queue where bucket >= 0") == [(0,)], "it is settled")
+    node.sql("truncate postrider.attempt")
+    assert made(refanout(node, "--from", FROM)) == {"events": 3}
+    for hook, version in zip(hooks, ("3", "2", "2")):
+        first, again = hook.wait_for(2)
+        assert first.body == again.body and json.loads(again.body)["version"] == version
 
 
 def test_archived_events_are_brought_back_and_delivered(lossy, tmp_path):

@@ -181,6 +181,8 @@ std::string endpoint_json(const registry::Endpoint& endpoint, const crypto::Mast
       .add("status_reason", endpoint.status_reason)
       .add("status_since", endpoint.status_since)
       .add("status_by", endpoint.is_status_automatic ? "postrider" : "person")
+      .add("held_reason", endpoint.held_reason)
+      .add("held_since", endpoint.held_since)
       .add("health", endpoint.health())
       .add("failing_since", endpoint.failing_since)
       .add("last_success_at", endpoint.last_success_at)

@@ -67,7 +67,8 @@ int list(Invocation& in) {
                     {"EVENT TYPES", "/event_types"},
                     {"STATUS", "/status"},
                     {"HEALTH", "/health"},
-                    {"PENDING", "/pending"}});
+                    {"PENDING", "/pending"},
+                    {"HELD", "/held_reason"}});
 }
 
 int create(Invocation& in) {

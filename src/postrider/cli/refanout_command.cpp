@@ -11,10 +11,12 @@
 #include "postrider/cli/database.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
+#include "postrider/cli/machine_user.hpp"
 #include "postrider/cli/progress.hpp"
 #include "postrider/outbox/processed.hpp"
 #include "postrider/outbox/sources.hpp"
 #include "postrider/pg/private_cluster.hpp"
+#include "postrider/registry/audit.hpp"
 #include "postrider/registry/startup.hpp"
 #include "postrider/replay/refanout.hpp"
 #include "postrider/upkeep/archive.hpp"
@@ -36,6 +38,7 @@ struct Asked {
   replay::RefanoutOptions options;
   bool has_until = true;
   std::vector<std::string> archives;
+  std::optional<std::string> reason;
   std::vector<config::OutboxConfig> configured;  // outboxes that the file names
 };
 
@@ -57,6 +60,7 @@ Asked read_asked(Invocation& in) {
   Asked asked;
   asked.range.tenant = in.value("--tenant");
   asked.options.is_dry = in.has("--dry-run");
+  asked.reason = in.value("--reason");
   if (const auto rate = in.value("--rate")) asked.options.rate_per_second = read_rate(*rate);
   for (const auto& file : in.values("--archive")) asked.archives.push_back(std::filesystem::absolute(file));
   if (!in.has("--from") && asked.archives.empty())
@@ -202,6 +206,23 @@ Task<void> from_outboxes(runtime::Loop& loop, pg::Link& link, Refanout& refanout
   }
 }
 
+// Before the first delivery is made, so that a run that is killed is in the audit log, too.
+Task<void> write_down(pg::Link& link, const Asked& asked) {
+  registry::Snapshot asked_for;
+  asked_for.add("since", asked.range.since)
+      .add("until", asked.range.until)
+      .add("archives", asked.archives)
+      .add("rate_per_second", asked.options.rate_per_second);
+  pg::Batch batch;
+  registry::add_audit(batch, machine_user(),
+                      {.action = "refanout.start",
+                       .tenant = asked.range.tenant,
+                       .object = "refanout",
+                       .after = std::move(asked_for),
+                       .reason = asked.reason});
+  co_await link.run(std::move(batch));
+}
+
 Task<Outcome> refan_out(runtime::Loop& loop, pg::Link& link, Asked asked, const crypto::MasterKeys& keys) {
   Outcome outcome;
   if (!asked.has_until) {
@@ -213,6 +234,10 @@ Task<Outcome> refan_out(runtime::Loop& loop, pg::Link& link, Asked asked, const 
   auto beginning = refanout.begin();
   const bool is_first = co_await beginning;
   if (!is_first) throw std::runtime_error("another refanout is at work on this database");
+  if (!asked.options.is_dry) {
+    auto writing = write_down(link, asked);
+    co_await writing;
+  }
   if (asked.archives.empty()) {
     auto others = from_outboxes(loop, link, refanout, asked, keys, outcome);
     co_await others;
@@ -298,6 +323,7 @@ Command refanout_command() {
        option("--tenant", "TENANT", "Only this tenant's"),
        several_option("--archive", "FILE", "From archived events or outbox rows instead; may be many files"),
        option("--rate", "NUMBER", "Deliveries made per second, at most. Default: 1000."),
+       option("--reason", "TEXT", "Why; kept in the audit log"),
        flag("--dry-run", "Only say how many")},
       refanout, Needs::settings);
 }

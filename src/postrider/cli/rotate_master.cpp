@@ -6,6 +6,7 @@
 #include "postrider/cli/database.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
+#include "postrider/cli/machine_user.hpp"
 #include "postrider/cli/progress.hpp"
 #include "postrider/pg/private_cluster.hpp"
 #include "postrider/registry/rotate_master.hpp"
@@ -28,7 +29,8 @@ runtime::Task<registry::MasterRotation> rotate(pg::Link& link, const crypto::Mas
     const auto deadline = base::BootClock::now() + kDatabaseWait;
     co_await link.wait_up(deadline);
     co_await registry::verify_master_key(link, keys);
-    rotation = co_await registry::rotate_master_key(link, keys, progress);
+    const registry::Caller caller = machine_user();
+    rotation = co_await registry::rotate_master_key(link, keys, caller, progress);
   } catch (...) {
     error = std::current_exception();
   }

@@ -34,6 +34,7 @@ std::optional<std::string> look_up(const std::string& reference, registry::Secre
   }
   const auto found = secrets->find(reference);
   config.look_up_at = std::min(config.look_up_at.value_or(found.ask_again), found.ask_again);
+  config.is_first_lookup |= !found.secret && found.error.empty();
   if (!found.secret)
     config.why_unsigned = found.error.empty() ? "the secret is being looked up" : found.error;
   return found.secret;
@@ -45,6 +46,7 @@ std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endp
                                                    registry::SecretResolver* secrets) {
   auto config = std::make_shared<LaneConfig>();
   config->signer.scheme = endpoint.signature;
+  if (endpoint.unreadable) config->why_unsigned = "no configured master key opens its secret or headers";
   for (const registry::ActiveSecret& secret : endpoint.secrets) {
     std::optional<std::string> text = secret.text;
     if (registry::is_reference(secret.text)) text = look_up(secret.text, secrets, *config);
@@ -59,9 +61,8 @@ std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endp
     if (const auto end = secret.expires_at)
       config->reload_at = std::min(config->reload_at.value_or(*end), *end);
   }
-  const bool can_sign = !config->signer.keys.empty();
-  config->mode = mode_of(endpoint, can_sign);
-  if (!can_sign && config->mode == LaneConfig::Mode::hold)
+  config->mode = mode_of(endpoint, config->can_sign());
+  if (!config->can_sign() && config->mode == LaneConfig::Mode::hold)
     telemetry::log_error("endpoint_cannot_sign")
         .field("endpoint_id", endpoint.outside_id)
         .field("tenant_id", endpoint.tenant_id)

@@ -34,7 +34,13 @@ struct LaneConfig {
   std::optional<base::Timestamp> reload_at;
   // A reference has to be looked up again: load again, too.
   std::optional<base::SteadyTime> look_up_at;
-  std::string why_unsigned;  // why a reference could not be looked up; empty: nothing to say
+  std::string why_unsigned;  // why a secret cannot be used; empty: nothing to say
+  // A reference is being looked up for the first time: whether the lane will be held is not known yet.
+  bool is_first_lookup = false;
+
+  bool can_sign() const { return !signer.keys.empty(); }
+  // Why the deliveries are kept although the endpoint is active; empty: they are not.
+  std::string held_reason() const { return endpoint.is_sending() && !can_sign() ? why_unsigned : ""; }
 };
 
 // References among the secrets are looked up; what is not there yet holds the lane until `look_up_at`.

@@ -261,10 +261,12 @@ void Node::State::show_gauges() {
   for (const Shard::Gauges& each : gauges) {
     sum.processing += each.processing;
     sum.retrying += each.retrying;
+    sum.held += each.held;
     sum.oldest_pending_seconds = std::max(sum.oldest_pending_seconds, each.oldest_pending_seconds);
   }
   tools.metrics.queue_depth.at("processing").set(sum.processing);
   tools.metrics.queue_depth.at("retrying").set(static_cast<double>(sum.retrying));
+  tools.metrics.lanes_held.set(static_cast<double>(sum.held));
   tools.metrics.oldest_pending_seconds.set(sum.oldest_pending_seconds);
 }
 

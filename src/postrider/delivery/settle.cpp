@@ -126,6 +126,11 @@ void Settler::note_health(HealthChange change) {
   wake();
 }
 
+void Settler::note_hold(model::EndpointId endpoint, std::string reason) {
+  holds_[endpoint] = std::move(reason);
+  wake();
+}
+
 void Settler::wake() {
   if (is_running_ || is_stopping_) return;
   is_running_ = true;
@@ -136,8 +141,8 @@ runtime::Task<void> Settler::run() {
   // Everything that ends in this turn of the loop goes into one batch.
   runtime::Yield turn{loop_};
   co_await turn;
-  while (!is_stopping_ && (!waiting_.empty() || !status_changes_.empty() || !health_changes_.empty())) {
-    if (!status_changes_.empty() || !health_changes_.empty()) co_await write_changes();
+  while (!is_stopping_ && (!waiting_.empty() || has_changes())) {
+    if (has_changes()) co_await write_changes();
     Batch batch;
     const size_t count = std::min(waiting_.size(), options_.batch_items_max);
     batch.reserve(count);
@@ -267,6 +272,10 @@ runtime::Task<void> Settler::write_changes() {
     params.add(std::views::transform(healths, [](const HealthChange& c) { return c.probe_error; }));
     out.add(sql::note_health, std::move(params));
   }
+  auto holds = std::exchange(holds_, {});
+  if (!holds.empty())
+    out.with(sql::note_holds, std::views::keys(holds) | std::views::transform(&model::EndpointId::uuid),
+             std::views::values(holds), options_.node_id.uuid);
   for (const StatusChange& change : statuses) {
     const bool is_disable = change.what == Verdict::Endpoint::disable;
     out.with(is_disable ? sql::disable_endpoint : sql::pause_endpoint, change.endpoint.uuid, change.reason);
@@ -281,6 +290,7 @@ runtime::Task<void> Settler::write_changes() {
     const bool is_passing = error.kind() != pg::Kind::item && error.kind() != pg::Kind::other;
     for (const HealthChange& change : healths)
       if (is_passing) note_health_unless_newer(change);
+    if (is_passing) holds_.merge(holds);  // what was noted meanwhile stays
     has_failed = true;
   }
   if (has_failed && !is_stopping_) co_await pause_.wait_for(kRetryPause);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,6 +83,9 @@ class Settler {
   static constexpr int kFailuresCounted = 10;
   void note_health(HealthChange change);
 
+  // Why an endpoint's deliveries are held, because nothing can be signed; empty: they are no longer.
+  void note_hold(model::EndpointId endpoint, std::string reason);
+
   size_t waiting() const { return waiting_.size() + writing_; }
   // Returns when nothing waits, or at the deadline.
   runtime::Task<void> drain(base::SteadyTime deadline);
@@ -97,6 +101,9 @@ class Settler {
   runtime::Task<void> write(Batch batch, Repeat repeat);
   runtime::Task<void> write_once(Batch& batch, Repeat repeat);
   runtime::Task<void> write_changes();
+  bool has_changes() const {
+    return !status_changes_.empty() || !health_changes_.empty() || !holds_.empty();
+  }
   void note_health_unless_newer(const HealthChange& change);
   // False: not now, but maybe in a moment.
   runtime::Task<bool> make_partitions(const Batch& batch);
@@ -111,6 +118,7 @@ class Settler {
   std::deque<Settlement> waiting_;
   std::vector<StatusChange> status_changes_;
   std::vector<HealthChange> health_changes_;
+  std::map<model::EndpointId, std::string> holds_;
   size_t writing_ = 0;
   bool is_running_ = false;
   bool is_stopping_ = false;

@@ -358,6 +358,19 @@ from unnest($1::uuid[], $2::boolean[], $3::text[], $4::timestamptz[], $5::intege
        as change (endpoint_id, failing, breaker, at, failures, probe_error)
 where endpoint.id = change.endpoint_id
 
+-- name: note_holds
+-- Endpoints whose deliveries are held because nothing can be signed, or are no longer; written only when the reason
+-- changes, and by the node that sends. Primary keys.
+-- $1 endpoints, $2 reasons, empty: not held, $3 node
+update endpoint
+set held_reason = nullif(change.reason, ''),
+    held_since = case when change.reason <> '' then coalesce(endpoint.held_since, now()) end
+from unnest($1::uuid[], $2::text[]) as change (endpoint_id, reason),
+     bucket_lease as lease
+where endpoint.id = change.endpoint_id
+  and lease.bucket = endpoint.bucket
+  and lease.owner = $3::uuid
+
 -- name: limit_lock_wait
 -- For this transaction only: a partition is better made a moment later than everybody kept waiting.
 select set_config('lock_timeout', '2s', true)

@@ -181,7 +181,15 @@ void Shard::configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> co
   const TenantLimits limits{endpoint.tenant_max_in_flight, endpoint.tenant_rate_per_second};
   chooser_.set_limits(*lane->tenant, limits, now().steady);
   lane->configure(std::move(config), now());
+  note_hold(*lane);
   touch(lane);
+}
+
+// Compared with what the endpoint's row said when it was loaded, which another node may have written.
+void Shard::note_hold(const Lane& lane) {
+  if (lane.config->is_first_lookup) return;
+  std::string reason = lane.config->held_reason();
+  if (reason != lane.config->endpoint.held_reason) settler_.note_hold(lane.endpoint, std::move(reason));
 }
 
 void Shard::fetched(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last) {
@@ -226,7 +234,11 @@ void Shard::keep_house() {
         lane->held_until < at)
       idle.push_back(lane);
   for (const LanePtr& lane : idle)
-    if (!lane->in_turn[0] && !lane->in_turn[1]) forget(lane);
+    if (!lane->in_turn[0] && !lane->in_turn[1]) {
+      // Nothing is left that could be held, and nobody will look again.
+      if (lane->config && !lane->config->held_reason().empty()) settler_.note_hold(lane->endpoint, "");
+      forget(lane);
+    }
   chooser_.forget_unused_tenants();
   pump_soon();
 }
@@ -236,6 +248,7 @@ Shard::Gauges Shard::gauges() const {
   const base::Timestamp at = tools_.clock.now();
   for (const auto& [id, lane] : lanes_) {
     gauges.retrying += lane->buffer(Turn::retry).size();
+    if (lane->config && !lane->config->held_reason().empty()) ++gauges.held;
     for (const Turn turn : {Turn::first, Turn::retry}) {
       const Row* next = lane->buffer(turn).front();
       if (next == nullptr || next->key.due_at > at) continue;

@@ -103,6 +103,7 @@ class Shard {
   struct Gauges {
     int processing = 0;
     size_t retrying = 0;
+    size_t held = 0;  // lanes that cannot sign
     double oldest_pending_seconds = 0;  // how long the oldest sendable row has been due
   };
   Gauges gauges() const;
@@ -123,6 +124,7 @@ class Shard {
   runtime::Task<void> scan(int bucket, int64_t epoch);
   runtime::Task<void> fetch_found(Found found);
   void offer_row(const LanePtr& lane, Row row, bool is_retry);
+  void note_hold(const Lane& lane);
   void configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config);
   void fetched(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last);
   runtime::Task<void> sweep(LanePtr lane);

@@ -11,7 +11,8 @@ namespace postrider::registry {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kActorKinds{"key", "system", "sql", "console", "portal"};
+constexpr std::array<std::string_view, 6> kActorKinds{"key",     "system", "sql",
+                                                       "console", "portal", "command"};
 
 std::optional<std::string> text_of(const std::optional<Snapshot>& snapshot) {
   if (!snapshot) return std::nullopt;

@@ -9,7 +9,7 @@
 
 namespace postrider::registry {
 
-enum class ActorKind { key, system, sql, console, portal };
+enum class ActorKind { key, system, sql, console, portal, command };
 
 // `If-Match`: which revisions of the object the change is meant for.
 struct Precondition {
@@ -26,7 +26,7 @@ struct Precondition {
 
 struct Caller {
   ActorKind kind = ActorKind::system;
-  std::string id = "system";  // "key_…", a console user, a portal session
+  std::string id = "system";  // "key_…", a console user, a portal session, user@host of a command
   std::optional<std::string> address{};
   std::optional<std::string> request_id{};
   Precondition if_match{};

@@ -41,6 +41,7 @@ enum Column : size_t {
   pauses_since,
   pauses_until,
   cancel_before,
+  held_reason,
 };
 
 pg::Params ids_parameter(std::span<const model::EndpointId> ids) {
@@ -117,6 +118,7 @@ EndpointConfig read_config(const pg::Rows& rows, size_t row, const crypto::Maste
   config.pause_spans = merged(rows.get<std::vector<base::Timestamp>>(row, pauses_since),
                               rows.get<std::vector<std::optional<base::Timestamp>>>(row, pauses_until));
   config.cancel_before = rows.get<std::optional<base::Timestamp>>(row, cancel_before);
+  config.held_reason = rows.get<std::optional<std::string>>(row, held_reason).value_or("");
   open_sealed(config, rows, row, keys);
   return config;
 }

@@ -49,6 +49,7 @@ struct EndpointConfig {
   std::string retry_schedule = "null";  // JSON, as RetrySchedule::from_json reads it
   model::OnRejected on_rejected = model::OnRejected::dead_letter;
   bool is_breaker_open = false;  // as last recorded by an owner
+  std::string held_reason;       // the same; empty: not held
   bool is_failing = false;       // the same
   int failures = 0;              // the same: exchanges without a success since, up to ten
 

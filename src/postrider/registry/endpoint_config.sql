@@ -30,7 +30,8 @@ select
   secrets.expires_at,
   pauses.since,
   pauses.until,
-  endpoint.cancel_before
+  endpoint.cancel_before,
+  endpoint.held_reason
 from unnest($1::uuid[]) as wanted (id)
 join endpoint on endpoint.id = wanted.id
 join tenant on tenant.id = endpoint.tenant_id

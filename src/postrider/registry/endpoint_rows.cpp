@@ -69,6 +69,8 @@ Endpoint read_endpoint(RowReader row, int32_t pending_max) {
   row.next(endpoint.is_breaker_open);
   row.next(endpoint.last_probe_at);
   row.next(endpoint.last_probe_error);
+  row.next(endpoint.held_reason);
+  row.next(endpoint.held_since);
   row.next(endpoint.revision);
   row.next(endpoint.failed_attempts);
   row.next(endpoint.created_at);

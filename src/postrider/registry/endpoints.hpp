@@ -69,6 +69,8 @@ struct Endpoint {
   bool is_breaker_open = false;
   std::optional<base::Timestamp> last_probe_at;  // that failed, since the last success
   std::optional<std::string> last_probe_error;
+  std::optional<std::string> held_reason;  // why the sending node cannot sign
+  std::optional<base::Timestamp> held_since;
   int32_t revision = 1;         // for If-Match
   int32_t failed_attempts = 0;  // since failing_since, at most 100; counted only when that is long ago
   int32_t pending = 0;          // counted up to the limit given

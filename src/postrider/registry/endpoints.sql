@@ -68,6 +68,8 @@ select
   endpoint.breaker = 'open',
   endpoint.last_probe_at,
   endpoint.last_probe_error,
+  endpoint.held_reason,
+  endpoint.held_since,
   endpoint.revision,
   case
     when endpoint.failing_since < now() - interval '60 hours'

@@ -6,6 +6,7 @@
 
 #include "postrider/crypto/master_keys.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/caller.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::registry {
@@ -19,6 +20,7 @@ struct MasterRotation {
 // not touched. A value that somebody changes meanwhile is sealed with the current key already. `progress` is
 // called after each step. Throws pg::Error.
 runtime::Task<MasterRotation> rotate_master_key(pg::Link& link, const crypto::MasterKeys& keys,
+                                                const Caller& caller,
                                                 std::function<void(const MasterRotation&)> progress);
 
 }  // namespace postrider::registry

@@ -218,6 +218,8 @@ Metrics::Metrics()
           registry_->counter("webhook_database_round_trips_total", "Pipelines sent and answered.")),
       leases_held(registry_->gauge("webhook_leases_held", "Buckets that this node serves.")),
       lanes(registry_->gauge("webhook_lanes", "Endpoints with work in memory.")),
+      lanes_held(registry_->gauge("webhook_lanes_held",
+                                  "Endpoints whose deliveries wait because no secret can be read.")),
       in_flight(registry_->gauge("webhook_in_flight", "HTTP exchanges in progress.")),
       late_settles_dropped(registry_->counter("webhook_late_settles_dropped_total",
                                               "Results refused because the bucket had a new owner.")),

@@ -124,6 +124,7 @@ class Metrics {
   Counter database_round_trips;
   Gauge leases_held;
   Gauge lanes;
+  Gauge lanes_held;
   Gauge in_flight;
   Counter late_settles_dropped;
 

@@ -1,0 +1,36 @@
+#include "postrider/cli/machine_user.hpp"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+
+namespace postrider::cli {
+
+namespace {
+
+std::string user_name() {
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
+    return std::to_string(getuid());
+  return entry.pw_name;
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+}  // namespace
+
+registry::Caller machine_user() {
+  registry::Caller caller;
+  caller.kind = registry::ActorKind::command;
+  caller.id = user_name() + "@" + host_name();
+  return caller;
+}
+
+}  // namespace postrider::cli
