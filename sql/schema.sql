@@ -143,6 +143,8 @@ CREATE TABLE postrider.endpoint (
     breaker text DEFAULT 'closed'::text NOT NULL,
     last_probe_at timestamp with time zone,
     last_probe_error text,
+    held_reason text,
+    held_since timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
@@ -1573,7 +1575,7 @@ CREATE TABLE postrider.audit (
     reason text,
     address text,
     request_id text,
-    CONSTRAINT audit_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'system'::text, 'sql'::text, 'console'::text, 'portal'::text])))
+    CONSTRAINT audit_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'system'::text, 'sql'::text, 'console'::text, 'portal'::text, 'command'::text])))
 );
 
 ALTER TABLE postrider.audit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -2139,6 +2141,8 @@ CREATE VIEW postrider.webhook_endpoints AS
     e.status,
     e.status_reason,
     e.status_since,
+    e.held_reason,
+    e.held_since,
         CASE
             WHEN (e.failing_since IS NULL) THEN 'healthy'::text
             ELSE 'failing'::text

@@ -87,6 +87,7 @@ TABLE = [
     ("method in lower case", request("get", TENANTS), 405, None),
     # Bodies.
     ("form instead of JSON", request("POST", TENANTS, "id=a", content_type="application/x-www-form-urlencoded"), 415, None),
+    ("compressed JSON", request("POST", EVENTS, '{"type":"a","data":1}', fields=HEAD + "Content-Encoding: gzip\r\n"), 415, None),
     ("form instead of an event", request("POST", EVENTS, "type=a", content_type="text/plain"), 415, None),
     ("no body", request("POST", TENANTS), 400, None),
     ("JSON cut off", request("POST", TENANTS, '{"id":'), 400, None),

@@ -68,6 +68,8 @@ def test_a_secret_in_a_file_signs_and_holds_the_lane_while_it_is_not_there(start
     made = node.api.create_endpoint("t", hook.url, secret=f"file:{path}")
     listed = node.api.get(f"/v1/tenants/t/endpoints/{made['id']}/secrets").expect(200)["data"]
     assert listed[0]["reference"] == f"file:{path}" and listed[0]["masked"] is None
+    customer = node.api.as_key(node.api.post("/v1/keys", {"role": "operator", "tenant_id": "t"}).expect(201)["key"])
+    assert customer.get(f"/v1/tenants/t/endpoints/{made['id']}/secrets").expect(200)["data"][0]["reference"] == "file:***"
     node.api.publish("t")
     node.wait_for_log("secret_unresolved", reference=f"file:{path}")
     assert node.api.endpoint("t", made["id"])["pending"] == 1 and hook.requests == []
@@ -173,9 +175,10 @@ def test_endpoints_are_imported_with_their_secrets(start_node, database_url, hoo
     lines = [{"tenant_id": "t", "id": "orders", "url": hook.url, "event_types": ["*"], "secret": SECRET},
              {"tenant_id": "nobody", "id": "x", "url": hook.url, "event_types": ["*"]},
              {"tenant_id": "t", "id": "y", "url": "http://10.0.0.1/", "event_types": ["*"]}]
-    text = "\n".join([*map(json.dumps, lines), "not json", ""])
+    twice = '{"tenant_id":"t","url":"https://a.example","url":"https://b.example","event_types":["*"]}'
+    text = "\n".join([*map(json.dumps, lines), "not json", twice, ""])
     dry = node.api.call("POST", "/v1/endpoints/import?dry_run=true", text.encode()).expect(200)
-    assert [item["status"] for item in dry["data"]] == [201, 404, 422, 400]
+    assert [item["status"] for item in dry["data"]] == [201, 404, 422, 400, 422]
     assert node.api.get("/v1/tenants/t/endpoints").json["data"] == []
     file = tmp_path / "endpoints.ndjson"
     file.write_text(text)
@@ -183,8 +186,8 @@ def test_endpoints_are_imported_with_their_secrets(start_node, database_url, hoo
         done = run_command("import", str(file), "--json", "--server", node.api.url, "--key-file", key_file(tmp_path))
         assert done.returncode == 1, done.stderr
         results = json.loads(done.stdout)
-        assert [item["status"] for item in results] == [status, 404, 422, 400], results
-        assert [item["line"] for item in results] == [1, 2, 3, 4]
+        assert [item["status"] for item in results] == [status, 404, 422, 400, 422], results
+        assert [item["line"] for item in results] == [1, 2, 3, 4, 5]
     node.api.publish("t")
     got, = hook.wait_for(1)
     assert_signed(SECRET, got)

@@ -28,7 +28,9 @@ Task<Response> make_secret(Call& call) {
   co_await lease->run(std::move(batch));
   JsonObject json;
   json.add("secret", secret);
-  co_return Response::json(201, json.text());
+  Response response = Response::json(201, json.text());
+  response.header("cache-control", "no-store");
+  co_return response;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace postrider::api {
 namespace json = boost::json;
 
 bool is_json(const http::Request& request) {
+  if (const auto coding = request.header("content-encoding"); coding && *coding != "identity") return false;
   const auto field = request.header("content-type");
   if (!field) return true;
   std::string_view type = field->substr(0, field->find(';'));

@@ -34,9 +34,14 @@ http::Problem problem_of(const publish::BadRequest& bad) {
   return problem;
 }
 
+std::string sentence(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text.ends_with('.') ? text : text + ".";
+}
+
 http::Problem problem_of(const Refused& refused) {
   http::Problem problem;
-  problem.detail = refused.detail;
+  problem.detail = sentence(refused.detail);
   switch (refused.reason) {
     case Refused::Reason::unknown_tenant:
       return unknown_tenant();

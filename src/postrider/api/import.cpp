@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "postrider/api/document.hpp"
+#include "postrider/api/duplicate_fields.hpp"
 #include "postrider/api/endpoint_document.hpp"
 #include "postrider/api/json_writer.hpp"
 #include "postrider/api/page.hpp"
@@ -64,6 +65,7 @@ std::optional<http::Problem> read_line(const Call& call, std::string_view text, 
   boost::json::value value =
       boost::json::parse(boost::json::string_view(text.data(), text.size()), error, {}, options);
   if (error) return malformed("The line is not valid JSON: " + error.message() + ".");
+  if (const auto twice = find_duplicate_field(text)) return invalid({{*twice, "is there twice"}});
   if (!value.is_object()) return invalid({{"", "must be an object"}});
   boost::json::object& object = value.get_object();
   FieldProblems problems;

@@ -130,7 +130,7 @@ http::Problem configured_by_file(std::string_view what) {
 }
 
 http::Problem not_json() {
-  return make(415, "unsupported-media-type", "The body must be application/json.");
+  return make(415, "unsupported-media-type", "The body must be application/json, and not compressed.");
 }
 
 http::Problem malformed(std::string detail) {

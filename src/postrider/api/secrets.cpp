@@ -25,14 +25,20 @@ EndpointRef ref(const Call& call) {
   return {call.tenant(), call.parameter("endpoint")};
 }
 
-JsonObject secret_object(const Secret& secret) {
+// Where the server keeps a secret is the operator's business: keys of a tenant see only the kind.
+std::string shown_reference(const Call& call, const std::string& reference) {
+  if (!call.principal.tenant) return reference;
+  return reference.substr(0, reference.find(':') + 1) + "***";
+}
+
+JsonObject secret_object(const Call& call, const Secret& secret) {
   JsonObject json;
   json.add("id", secret.id.outside())
       .add("masked", secret.masked)
       .add("current", !secret.expires_at.has_value())
       .add("created_at", secret.created_at)
       .add("expires_at", secret.expires_at);
-  if (secret.reference) json.add("reference", *secret.reference);
+  if (secret.reference) json.add("reference", shown_reference(call, *secret.reference));
   if (secret.public_key) json.add("public_key", *secret.public_key);
   return json;
 }
@@ -43,7 +49,7 @@ Task<Response> list(Call& call) {
   const auto secrets = co_await registry::list_secrets(*lease, call.services.registry, std::move(of));
   if (!secrets) co_return call.refuse(problem_of(secrets.error()));
   std::vector<std::string> items;
-  for (const auto& secret : *secrets) items.push_back(secret_object(secret).text());
+  for (const auto& secret : *secrets) items.push_back(secret_object(call, secret).text());
   JsonObject json;
   json.raw("data", json_array(items));
   co_return Response::json(200, json.text());
@@ -70,7 +76,7 @@ Task<Response> rotate(Call& call) {
   const auto rotated = co_await registry::rotate_secret(*lease, call.services.registry, caller, std::move(of),
                                                         std::move(rotation));
   if (!rotated) co_return call.refuse(problem_of(rotated.error()));
-  JsonObject json = secret_object(rotated->secret);
+  JsonObject json = secret_object(call, rotated->secret);
   json.add("secret", rotated->text);
   Response response = Response::json(201, json.text());
   response.header("cache-control", "no-store");

@@ -269,23 +269,39 @@ Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, con
   co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
 
+namespace {
+
+// Whoever stops what is stopped already may have a better reason, or make a stop by postrider itself one by a
+// person, which no successful test ends.
+bool says_more(const Endpoint& endpoint, const StatusChange& wanted) {
+  if (wanted.status == EndpointStatus::active) return false;
+  return endpoint.is_status_automatic || (wanted.reason && wanted.reason != endpoint.status_reason);
+}
+
+}  // namespace
+
 Task<EndpointResult> change_status(pg::Link& link, const Caller& caller, EndpointRef ref,
                                    StatusChange wanted) {
   pg::Transaction transaction = co_await link.begin();
   EndpointResult found = co_await lock(transaction, caller, ref);
-  if (!found || found->status == wanted.status) co_return std::move(found);
+  if (!found) co_return std::move(found);
+  const bool is_same = found->status == wanted.status;
+  if (is_same && !says_more(*found, wanted)) co_return std::move(found);
   if (wanted.only_revision && *wanted.only_revision != found->revision) co_return std::move(found);
   const EndpointStatus before = found->status;
   if (before == EndpointStatus::disabled && wanted.status == EndpointStatus::paused)
     co_return base::Failure{Refusal{RefusalKind::endpoint_disabled}};
 
+  if (is_same && !wanted.reason) wanted.reason = found->status_reason;
   const EndpointKey key{found->id, ref.tenant};
   const bool forgets_failures = before == EndpointStatus::disabled && wanted.status == EndpointStatus::active;
   pg::Batch batch;
   batch.with(sql::set_endpoint_status, key.id.uuid, model::label(wanted.status), wanted.reason,
              forgets_failures);
-  if (before == EndpointStatus::paused) batch.with(sql::close_endpoint_pause, key.tenant, key.id.uuid);
-  if (wanted.status == EndpointStatus::paused) batch.with(sql::open_endpoint_pause, key.tenant, key.id.uuid);
+  if (before == EndpointStatus::paused && !is_same)
+    batch.with(sql::close_endpoint_pause, key.tenant, key.id.uuid);
+  if (wanted.status == EndpointStatus::paused && !is_same)
+    batch.with(sql::open_endpoint_pause, key.tenant, key.id.uuid);
   EndpointChange change{caller, key, action_of(wanted.status), nullptr, &*found, std::move(wanted.reason)};
   co_return co_await finish(transaction, std::move(batch), std::move(change));
 }

@@ -171,7 +171,7 @@ set
   status = $2::text,
   status_by = 'person',
   status_reason = $3::text,
-  status_since = now(),
+  status_since = case when status = $2::text then status_since else now() end,
   breaker = case when $2 = 'active' then 'closed' else breaker end,
   failing_since = case when $4::boolean then null else failing_since end,
   updated_at = now()

@@ -119,12 +119,16 @@ Task<TenantResult> set_status(pg::Link& link, const Caller& caller, TenantId id,
   if (id == reserved_tenant_id) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
   TenantResult found = co_await lock(transaction, caller, id);
-  if (!found || found->status == wanted.status) co_return std::move(found);
+  if (!found) co_return std::move(found);
 
   const bool is_pause = wanted.status == TenantStatus::paused;
+  const bool is_same = found->status == wanted.status;
+  // Whoever pauses what is paused may have a better reason.
+  const bool says_more = is_pause && wanted.reason && wanted.reason != found->status_reason;
+  if (is_same && !says_more) co_return std::move(found);
   pg::Batch batch;
-  batch.with(sql::set_tenant_status, id, model::label(wanted.status), wanted.reason)
-      .with(is_pause ? sql::open_tenant_pause : sql::close_tenant_pause, id);
+  batch.with(sql::set_tenant_status, id, model::label(wanted.status), wanted.reason);
+  if (!is_same) batch.with(is_pause ? sql::open_tenant_pause : sql::close_tenant_pause, id);
   TenantChange change{caller, id, is_pause ? "tenant.pause" : "tenant.resume", snapshot(*found),
                       std::move(wanted.reason)};
   co_return co_await finish(transaction, std::move(batch), std::move(change));

@@ -83,7 +83,7 @@ update tenant
 set
   status = $2::text,
   status_reason = $3::text,
-  status_since = now(),
+  status_since = case when status = $2::text then status_since else now() end,
   updated_at = now()
 where id = $1::text
 

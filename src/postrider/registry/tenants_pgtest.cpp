@@ -49,9 +49,11 @@ TEST_F(Tenants, AreListedInPagesWithoutDeletedOnes) {
 
 TEST_F(Tenants, PausingOpensOneSpanAndResumingClosesIt) {
   make_tenant("acme");
-  ASSERT_TRUE(run(pause_tenant(link, caller, "acme", "incident")).ok());
+  const auto first = run(pause_tenant(link, caller, "acme", "incident"));
+  ASSERT_TRUE(first.ok());
   const auto again = run(pause_tenant(link, caller, "acme", "another"));
-  EXPECT_EQ(again->status_reason, "incident");
+  EXPECT_EQ(again->status_reason, "another");
+  EXPECT_EQ(again->status_since, first->status_since);
   EXPECT_EQ(sql("select count(*), count(until) from postrider.pause_span"), "1|0");
   EXPECT_EQ(run(resume_tenant(link, caller, "acme", {}))->status, model::TenantStatus::active);
   EXPECT_EQ(sql("select count(*), count(until) from postrider.pause_span"), "1|1");

@@ -179,6 +179,8 @@ function answers(operation) {
     const details = make("details", good ? { open: "" } : {},
       make("summary", {}, make("b", { class: good ? "ok" : "no" }, status), sentence(answer.description, "span")));
     for (const [type, media] of Object.entries(answer.content || {})) {
+      if (type !== "application/json" && type !== "application/problem+json")
+        details.append(make("p", { class: "media" }, make("code", {}, type)));
       if (type.endsWith("json")) details.append(colored(JSON.stringify(media_example(media), null, 2)));
       else if (media.example) details.append(plain(media.example));
       if (good && type === "application/json") {
