@@ -78,8 +78,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     std::string what = wrong_option(command_table(), words).value_or(error.what());
     if (!what.ends_with('.') && !what.ends_with('?')) what += '.';
-    throw Misuse(what + " See `" +
-                 command_path(command_table(), words) + " --help`.");
+    throw Misuse(what + " See `" + command_path(command_table(), words) + " --help`.");
   }
   Invocation invocation(std::move(chosen.given), config::process_environment());
   return run_reported(*chosen.command, invocation);

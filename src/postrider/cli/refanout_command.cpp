@@ -323,8 +323,7 @@ Command refanout_command() {
        option("--tenant", "TENANT", "Only this tenant's"),
        several_option("--archive", "FILE", "From archived events or outbox rows instead; may be many files"),
        option("--rate", "NUMBER", "Deliveries made per second, at most. Default: 1000."),
-       option("--reason", "TEXT", "Why; kept in the audit log"),
-       flag("--dry-run", "Only say how many")},
+       option("--reason", "TEXT", "Why; kept in the audit log"), flag("--dry-run", "Only say how many")},
       refanout, Needs::settings);
 }
 

@@ -101,9 +101,7 @@ class Settler {
   runtime::Task<void> write(Batch batch, Repeat repeat);
   runtime::Task<void> write_once(Batch& batch, Repeat repeat);
   runtime::Task<void> write_changes();
-  bool has_changes() const {
-    return !status_changes_.empty() || !health_changes_.empty() || !holds_.empty();
-  }
+  bool has_changes() const { return !status_changes_.empty() || !health_changes_.empty() || !holds_.empty(); }
   void note_health_unless_newer(const HealthChange& change);
   // False: not now, but maybe in a moment.
   runtime::Task<bool> make_partitions(const Batch& batch);

@@ -103,7 +103,7 @@ class Shard {
   struct Gauges {
     int processing = 0;
     size_t retrying = 0;
-    size_t held = 0;  // lanes that cannot sign
+    size_t held = 0;                    // lanes that cannot sign
     double oldest_pending_seconds = 0;  // how long the oldest sendable row has been due
   };
   Gauges gauges() const;

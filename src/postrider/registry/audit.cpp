@@ -11,8 +11,7 @@ namespace postrider::registry {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kActorKinds{"key",     "system", "sql",
-                                                       "console", "portal", "command"};
+constexpr std::array<std::string_view, 6> kActorKinds{"key", "system", "sql", "console", "portal", "command"};
 
 std::optional<std::string> text_of(const std::optional<Snapshot>& snapshot) {
   if (!snapshot) return std::nullopt;

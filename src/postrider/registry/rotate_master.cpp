@@ -57,8 +57,7 @@ Task<void> rotate_kind(pg::Link& link, const crypto::MasterKeys& keys, Kind kind
 
 }  // namespace
 
-Task<MasterRotation> rotate_master_key(pg::Link& link, const crypto::MasterKeys& keys,
-                                       const Caller& caller,
+Task<MasterRotation> rotate_master_key(pg::Link& link, const crypto::MasterKeys& keys, const Caller& caller,
                                        std::function<void(const MasterRotation&)> progress) {
   MasterRotation total;
   const Kind kinds[] = {{sql::outdated_secrets, sql::reseal_secrets},
@@ -70,8 +69,7 @@ Task<MasterRotation> rotate_master_key(pg::Link& link, const crypto::MasterKeys&
   Snapshot after;
   after.add("resealed", total.resealed).add("unreadable", total.unreadable);
   pg::Batch note;
-  add_audit(note, caller,
-            {.action = "master_key.rotate", .object = "master_key", .after = std::move(after)});
+  add_audit(note, caller, {.action = "master_key.rotate", .object = "master_key", .after = std::move(after)});
   co_await link.run(std::move(note));
   co_return total;
 }
