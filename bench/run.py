@@ -18,7 +18,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from harness import limits, measure, report, scenarios, scenarios_api, scenarios_inbox, scenarios_lists  # noqa: E402
-from harness import scenarios_outbox, scenarios_retention, scenarios_wide  # noqa: E402
+from harness import scenarios_outbox, scenarios_pinned, scenarios_retention, scenarios_wide  # noqa: E402
 from harness.env import FULL, SHORT, Env  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -30,7 +30,7 @@ SCENARIOS = {
     "drain": scenarios.drain,
     "history": scenarios.history,
     "lists": scenarios_lists.lists,
-    "pinned": scenarios.pinned_xmin,
+    "pinned": scenarios_pinned.pinned_xmin,
     "slow": scenarios_wide.slow_endpoints,
     "memory": scenarios_wide.memory,
     "nodes": scenarios_wide.two_nodes,

@@ -38,7 +38,7 @@ class Sizes:
 SHORT = Sizes(name="short", raw_s=3, sustained_s=8, idle_events=300, pending=100_000, noisy_s=10, history=500_000,
               pinned_s=20, slow_endpoints=2_000, slow_cap=1_000, memory_endpoints=5_000, memory_s=8, lease_s=3,
               list_attempts=500_000, list_endpoints=10_000, list_pending=50_000, list_pages=50)
-FULL = Sizes(name="full", raw_s=8, sustained_s=30, idle_events=2_000, pending=1_000_000, noisy_s=40,
+FULL = Sizes(name="full", raw_s=8, sustained_s=30, idle_events=2_000, pending=1_000_000, noisy_s=20,
              history=10_000_000, pinned_s=600, slow_endpoints=2_000, slow_cap=2_000, memory_endpoints=100_000,
              memory_s=30, lease_s=10, list_attempts=10_000_000, list_endpoints=100_000, list_pending=1_000_000,
              list_pages=200)

@@ -65,7 +65,7 @@ def fill_pending(cluster, database, count, tenant_pattern, first_seq=0):
       from made join target t using (place) order by n;
       commit;
       vacuum analyze postrider.queue;
-      analyze postrider.event;
+      vacuum analyze postrider.event;
       checkpoint;""")
 
 

@@ -45,9 +45,9 @@ def plots(env):
         out["latency.svg"] = ("Time from sending the publish until the receiver has the request", svg.chart(
             "Latency", "milliseconds", "fraction of deliveries", latencies, x_log=True))
     if "pinned" in p:
-        out["pinned_xmin.svg"] = ("Deliveries per second before and while an open transaction pins the xmin horizon",
+        out["pinned_xmin.svg"] = ("Deliveries per second of two nodes side by side; one has its xmin horizon pinned",
                                   svg.chart("Pinned xmin horizon", "seconds", "deliveries/s",
-                                            [("deliveries/s", p["pinned"])],
+                                            [("pinned", p["pinned"]), ("not pinned", p["pinned_free"])],
                                             marks=[(p["pinned_from"], "pinned from here")]))
     if "drain" in p:
         out["drain.svg"] = ("Deliveries per second while a backlog drains", svg.chart(

@@ -1,12 +1,10 @@
 """The rows of the result table that are about one node's rate and latency."""
 
 import array
-import contextlib
 import time
 
 from . import population, processes
 from .measure import Load, Window, compare_rates, judged_times, quantile, ratio, sustained, wait_for
-from .processes import Sampler
 
 
 def note_if_busy(env, what, result):
@@ -97,13 +95,13 @@ def noisy_tenant(env):
     rate = min(2_000, 0.25 * env.figures["sustained"]["per_s"])
     hanging = processes.Receiver(env.tools)
     try:
-        # Twice each, there and back, and the better one counts: a moment of a busy disk is not the tenant's doing.
-        rounds = [healthy_latency(env, rate, with_it) for with_it in (None, hanging, hanging, None)]
+        # Turn and turn about, and the best one counts: a moment of a busy disk is not the tenant's doing.
+        rounds = [healthy_latency(env, rate, with_it) for with_it in (None, hanging, hanging, None, None, hanging)]
         held = hanging.stats()["in_flight_peak"]
     finally:
         hanging.stop()
     quiet, noisy = (min(pair, key=lambda result: result.latency["p99_ns"])
-                    for pair in ((rounds[0], rounds[3]), (rounds[1], rounds[2])))
+                    for pair in ((rounds[0], rounds[3], rounds[4]), (rounds[1], rounds[2], rounds[5])))
     p99, each_p99 = ([result.latency["p99_ns"] / 1e6 for result in which] for which in ((quiet, noisy), rounds))
     env.plots["cdf_quiet"], env.plots["cdf_noisy"] = quiet.cdf, noisy.cdf
     env.figures["noisy"] = {"quiet_p99_ms": p99[0], "noisy_p99_ms": p99[1], "rate": rate}
@@ -111,8 +109,8 @@ def noisy_tenant(env):
     env.add(f"healthy tenants while one has {env.sizes.pending:,} pending and its endpoint hangs",
             "p99 ≤ 1.2 × without it", f"{p99[1]:.2f} ms / {p99[0]:.2f} ms = {ratio(p99[1], p99[0]):.2f} ×",
             judged_times(lambda: p99[1] <= 1.2 * p99[0], quiet, noisy),
-            f"{rate:,.0f} events/s of healthy tenants; the hanging endpoint held {held} requests; the better of two rounds "
-            f"each (without, with, with, without: {', '.join(f'{each:.1f}' for each in each_p99)} ms)")
+            f"{rate:,.0f} events/s of healthy tenants; the hanging endpoint held {held} requests; the best of three rounds "
+            f"each (without, with, with, without, without, with: {', '.join(f'{each:.1f}' for each in each_p99)} ms)")
 
 
 def healthy_latency(env, rate, hanging):
@@ -165,47 +163,3 @@ def history(env):
             f"the better of two rounds each (none, full, full, none: "
             f"{', '.join(f'{each.per_s:,.0f}' for each in rounds)}/s); "
             f"Postgres {before.cpu_each('postgres'):.1f} → {after.cpu_each('postgres'):.1f} µs per delivery")
-
-
-def pinned_xmin(env):
-    """The load never pauses; its last part under the pinned horizon is compared with the part before it."""
-    free_s, seconds = max(8, env.sizes.sustained_s), env.sizes.pinned_s
-    judged_s = max(5, seconds * 0.3)
-    with env.database() as database, env.node(database) as node:
-        load = Load(env, node, seconds=3 + free_s + seconds + 1, first_seq=env.take_numbers(16_000_000))
-        with Sampler(env.receiver.count, every=1.0) as counts:
-            time.sleep(3)
-            window = Window(env, node, load.program.pid)
-            time.sleep(free_s)
-            before = window.close()
-            with pinned_horizon(env, database):
-                time.sleep(seconds - judged_s)
-                window = Window(env, node, load.program.pid)
-                time.sleep(judged_s)
-                after = window.close()
-                dead = dead_queue_rows(env, database)
-                load.finish(patience=120)
-    env.plots["pinned"] = [(t2, (c2 - c1) / (t2 - t1)) for (t1, c1), (t2, c2) in zip(counts.points, counts.points[1:])]
-    env.plots["pinned_from"] = 3 + free_s
-    env.figures["pinned"] = {"before_per_s": before.per_s, "after_per_s": after.per_s, "dead_rows": dead}
-    note_if_busy(env, "pinned xmin", after)
-    words, met = compare_rates(after, before, 0.9)
-    env.add(f"xmin pinned for {seconds:.0f} s under load", "≥ 0.9 ×", words, met,
-            f"the last {judged_s:.0f} s against before; {dead:,} dead queue rows by then")
-
-
-@contextlib.contextmanager
-def pinned_horizon(env, database):
-    holder = env.cluster.session(database)
-    holder.stdin.write("begin isolation level repeatable read;\nselect pg_current_xact_id();\n")
-    holder.stdin.flush()
-    holder.stdout.readline()
-    try:
-        yield
-    finally:
-        holder.stdin.close()
-        holder.wait()
-
-
-def dead_queue_rows(env, database):
-    return env.cluster.rows(database, "select n_dead_tup from pg_stat_user_tables where relname = 'queue'")[0]["n_dead_tup"]

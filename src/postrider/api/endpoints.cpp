@@ -50,7 +50,7 @@ Response answer(const Call& call, const CreateResult& result) {
 Task<bool> is_name_allowed(const Services& services, const std::optional<http::Url>& url) {
   if (!url || url->address || !services.resolver) co_return true;
   const base::SteadyTime deadline = base::BootClock::now() + kLookupPatience;
-  const auto addresses = co_await services.resolver->resolve(url->host, deadline);
+  const auto addresses = co_await services.resolver->resolve(std::string(url->host()), deadline);
   if (!addresses) co_return true;
   co_return !services.guard.check(*url, *addresses);
 }

@@ -271,7 +271,7 @@ class Doctor {
                                   : "Check the firewall's rules for outgoing connections.");
       return;
     }
-    good("names", url->host + " was found");
+    good("names", std::string(url->host()) + " was found");
     good("egress", text + " answered " + std::to_string(exchange.answer()->status));
   }
 

@@ -42,7 +42,7 @@ void Lane::configure(std::shared_ptr<const LaneConfig> fresh, const Now& now) {
   else
     rate.emplace(*limit, now.steady);
   const bool resumed = old && old->mode != LaneConfig::Mode::send && config->mode == LaneConfig::Mode::send;
-  const bool moved = old && old->endpoint.url != config->endpoint.url;
+  const bool moved = old && old->url != config->url;
   if (resumed || moved) {
     breaker.reset();
     held_until = {};

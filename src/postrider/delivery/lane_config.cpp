@@ -19,7 +19,7 @@ LaneConfig::Mode mode_of(const registry::EndpointConfig& endpoint, bool can_sign
   return endpoint.is_sending() && can_sign ? LaneConfig::Mode::send : LaneConfig::Mode::hold;
 }
 
-RetrySchedule schedule_of(const registry::EndpointConfig& endpoint) {
+RetrySchedule schedule_of(const registry::LoadedEndpoint& endpoint) {
   auto schedule = RetrySchedule::from_json(endpoint.retry_schedule);
   return schedule ? *schedule : RetrySchedule();
 }
@@ -42,7 +42,7 @@ std::optional<std::string> look_up(const std::string& reference, registry::Secre
 
 }  // namespace
 
-std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endpoint,
+std::shared_ptr<const LaneConfig> make_lane_config(registry::LoadedEndpoint endpoint,
                                                    registry::SecretResolver* secrets) {
   auto config = std::make_shared<LaneConfig>();
   config->signer.scheme = endpoint.signature;
@@ -74,9 +74,7 @@ std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endp
   config->retry.give_up = std::chrono::seconds(endpoint.give_up_seconds);
   config->retry.on_rejected = endpoint.on_rejected;
   config->retry.schedule = schedule_of(endpoint);
-  endpoint.secrets.clear();
-  endpoint.retry_schedule.clear();
-  config->endpoint = std::move(endpoint);
+  config->endpoint = std::move(static_cast<registry::EndpointConfig&>(endpoint));
   return config;
 }
 

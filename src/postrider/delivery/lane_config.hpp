@@ -24,7 +24,7 @@ struct LaneConfig {
     clear,    // rows up to endpoint.cancel_before are canceled, then it goes on
   };
 
-  registry::EndpointConfig endpoint;  // `secrets` and `retry_schedule` are in the fields below
+  registry::EndpointConfig endpoint;
   Mode mode = Mode::hold;
   std::optional<http::Url> url;  // none: it does not parse any more, so every attempt is refused as blocked
   RetryPolicy retry;
@@ -45,7 +45,7 @@ struct LaneConfig {
 
 // References among the secrets are looked up; what is not there yet holds the lane until `look_up_at`.
 // Without a resolver, or a policy that allows it, a reference is a secret that cannot be read.
-std::shared_ptr<const LaneConfig> make_lane_config(registry::EndpointConfig endpoint,
+std::shared_ptr<const LaneConfig> make_lane_config(registry::LoadedEndpoint endpoint,
                                                    registry::SecretResolver* secrets = nullptr);
 
 }  // namespace postrider::delivery

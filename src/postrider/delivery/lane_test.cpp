@@ -156,7 +156,7 @@ TEST_F(LaneTest, ANewUrlOrAResumeForgetsTheBreakerAndTheHold) {
   put(row(1));
   fail(5);
   lane.held_until = now.steady + 1h;
-  configure([](LaneConfig& config) { config.endpoint.url = "https://elsewhere.example/"; });
+  configure([](LaneConfig& config) { config.url = *http::parse_url("https://elsewhere.example/"); });
   EXPECT_EQ(wait(), Wait::ready);
 }
 

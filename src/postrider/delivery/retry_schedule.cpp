@@ -80,9 +80,12 @@ base::Result<Delays, std::string> from_formula(const json::object& formula) {
 
 }  // namespace
 
-RetrySchedule::RetrySchedule()
-    : delays_{seconds(30),    seconds(120),    seconds(600),   seconds(1'800),
-              seconds(7'200), seconds(21'600), seconds(86'400)} {}
+RetrySchedule::RetrySchedule() {
+  static const auto usual =
+      std::make_shared<const Delays>(Delays{seconds(30), seconds(120), seconds(600), seconds(1'800),
+                                            seconds(7'200), seconds(21'600), seconds(86'400)});
+  delays_ = usual;
+}
 
 base::Result<RetrySchedule, std::string> RetrySchedule::from_json(std::string_view text) {
   boost::system::error_code error;
@@ -95,14 +98,12 @@ base::Result<RetrySchedule, std::string> RetrySchedule::from_json(std::string_vi
   base::Result<Delays, std::string> delays =
       value.is_array() ? from_list(value.get_array()) : from_formula(value.get_object());
   if (!delays.ok()) return base::Failure{delays.error()};
-  RetrySchedule schedule;
-  schedule.delays_ = std::move(*delays);
-  return schedule;
+  return RetrySchedule(std::make_shared<const Delays>(std::move(*delays)));
 }
 
 milliseconds RetrySchedule::delay_after(int attempt) const {
   CHECK(attempt >= 1);
-  return delays_[std::min(static_cast<size_t>(attempt) - 1, delays_.size() - 1)];
+  return (*delays_)[std::min(static_cast<size_t>(attempt) - 1, delays_->size() - 1)];
 }
 
 }  // namespace postrider::delivery

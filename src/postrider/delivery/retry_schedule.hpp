@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,10 +27,13 @@ class RetrySchedule {
   // After the first attempt: delay_after(1).
   std::chrono::milliseconds delay_after(int attempt) const;
 
-  bool operator==(const RetrySchedule&) const = default;
+  bool operator==(const RetrySchedule& other) const { return *delays_ == *other.delays_; }
 
  private:
-  std::vector<std::chrono::milliseconds> delays_;
+  using Delays = std::vector<std::chrono::milliseconds>;
+  explicit RetrySchedule(std::shared_ptr<const Delays> delays) : delays_(std::move(delays)) {}
+
+  std::shared_ptr<const Delays> delays_;  // the default ones are shared by all
 };
 
 }  // namespace postrider::delivery

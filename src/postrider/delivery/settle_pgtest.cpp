@@ -33,7 +33,7 @@ struct SettleTest : DeliveryTest {
 
   std::shared_ptr<Lane> make_lane(const TestEndpoint& of, int64_t epoch) {
     auto made = std::make_shared<Lane>(of.id, Lane::Home{of.bucket, epoch}, totals);
-    registry::EndpointConfig config;
+    registry::LoadedEndpoint config;
     config.id = of.id;
     config.tenant_id = of.tenant;
     config.url = receiver.url("/in");

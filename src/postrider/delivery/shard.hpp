@@ -37,7 +37,7 @@ struct ShardOptions {
   size_t lane_rows_max = 500;        // of a lane's first attempts, and again of its retries
   size_t rows_max = 50'000;          // in memory, all lanes together
   size_t body_bytes_max = 64 << 20;  // in memory, all lanes together
-  size_t unsettled_max = 20'000;     // sent, not yet written down: beyond it nothing new is sent
+  size_t unsettled_max = 5'000;      // sent, not yet written down: beyond it nothing new is sent
   size_t answer_bytes_max = 64 << 10;
 };
 

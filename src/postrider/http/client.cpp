@@ -25,7 +25,7 @@ void write_request(std::string& out, const OutboundRequest& request) {
   const auto end = std::to_chars(length, length + sizeof length, request.body.size()).ptr;
   out.clear();
   out.append(request.method).append(" ").append(request.url.target).append(" HTTP/1.1\r\nhost: ");
-  out.append(request.url.authority).append("\r\n").append(request.headers);
+  out.append(request.url.authority()).append("\r\n").append(request.headers);
   out.append("content-length: ").append(length, end).append("\r\n\r\n").append(request.body);
 }
 

@@ -156,7 +156,7 @@ Task<bool> Client::State::find_addresses(Flight& flight, Addresses& addresses) {
   } else {
     flight.phase = Phase::lookup;
     const runtime::SteadyTime start = base::BootClock::now();
-    auto found = co_await resolver.resolve(url.host, flight.request.deadline);
+    auto found = co_await resolver.resolve(std::string(url.host()), flight.request.deadline);
     flight.exchange.times.lookup = since(start);
     if (is_closed) {
       flight.fail(NetError::canceled);
@@ -221,7 +221,8 @@ Task<bool> Client::State::handshake(Flight& flight) {
   Connection& connection = *flight.connection;
   const TlsSession session = pool.sessions().get(url.origin);
   connection.start_tls(std::make_unique<TlsStream>(static_cast<SSL_CTX*>(tls.native()),
-                                                   connection.descriptor(), url.host, url.address, session));
+                                                   connection.descriptor(), std::string(url.host()),
+                                                   url.address, session));
   IoResult result = connection.handshake();
   while (result.kind == IoResult::Kind::would_block && flight.interrupted == Flight::Interrupt::none) {
     Flight::Ready ready(flight,

@@ -9,10 +9,10 @@ TEST(Url, IsTakenApart) {
   const auto url = parse_url("HTTPS://Hooks.Example.COM:8443/in/A?x=1&y=%20");
   ASSERT_TRUE(url.ok());
   EXPECT_TRUE(url->is_https);
-  EXPECT_EQ(url->host, "hooks.example.com");
+  EXPECT_EQ(url->host(), "hooks.example.com");
   EXPECT_EQ(url->port, 8443);
   EXPECT_EQ(url->target, "/in/A?x=1&y=%20");
-  EXPECT_EQ(url->authority, "hooks.example.com:8443");
+  EXPECT_EQ(url->authority(), "hooks.example.com:8443");
   EXPECT_EQ(url->origin, "https://hooks.example.com:8443");
   EXPECT_EQ(url->host_kind, HostKind::name);
 }
@@ -29,7 +29,7 @@ class GoodUrls : public testing::TestWithParam<GoodCase> {};
 TEST_P(GoodUrls, AreAccepted) {
   const auto url = parse_url(GetParam().text);
   ASSERT_TRUE(url.ok()) << GetParam().text << ": " << describe(url.error());
-  EXPECT_EQ(url->authority, GetParam().authority);
+  EXPECT_EQ(url->authority(), GetParam().authority);
   EXPECT_EQ(url->target, GetParam().target);
   EXPECT_EQ(url->host_kind, GetParam().kind);
 }

@@ -57,7 +57,7 @@ bool is_local_name(std::string_view name) {
   return name == "home.arpa";
 }
 
-std::optional<UrlError> read_host(std::string_view text, Url& url) {
+std::optional<UrlError> read_host(std::string_view text, Url& url, std::string& host) {
   if (text.empty()) return UrlError::empty_host;
   if (text.front() == '[') {
     if (text.back() != ']') return UrlError::bad_address;
@@ -65,21 +65,21 @@ std::optional<UrlError> read_host(std::string_view text, Url& url) {
     url.address = inside.find(':') == std::string_view::npos ? std::nullopt : IpAddress::parse(inside);
     if (!url.address) return UrlError::bad_address;
   } else {
-    url.host = lowered(text);
-    if (url.host.find(':') != std::string::npos) return UrlError::bad_address;
-    url.address = IpAddress::parse(url.host);
+    host = lowered(text);
+    if (host.find(':') != std::string::npos) return UrlError::bad_address;
+    url.address = IpAddress::parse(host);
   }
   if (url.address) {
     url.host_kind = HostKind::address;
-    url.host = url.address->to_string();
+    host = url.address->to_string();
     return std::nullopt;
   }
-  const bool has_dot = url.host.ends_with('.');
-  if (has_dot) url.host.pop_back();
-  if (url.host.empty()) return UrlError::empty_host;
-  if (ends_in_number(url.host)) return UrlError::bad_address;
-  if (!is_dns_name(url.host)) return UrlError::bad_host;
-  url.host_kind = is_local_name(url.host) ? HostKind::local_name : HostKind::name;
+  const bool has_dot = host.ends_with('.');
+  if (has_dot) host.pop_back();
+  if (host.empty()) return UrlError::empty_host;
+  if (ends_in_number(host)) return UrlError::bad_address;
+  if (!is_dns_name(host)) return UrlError::bad_host;
+  url.host_kind = is_local_name(host) ? HostKind::local_name : HostKind::name;
   return std::nullopt;
 }
 
@@ -94,21 +94,25 @@ std::optional<uint16_t> read_port(std::string_view digits) {
   return static_cast<uint16_t>(port);
 }
 
-std::optional<UrlError> read_authority(std::string_view text, Url& url) {
+std::optional<UrlError> read_authority(std::string_view text, Url& url, std::string& host) {
   if (text.find('@') != std::string_view::npos) return UrlError::has_userinfo;
-  std::string_view host = text;
+  std::string_view given = text;
   url.port = url.is_https ? 443 : 80;
   const size_t colon = text.rfind(':');
   const size_t bracket = text.rfind(']');
   if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
-    host = text.substr(0, colon);
-    if (host.find(':') != std::string_view::npos && host.front() != '[') return UrlError::bad_address;
-    if (host.empty()) return UrlError::empty_host;
+    given = text.substr(0, colon);
+    if (given.find(':') != std::string_view::npos && given.front() != '[') return UrlError::bad_address;
+    if (given.empty()) return UrlError::empty_host;
     const auto port = read_port(text.substr(colon + 1));
     if (!port) return UrlError::bad_port;
     url.port = *port;
   }
-  return read_host(host, url);
+  return read_host(given, url, host);
+}
+
+size_t scheme_bytes(const Url& url) {
+  return std::string_view(url.is_https ? "https://" : "http://").size();
 }
 
 }  // namespace
@@ -154,15 +158,26 @@ base::Result<Url, UrlError> parse_url(std::string_view text) {
 
   if (text.find('#') != std::string_view::npos) return Failure{UrlError::has_fragment};
   const size_t authority_end = std::min(text.find_first_of("/?"), text.size());
-  if (const auto error = read_authority(text.substr(0, authority_end), url)) return Failure{*error};
+  std::string host;
+  if (const auto error = read_authority(text.substr(0, authority_end), url, host)) return Failure{*error};
 
   url.target = text.substr(authority_end);
   if (!url.target.starts_with('/')) url.target.insert(0, "/");
-  const std::string host = url.address && url.address->is_v6 ? "[" + url.host + "]" : url.host;
-  const std::string port = ":" + std::to_string(url.port);
-  url.authority = url.port == (url.is_https ? 443 : 80) ? host : host + port;
-  url.origin = scheme + "://" + host + port;
+  if (url.address && url.address->is_v6) host = "[" + host + "]";
+  url.origin = scheme + "://" + host + ":" + std::to_string(url.port);
   return url;
+}
+
+std::string_view Url::host() const {
+  std::string_view host = origin;
+  host = host.substr(0, host.rfind(':')).substr(scheme_bytes(*this));
+  return address && address->is_v6 ? host.substr(1, host.size() - 2) : host;
+}
+
+std::string_view Url::authority() const {
+  const std::string_view whole = origin;
+  const bool is_default_port = port == (is_https ? 443 : 80);
+  return (is_default_port ? whole.substr(0, whole.rfind(':')) : whole).substr(scheme_bytes(*this));
 }
 
 }  // namespace postrider::http

@@ -21,16 +21,21 @@ enum class HostKind : uint8_t {
                // machines
 };
 
+// Kept small: every lane has one. Host and authority are parts of the origin.
 struct Url {
   bool is_https = false;
   HostKind host_kind = HostKind::name;
   uint16_t port = 0;
-  std::string host;    // lower case, no brackets, no trailing dot; addresses in canonical form
-  std::string target;  // path and query as given, "/" if empty
-  std::string
-      authority;       // for the Host header: brackets around IPv6, the port when it is not the scheme's own
   std::string origin;  // "https://host:port", always with the port: the key of the connection pool
+  std::string target;  // path and query as given, "/" if empty
   std::optional<IpAddress> address;  // when host_kind is address
+
+  // Lower case, no brackets, no trailing dot; addresses in canonical form.
+  std::string_view host() const;
+  // For the Host header: brackets around IPv6, the port when it is not the scheme's own.
+  std::string_view authority() const;
+
+  bool operator==(const Url&) const = default;
 };
 
 enum class UrlError : uint8_t {

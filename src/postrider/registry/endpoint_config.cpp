@@ -66,7 +66,7 @@ std::vector<PauseSpan> merged(const std::vector<base::Timestamp>& since,
 }
 
 // Decrypts into `config`, or marks it unreadable.
-void open_sealed(EndpointConfig& config, const pg::Rows& rows, size_t row, const crypto::MasterKeys& keys) {
+void open_sealed(LoadedEndpoint& config, const pg::Rows& rows, size_t row, const crypto::MasterKeys& keys) {
   const Sealing sealing{keys, config.id};
   const auto sealed = rows.get<std::vector<pg::Bytes>>(row, secrets_sealed);
   const auto expires_at = rows.get<std::vector<std::optional<base::Timestamp>>>(row, secrets_expire_at);
@@ -91,9 +91,9 @@ void open_sealed(EndpointConfig& config, const pg::Rows& rows, size_t row, const
   }
 }
 
-EndpointConfig read_config(const pg::Rows& rows, size_t row, const crypto::MasterKeys& keys) {
+LoadedEndpoint read_config(const pg::Rows& rows, size_t row, const crypto::MasterKeys& keys) {
   const auto word = [&](Column column) { return rows.get<std::string_view>(row, column); };
-  EndpointConfig config;
+  LoadedEndpoint config;
   config.id.uuid = rows.get<base::Uuid>(row, id);
   config.outside_id = rows.get<std::string>(row, outside_id);
   config.tenant_id = rows.get<std::string>(row, tenant_id);
@@ -123,8 +123,8 @@ EndpointConfig read_config(const pg::Rows& rows, size_t row, const crypto::Maste
   return config;
 }
 
-std::vector<EndpointConfig> read_configs(const pg::Rows& rows, const crypto::MasterKeys& keys) {
-  std::vector<EndpointConfig> configs;
+std::vector<LoadedEndpoint> read_configs(const pg::Rows& rows, const crypto::MasterKeys& keys) {
+  std::vector<LoadedEndpoint> configs;
   configs.reserve(rows.size());
   for (size_t row = 0; row < rows.size(); ++row) configs.push_back(read_config(rows, row, keys));
   return configs;
@@ -132,7 +132,7 @@ std::vector<EndpointConfig> read_configs(const pg::Rows& rows, const crypto::Mas
 
 }  // namespace
 
-runtime::Task<std::vector<EndpointConfig>> load_endpoint_configs(pg::Link& link,
+runtime::Task<std::vector<LoadedEndpoint>> load_endpoint_configs(pg::Link& link,
                                                                  std::span<const model::EndpointId> ids,
                                                                  const crypto::MasterKeys& keys) {
   pg::Params params = ids_parameter(ids);
@@ -140,7 +140,7 @@ runtime::Task<std::vector<EndpointConfig>> load_endpoint_configs(pg::Link& link,
   co_return read_configs(rows, keys);
 }
 
-runtime::Task<std::vector<EndpointConfig>> load_endpoint_configs(pg::Connection& connection,
+runtime::Task<std::vector<LoadedEndpoint>> load_endpoint_configs(pg::Connection& connection,
                                                                  std::span<const model::EndpointId> ids,
                                                                  const crypto::MasterKeys& keys) {
   pg::Params params = ids_parameter(ids);

@@ -31,6 +31,7 @@ struct PauseSpan {
   bool operator==(const PauseSpan&) const = default;
 };
 
+// Kept by every lane, so it holds nothing that is decoded once.
 struct EndpointConfig {
   model::EndpointId id;
   std::string outside_id;
@@ -39,14 +40,12 @@ struct EndpointConfig {
   model::EndpointStatus status = model::EndpointStatus::active;
   model::TenantStatus tenant_status = model::TenantStatus::active;
 
-  std::string url;
   int max_attempts = 8;
   int timeout_ms = 10'000;
   int give_up_seconds = 259'200;
   int max_in_flight = 10;
   std::optional<double> rate_per_second;
   model::Ordering ordering = model::Ordering::none;
-  std::string retry_schedule = "null";  // JSON, as RetrySchedule::from_json reads it
   model::OnRejected on_rejected = model::OnRejected::dead_letter;
   bool is_breaker_open = false;  // as last recorded by an owner
   std::string held_reason;       // the same; empty: not held
@@ -54,9 +53,6 @@ struct EndpointConfig {
   int failures = 0;              // the same: exchanges without a success since, up to ten
 
   crypto::SignatureScheme signature = crypto::SignatureScheme::standard;
-  // The current one first, then, during overlaps, older ones from the newest to the oldest. Those that had
-  // expired when it was loaded are left out; compare expires_at before signing.
-  std::vector<ActiveSecret> secrets;
   std::string header_lines;  // custom headers, "name: value\r\n" each
 
   std::optional<int> tenant_max_in_flight;
@@ -70,7 +66,7 @@ struct EndpointConfig {
   std::optional<base::Timestamp> cancel_before;
 
   // A secret or the custom headers cannot be decrypted (a missing master key): hold the lane, send nothing
-  // and dead-letter nothing. `secrets` and `header_lines` are then empty.
+  // and dead-letter nothing. Secrets and `header_lines` are then empty.
   bool unreadable = false;
 
   bool is_strict() const { return ordering == model::Ordering::strict; }
@@ -81,12 +77,21 @@ struct EndpointConfig {
   }
 };
 
+// As it comes from the database.
+struct LoadedEndpoint : EndpointConfig {
+  std::string url;
+  std::string retry_schedule = "null";  // JSON, as RetrySchedule::from_json reads it
+  // The current one first, then, during overlaps, older ones from the newest to the oldest. Those that had
+  // expired when it was loaded are left out; compare expires_at before signing.
+  std::vector<ActiveSecret> secrets;
+};
+
 // In no particular order; an id that does not exist is left out (endpoints are soft-deleted, so that only
 // happens for an id that never was one). One round trip. Throws pg::Error.
-runtime::Task<std::vector<EndpointConfig>> load_endpoint_configs(pg::Link& link,
+runtime::Task<std::vector<LoadedEndpoint>> load_endpoint_configs(pg::Link& link,
                                                                  std::span<const model::EndpointId> ids,
                                                                  const crypto::MasterKeys& keys);
-runtime::Task<std::vector<EndpointConfig>> load_endpoint_configs(pg::Connection& connection,
+runtime::Task<std::vector<LoadedEndpoint>> load_endpoint_configs(pg::Connection& connection,
                                                                  std::span<const model::EndpointId> ids,
                                                                  const crypto::MasterKeys& keys);
 

@@ -25,7 +25,7 @@ struct Secrets : RegistryTest {
   base::Result<RotatedSecret, Refusal> rotate(const EndpointRef& of, Rotation rotation) {
     return run(rotate_secret(link, context, caller, of, std::move(rotation)));
   }
-  EndpointConfig config(const CreatedEndpoint& created, const crypto::MasterKeys& with) {
+  LoadedEndpoint config(const CreatedEndpoint& created, const crypto::MasterKeys& with) {
     const model::EndpointId wanted[] = {created.endpoint.id};
     auto configs = run(load_endpoint_configs(link, wanted, with));
     EXPECT_EQ(configs.size(), 1u);

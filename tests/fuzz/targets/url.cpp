@@ -20,17 +20,18 @@ void check_url(std::string_view input) {
     CHECK(!describe(url.error()).empty());
     return;
   }
-  CHECK(!url->host.empty() && url->port != 0 && url->target.starts_with('/'));
+  CHECK(!url->host().empty() && url->port != 0 && url->target.starts_with('/'));
   CHECK(url->address.has_value() == (url->host_kind == HostKind::address));
-  for (const char c : url->target + url->authority) CHECK(c > 0x20 && c < 0x7F);
+  for (const char c : url->target + std::string(url->authority())) CHECK(c > 0x20 && c < 0x7F);
   const auto again = parse_url(url->origin + url->target);
   if (url->origin.size() + url->target.size() <= url_bytes_max) {
-    CHECK(again && again->origin == url->origin && again->target == url->target && again->host == url->host);
+    CHECK(again && again->origin == url->origin && again->target == url->target &&
+          again->host() == url->host());
   }
   // A number that no strict form of an address has must not become a name.
   if (!url->address)
-    CHECK(url->host.back() < '0' || url->host.back() > '9' || url->host.find('.') == std::string::npos ||
-          !IpAddress::parse(url->host));
+    CHECK(url->host().back() < '0' || url->host().back() > '9' ||
+          url->host().find('.') == std::string::npos || !IpAddress::parse(url->host()));
   if (url->address && !guard().check(*url)) CHECK(!guard().check(*url->address, url->port));
 }
 
