@@ -5,6 +5,7 @@
                                            namespace postrider::FOLDER::sql
     embed_sql.py --all SOURCE_DIR OUT      the statements of all SOURCE_DIR/FOLDER/*.sql in one array, for tests
     embed_sql.py --migrations DIR OUT      all DIR/NNNN_name.sql as pg::Migration, in order
+    embed_sql.py --schema FILE OUT         the statements of a dump and the names of its tables, for repairs
 
 A statement starts at a line `-- name: snake_name` and ends at the next one. Comments are left out, except inside
 dollar-quoted bodies.
@@ -22,6 +23,18 @@ LITERAL = re.compile(
     r"|(?P<line_comment>--[^\n]*)|(?P<block_comment>/\*)",
     re.DOTALL,
 )
+# Everybody may call a function that was just made, unless told otherwise.
+REVOKE = """;
+do $revoke$
+declare
+  made regprocedure;
+begin
+  for made in select oid from pg_proc
+              where pronamespace = 'postrider'::regnamespace and xmin = pg_current_xact_id()::xid loop
+    execute 'revoke execute on function ' || made || ' from public';
+  end loop;
+end
+$revoke$"""
 BLOCK_EDGE = re.compile(r"/\*|\*/")
 
 
@@ -149,6 +162,30 @@ def embed_migrations(folder):
     return header("sql/migrations", "postrider/pg/migrate.hpp", "postrider::sql", body)
 
 
+def dump_statements(text):
+    """The statements of a dump made by pg_dump, in its order; each ends with `;` before an empty line."""
+    found, statement = [], ""
+    for is_literal, piece in pieces(text):
+        while not is_literal and (end := piece.find(";\n")) >= 0:
+            found.append((statement + piece[:end]).strip())
+            statement, piece = "", piece[end + 2 :]
+        statement += piece
+    if statement.strip():
+        raise SqlError("the dump does not end with a statement")
+    return found
+
+
+def embed_schema(path):
+    found = [text + (REVOKE if text.startswith("CREATE FUNCTION") else "")
+             for text in dump_statements(path.read_text(encoding="utf-8"))]
+    tables = [match[1] for text in found if (match := re.match(r"CREATE TABLE postrider\.(\w+) ", text))]
+    rows = "".join(f"    {raw(text)},\n" for text in found)
+    names = "".join(f'    "{name}",\n' for name in tables)
+    body = (f"inline constexpr const char* schema_statements[] = {{\n{rows}}};\n"
+            f"inline constexpr const char* schema_tables[] = {{\n{names}}};\n")
+    return header(f"sql/{path.name}", "postrider/pg/repair.hpp", "postrider::sql", body)
+
+
 def main(arguments):
     if len(arguments) != 3:
         sys.exit(__doc__)
@@ -157,6 +194,8 @@ def main(arguments):
             text = embed_all(pathlib.Path(arguments[1]))
         elif arguments[0] == "--migrations":
             text = embed_migrations(pathlib.Path(arguments[1]))
+        elif arguments[0] == "--schema":
+            text = embed_schema(pathlib.Path(arguments[1]))
         else:
             text = embed_statements(pathlib.Path(arguments[0]), arguments[1])
     except SqlError as error:

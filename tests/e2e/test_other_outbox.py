@@ -74,9 +74,22 @@ def test_an_outbox_that_cannot_be_reached_does_not_touch_the_others(fresh, appli
     run_sql(application, "select postrider.publish('acme', 'order.paid', '1')")
     fresh.sql("select postrider.publish('acme', 'order.paid', '2')")
     assert sorted(json.loads(request.body)["data"] for request in hook.wait_for(2)) == [1, 2]
-    assert fresh.api.get("/v1/outboxes/gone").status == 503
+    gone = fresh.api.get("/v1/outboxes/gone")
+    assert gone.status == 503 and "Connection refused" in gone.json["detail"]
     assert fresh.api.call("DELETE", "/v1/outboxes/gone").status == 204
     assert fresh.api.get("/v1/outboxes/gone").status == 404
+
+
+def test_a_database_without_an_outbox_or_without_rights_to_it_is_told_from_one_that_is_away(fresh, application, postgres):
+    name = application.split("?")[0].rsplit("/", 1)[1]
+    postgres.sql("do $$ begin create role stranger login; exception when duplicate_object then end $$", name)
+    for user in ("postrider", "stranger"):
+        fresh.api.call("PUT", "/v1/outboxes/billing", {"database_url": postgres.url(name, user)})
+        for path in ("billing", "billing/stuck", "billing/capture"):
+            refused = fresh.api.get(f"/v1/outboxes/{path}")
+            assert refused.status == 503 and "outbox install" in refused.json["detail"], refused.json
+        assert install(application).returncode == 0
+    assert fresh.wait_for_log("relay_failed", outbox="billing")
 
 
 def test_what_was_set_aside_is_listed_repaired_and_released(fresh, hook):

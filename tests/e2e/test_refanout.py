@@ -50,20 +50,21 @@ def lossy(start_node, database_url, receiver):
     return node, hooks, events
 
 
-def drill_commands():
+def drill_commands(name):
     """The commands as the document has them."""
     text = (ROOT / "docs" / "recovery.md").read_text()
-    drill = text.split("<!-- drill -->")[1]
+    drill = text.split(f"<!-- {name} -->")[1]
     return [line for line in re.findall(r"```sh\n(.*?)```", drill, re.S)[0].splitlines() if line and not line.startswith("#")]
 
 
-def test_the_documented_drill_brings_every_event_to_every_endpoint_again(lossy, start_node, tmp_path):
+@pytest.mark.parametrize("name", ["drill", "drill: dropped"])
+def test_the_documented_drill_brings_every_event_to_every_endpoint_again(name, lossy, start_node, tmp_path):
     node, hooks, events = lossy
     settings = node.settings
     (tmp_path / "postrider").symlink_to(binary())
     variables = {**environment(**settings), "PATH": f"{tmp_path}:/usr/bin:/bin"}
     again = None
-    for command in drill_commands():
+    for command in drill_commands(name):
         if command == "systemctl stop postrider":
             node.stop()
         elif command == "systemctl start postrider":
@@ -81,6 +82,23 @@ def test_the_documented_drill_brings_every_event_to_every_endpoint_again(lossy, 
     assert all(set(seen.values()) == {2} for seen in received(hooks))
     order = [request.headers["webhook-id"] for request in hooks[1].requests]
     assert order == events + events
+
+
+def test_a_node_whose_tables_are_gone_says_what_to_do(lossy):
+    node, _, _ = lossy
+    node.stop()
+    run_sql(node.database_url, "drop table postrider.queue, postrider.attempt cascade")
+    for command in ("serve", "migrate"):
+        done = subprocess.run([binary(), command], env=environment(**node.settings), cwd="/", text=True, capture_output=True,
+                              timeout=60)
+        assert done.returncode != 0
+        assert "attempt, queue. `postrider migrate --repair`" in done.stdout + done.stderr, (done.stdout, done.stderr)
+    repaired = subprocess.run([binary(), "migrate", "--repair"], env=environment(**node.settings), cwd="/", text=True,
+                              capture_output=True, timeout=60)
+    assert repaired.returncode == 0 and "CREATE TABLE postrider.queue" in repaired.stdout, repaired.stderr
+    again = subprocess.run([binary(), "migrate", "--repair"], env=environment(**node.settings), cwd="/", text=True,
+                           capture_output=True, timeout=60)
+    assert again.stdout == "nothing is missing\n"
 
 
 def test_a_dry_run_counts_and_one_tenant_is_enough(lossy):

@@ -201,3 +201,13 @@ def test_what_is_missing_is_said_before_anything_is_done(postgres, key_file, dat
     done = relay("--database-url", empty, "--to", "http://127.0.0.1:1", "--key-file", str(key_file))
     assert done.returncode == 2 and "outbox install" in done.stderr, done.stderr
     assert ADMIN_KEY not in done.stderr
+
+
+def test_a_role_that_may_not_move_the_rows_is_told_what_it_needs(application, postgres, tmp_path):
+    name = application.split("?")[0].rsplit("/", 1)[1]
+    postgres.sql("do $$ begin create role stranger login; exception when duplicate_object then end $$", name)
+    (tmp_path / "key").write_text("k")
+    done = subprocess.run([binary(), "relay", "--database-url", postgres.url(name, "stranger"), "--to", "http://127.0.0.1:1",
+                           "--key-file", str(tmp_path / "key")], env=environment(), cwd="/", text=True, capture_output=True,
+                          timeout=60)
+    assert done.returncode == 2 and "grant postrider_relay to stranger" in done.stderr, done.stderr

@@ -32,7 +32,7 @@ Task<Response> answer(Call& call, pg::Batch batch, pg::Batch note) {
   const std::string id = call.parameter("outbox");
   auto running = run_there(call, id, std::move(batch), std::move(note));
   const auto answers = co_await running;
-  if (!answers) co_return call.refuse(unknown_outbox());
+  if (!answers) co_return call.refuse(answers.error());
   co_return Response::json(200, capture_json(id, outbox::read_capture_state(answers->back())));
 }
 

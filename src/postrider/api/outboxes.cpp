@@ -72,7 +72,7 @@ Task<Response> show(Call& call) {
   const std::string id = call.parameter("outbox");
   auto running = run_there(call, id, outbox::state_batch());
   const auto answers = co_await running;
-  if (!answers) co_return call.refuse(unknown_outbox());
+  if (!answers) co_return call.refuse(answers.error());
   const outbox::OutboxState state = outbox::read_state(*answers);
   JsonObject json;
   json.add("id", id)
@@ -115,14 +115,10 @@ Task<Response> put(Call& call) {
 
 // A replication slot that nobody reads makes that server keep its log until the disk is full.
 Task<bool> has_slot(Call& call, std::string id) {
-  bool is_there = false;
-  try {
-    auto asking = run_there(call, std::move(id), outbox::capture_state_batch());
-    const auto answers = co_await asking;
-    is_there = answers && outbox::read_capture_state(answers->back()).slot.has_value();
-  } catch (const pg::Error&) {  // not reachable, or nothing is installed there: then it cannot be asked
-  }
-  co_return is_there;
+  auto asking = run_there(call, std::move(id), outbox::capture_state_batch());
+  const auto answers = co_await asking;
+  // When it is not reachable, or nothing is installed there, it cannot be asked.
+  co_return answers&& outbox::read_capture_state(answers->back()).slot.has_value();
 }
 
 Task<Response> remove(Call& call) {
@@ -164,7 +160,7 @@ Task<Response> stuck(Call& call) {
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   auto running = run_there(call, call.parameter("outbox"), outbox::stuck_batch(behind, limit + 1));
   const auto answers = co_await running;
-  if (!answers) co_return call.refuse(unknown_outbox());
+  if (!answers) co_return call.refuse(answers.error());
   std::vector<PageRow> rows;
   for (const auto& row : outbox::read_stuck(answers->front()))
     rows.push_back({std::to_string(row.id), stuck_json(row)});
@@ -201,7 +197,7 @@ Task<Response> release(Call& call) {
   auto running =
       run_there(call, id, outbox::release_batch(ids), outbox::release_note(call.caller(), id, ids));
   const auto answers = co_await running;
-  if (!answers) co_return call.refuse(unknown_outbox());
+  if (!answers) co_return call.refuse(answers.error());
   JsonObject json;
   json.add("released", answers->front().affected_rows());
   co_return Response::json(200, json.text());

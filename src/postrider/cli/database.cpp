@@ -5,8 +5,11 @@
 
 #include "postrider/base/version.hpp"
 #include "postrider/cli/blocking.hpp"
+#include "postrider/cli/repair.sql.hpp"
 #include "postrider/pg/connection.hpp"
+#include "postrider/pg/repair.hpp"
 #include "postrider/sql/migrations.hpp"
+#include "postrider/sql/schema.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::cli {
@@ -15,6 +18,13 @@ namespace {
 constexpr auto reach_timeout = std::chrono::seconds(60);
 constexpr auto reach_pause = std::chrono::seconds(1);
 
+std::string loss_of(const std::vector<std::string>& tables) {
+  std::string names;
+  for (const std::string& table : tables) names += (names.empty() ? "" : ", ") + table;
+  return "tables of the schema postrider are missing: " + names +
+         ". `postrider migrate --repair` makes them again, empty; what was in them, see docs/recovery.md";
+}
+
 runtime::Task<pg::MigrateReport> connect_and_migrate(runtime::Loop& loop, std::string url,
                                                      pg::MigrateOptions options) {
   pg::ConnectOptions connect = pg::migrating(std::move(url));
@@ -22,8 +32,22 @@ runtime::Task<pg::MigrateReport> connect_and_migrate(runtime::Loop& loop, std::s
   const std::unique_ptr<pg::Connection> connection = co_await opening;
   auto migrating = pg::migrate(*connection, std::move(options));
   pg::MigrateReport report = co_await migrating;
+  auto looking = pg::missing_tables(*connection, postrider::sql::schema_tables);
+  const std::vector<std::string> missing = co_await looking;
   connection->close();
+  if (!missing.empty()) throw pg::Error(pg::Kind::other, loss_of(missing));
   co_return report;
+}
+
+runtime::Task<std::vector<std::string>> connect_and_repair(runtime::Loop& loop, std::string url) {
+  pg::ConnectOptions connect = pg::migrating(std::move(url));
+  auto opening = pg::Connection::open(loop, std::move(connect));
+  const std::unique_ptr<pg::Connection> connection = co_await opening;
+  auto repairing = pg::repair(*connection, postrider::sql::schema_statements);
+  std::vector<std::string> made = co_await repairing;
+  co_await connection->run_one(sql::grant_all);
+  connection->close();
+  co_return made;
 }
 
 pg::MigrateReport migrate_once(const std::string& url, const pg::MigrateOptions& options) {
@@ -35,8 +59,8 @@ pg::MigrateReport migrate_once(const std::string& url, const pg::MigrateOptions&
 
 Database::Database(const config::Config& config) : url_(config.database_url) {
   if (url_.empty()) {
-    cluster_ = std::make_unique<pg::PrivateCluster>(pg::PrivateClusterOptions{
-        .data_dir = config.data_dir, .is_for_capture = config.private_capture});
+    cluster_ = std::make_unique<pg::PrivateCluster>(
+        pg::PrivateClusterOptions{.data_dir = config.data_dir, .is_for_capture = config.private_capture});
     url_ = cluster_->url();
   }
   direct_url_ = config.direct_database_url.empty() ? url_ : config.direct_database_url;
@@ -56,7 +80,7 @@ void Database::stop() {
 }
 
 pg::MigrateReport migrate_database(const config::Config& config, const std::string& url) {
-  const pg::MigrateOptions options{.migrations = sql::migrations,
+  const pg::MigrateOptions options{.migrations = postrider::sql::migrations,
                                    .postrider_version = std::string(base::kVersion),
                                    .buckets = config.buckets};
   const auto deadline = std::chrono::steady_clock::now() + reach_timeout;
@@ -69,6 +93,11 @@ pg::MigrateReport migrate_database(const config::Config& config, const std::stri
       std::this_thread::sleep_for(reach_pause);
     }
   }
+}
+
+std::vector<std::string> repair_database(const std::string& url) {
+  runtime::Loop loop;
+  return run_blocking(loop, connect_and_repair(loop, url));
 }
 
 }  // namespace postrider::cli

@@ -32,8 +32,10 @@ class Database {
 };
 
 // Migrates over a connection of its own. While the server cannot be reached it is tried again for a minute,
-// so that a node and its database may be started together. Throws pg::Error.
+// so that a node and its database may be started together. Throws pg::Error, also when tables are missing.
 pg::MigrateReport migrate_database(const config::Config& config, const std::string& url);
+// Makes tables and views again that are missing; what it made. Throws pg::Error.
+std::vector<std::string> repair_database(const std::string& url);
 
 // The configured master key; for the private Postgres otherwise the one in <data_dir>/master.key, made if it
 // is missing. Throws config::ConfigError.

@@ -20,7 +20,11 @@ Command serve_command() {
 }
 
 Command migrate_command() {
-  return with_settings("migrate", "Bring the database's schema up to date and exit", migrate);
+  return command(
+      "migrate", "Bring the database's schema up to date and exit",
+      {flag("--repair", "Make tables and views again that are missing, empty (docs/recovery.md)")},
+      [](Invocation& in) { return in.has("--repair") ? repair(in.settings()) : migrate(in.settings()); },
+      Needs::settings);
 }
 
 Command database_url_command() {
@@ -34,7 +38,8 @@ Command config_command() {
 }
 
 Command version_command() {
-  return command("version", "Print the version", {}, [](Invocation&) { return version(); }, Needs::nothing);
+  return command(
+      "version", "Print the version", {}, [](Invocation&) { return version(); }, Needs::nothing);
 }
 
 }  // namespace postrider::cli

@@ -9,6 +9,17 @@
 
 namespace postrider::cli {
 
+int repair(const config::Loaded& loaded) {
+  telemetry::Log log(log_options(loaded.config));
+  Database database(loaded.config);
+  const std::vector<std::string> made = repair_database(database.direct_url());
+  for (const std::string& each : made) std::printf("%s\n", each.c_str());
+  std::printf(made.empty() ? "nothing is missing\n"
+                           : "made again, empty; docs/recovery.md says how to fill them\n");
+  database.stop();
+  return done;
+}
+
 int migrate(const config::Loaded& loaded) {
   telemetry::Log log(log_options(loaded.config));
   Database database(loaded.config);

@@ -1,4 +1,5 @@
 // `postrider outbox`
+#include <charconv>
 #include <cstdio>
 
 #include "postrider/cli/blocking.hpp"
@@ -10,13 +11,23 @@ namespace postrider::cli {
 
 namespace {
 
+constexpr const char* kNoRight = "42501";
+
 int install(Invocation& in) {
   const auto url = in.value("--database-url");
   if (!url) throw Misuse("--database-url says where the outbox is to be.");
   runtime::Loop loop;
-  run_blocking(loop, outbox::install(loop, *url));
+  try {
+    run_blocking(loop, outbox::install(loop, *url));
+  } catch (const pg::Error& error) {
+    if (error.sqlstate() != kNoRight) throw;
+    throw pg::Error(error.kind(), std::string(error.what()) +
+                                      ": install it as a role that may create a schema in that database, "
+                                      "such as its owner");
+  }
   std::puts(
-      "The outbox is installed. Applications call postrider.publish(…); grant them postrider_publisher.");
+      "The outbox is installed. Applications call postrider.publish(…); grant them postrider_publisher.\n"
+      "The role that relays needs postrider_relay.");
   return done;
 }
 
@@ -57,10 +68,18 @@ int stuck(Invocation& in) {
                     {"SINCE", "/set_aside_at"}});
 }
 
+int64_t row_number(const std::string& text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw Misuse("--row must be the number of a row, as `postrider outbox stuck` lists it.");
+  return number;
+}
+
 int release(Invocation& in) {
   json::object body;
   json::array ids;
-  for (const std::string& row : in.values("--row")) ids.push_back(std::stoll(row));
+  for (const std::string& row : in.values("--row")) ids.push_back(row_number(row));
   if (!ids.empty()) body["ids"] = ids;
   const Target target("v1", "outboxes", in.value("outbox").value_or("local"), "stuck", "release");
   in.out().record(in.server().send("POST", target, body));
@@ -77,8 +96,8 @@ Command outbox_commands() {
   std::vector<Parameter> listed = {which};
   for (Parameter& parameter : list_parameters()) listed.push_back(std::move(parameter));
   return group("outbox", "Outboxes of applications",
-               {command("install", "Put table, functions and roles into an application's database",
-                        {url}, install, Needs::nothing),
+               {command("install", "Put table, functions and roles into an application's database", {url},
+                        install, Needs::nothing),
                 command("status", "All outboxes, or how one stands", {which}, status),
                 command("add", "Relay an outbox in another database", {one, url}, add),
                 command("remove", "Relay it no longer", {one}, remove), capture_command(),

@@ -208,8 +208,8 @@ telemetry::Log::Options log_settings(Invocation& in) {
 void check_installed(const std::string& url) {
   runtime::Loop loop;
   try {
-    if (!run_blocking(loop, outbox::is_installed(loop, url)))
-      throw Misuse("There is no outbox in this database: `postrider outbox install` puts it there.");
+    const std::string obstacle = run_blocking(loop, outbox::relay_obstacle(loop, url));
+    if (!obstacle.empty()) throw Misuse(obstacle);
   } catch (const pg::Error& error) {
     telemetry::log_warn("outbox_unreachable").field("error", error.what());
   }

@@ -51,7 +51,8 @@ struct Capture::State {
   std::optional<pg::Lsn> drain_until;
   base::SteadyTime rest_until{};
 
-  std::string said;  // the state in the outbox's database, and why
+  std::string failed_with;  // by the last pass
+  std::string said;         // the state in the outbox's database, and why
 
   Task<void> run();
   Task<milliseconds> pass();
@@ -82,8 +83,10 @@ Task<void> Capture::State::run() {
       if (error.kind() != pg::Kind::retry) stop_reading();
       failed = error.what();
     }
-    if (failed && !is_stopping)
+    // What stays wrong is said once.
+    if (failed && *failed != failed_with && !is_stopping)
       telemetry::log_warn("capture_failed").field("outbox", options.name).field("error", *failed);
+    failed_with = failed.value_or("");
     if (pause.count() > 0 && !is_stopping) co_await wakeup.wait_for(pause);
   }
 }

@@ -4,9 +4,9 @@
 #include <signal.h>
 
 #include "postrider/outbox/capture_plan.hpp"
-#include "postrider/outbox/slot_reader.hpp"
 #include "postrider/outbox/relay.hpp"
 #include "postrider/outbox/same_database.hpp"
+#include "postrider/outbox/slot_reader.hpp"
 #include "postrider/publish/publish_testing.hpp"
 #include "support/cluster.hpp"
 
@@ -208,11 +208,15 @@ TEST_F(CaptureTest, TheSlotSendsAgainWhatWasNotConfirmedAndItIsSkipped) {
   owner("select pg_copy_logical_replication_slot('kept', '" + slot + "')");
   owner("select pg_drop_replication_slot('kept')");
   db.sql("delete from queue where bucket >= 0");  // as if they were delivered
-  capturing();
+  auto& next = capturing();
   db.sql("select emit('acme', 'order.paid', '21')");
   until("select count(*) from event where body like '%\"data\":21}'", "1");
   EXPECT_EQ(db.sql("select count(*) from event"), "21");
   EXPECT_EQ(db.sql("select count(*) from queue where bucket >= 0"), "1") << "none is sent again";
+  run(next.stop());  // counted a moment after the commit
+  EXPECT_THAT(next.metrics.text(),
+              HasSubstr("webhook_relay_rows_total{outbox=\"local\",result=\"published\"} 1\n"));
+  nodes.clear();
 }
 
 TEST_F(CaptureTest, WhatCannotBePublishedBecomesARowAndHoldsNothingUp) {
@@ -314,10 +318,12 @@ TEST_F(CaptureTest, TheSlotIsReadToItsEndBeforeItGoes) {
   slow("commit");
   const std::string committed = db.sql("select clock_timestamp()");
   // A look that begins so late follows one that knew of the commit.
-  until("select count(*) > 0 from pg_stat_activity where datname = current_database() and query like '%wal_level%'"
-        " and query_start > '" +
-            committed + "'::timestamptz + interval '200 ms' and pid <> pg_backend_pid()",
-        "t");
+  until(
+      "select count(*) > 0 from pg_stat_activity where datname = current_database() and query like "
+      "'%wal_level%'"
+      " and query_start > '" +
+          committed + "'::timestamptz + interval '200 ms' and pid <> pg_backend_pid()",
+      "t");
   ::kill(std::stoi(sender), SIGCONT);
   until("select state from outbox_slot", "off");
   EXPECT_EQ(db.sql("select count(*) from event"), "1");
@@ -399,7 +405,8 @@ TEST_F(CaptureTest, WhoHasNotTheLeaseLeavesTheSlotAlone) {
   run(node().capture.run_once());
   db.sql("select emit('acme', 'order.paid', '1')");
   until_published(1);
-  EXPECT_EQ(db.sql("select active_pid from pg_replication_slots where database = current_database()"), reader);
+  EXPECT_EQ(db.sql("select active_pid from pg_replication_slots where database = current_database()"),
+            reader);
 }
 
 // As after a kill, or of a node that stands still: its connection lives on.
@@ -407,12 +414,14 @@ TEST_F(CaptureTest, AReaderThatDoesNotLetGoOfTheSlotIsEnded) {
   capturing();
   stop_all();
   support::SyncSql(db.superuser_url())(  // the server does not end it either
-      "do $$ begin execute format('alter database %I set wal_sender_timeout = 0', current_database()); end $$");
+      "do $$ begin execute format('alter database %I set wal_sender_timeout = 0', current_database()); end "
+      "$$");
   telemetry::Metrics metrics;
   pg::ConnectOptions connect;
   connect.url = db.url();
   SlotReader stalled(loop, {connect, 10, 1 << 20}, metrics.capture("local").ignored);
-  run(stalled.open(db.sql("select slot_name from pg_replication_slots where database = current_database()"), {}));
+  run(stalled.open(db.sql("select slot_name from pg_replication_slots where database = current_database()"),
+                   {}));
   db.sql("select emit('acme', 'order.paid', '1')");
   capturing();
   until_published(1);

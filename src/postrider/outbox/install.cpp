@@ -24,14 +24,19 @@ std::string application_side() {
   return {};
 }
 
-Task<bool> is_installed(runtime::Loop& loop, std::string url) {
+Task<std::string> relay_obstacle(runtime::Loop& loop, std::string url) {
   pg::ConnectOptions options;
   options.url = std::move(url);
   options.application_name = "postrider relay";
   auto opening = pg::Connection::open(loop, options);
   const auto connection = co_await opening;
-  const auto rows = co_await connection->run_one(sql::has_outbox);
-  co_return rows.get<bool>(0, 0);
+  const auto rows = co_await connection->run_one(sql::outbox_here);
+  if (rows.empty())
+    co_return "There is no outbox in this database: `postrider outbox install` puts it there.";
+  if (rows.get<bool>(0, 0)) co_return std::string();
+  const auto role = rows.get<std::string>(0, 1);
+  co_return "The role " + role + " may not move the rows of this outbox: grant postrider_relay to " + role +
+      ".";
 }
 
 Task<void> install(runtime::Loop& loop, std::string url) {

@@ -3,8 +3,18 @@
 -- name: is_postriders_own
 select to_regclass('postrider.migration') is not null;
 
--- name: has_outbox
-select to_regclass('postrider.outbox') is not null;
+-- name: outbox_here
+-- A row when there is an outbox: whether this role may move its rows, and who it is. The catalogue answers whatever the
+-- role may do.
+select has_schema_privilege(n.oid, 'usage')
+         and has_table_privilege(c.oid, 'select')
+         and has_table_privilege(c.oid, 'update')
+         and has_table_privilege(c.oid, 'delete'),
+       current_user::text
+from pg_namespace n
+join pg_class c on c.relnamespace = n.oid
+where n.nspname = 'postrider'
+  and c.relname = 'outbox';
 
 -- name: create_schema
 create schema if not exists postrider;

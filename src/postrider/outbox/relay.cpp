@@ -54,6 +54,8 @@ struct Relay::State {
   int64_t seen_beat = -1;
   base::SteadyTime seen_at{};
 
+  std::string failed_with;  // by the last pass
+
   Task<void> run();
   Task<void> pass();
   Task<bool> hold_lease();
@@ -76,10 +78,13 @@ Task<void> Relay::State::run() {
     try {
       auto once = pass();
       co_await once;
+      failed_with.clear();
     } catch (const pg::Error& error) {
       pause = error.kind() == pg::Kind::retry ? kPassingPause : kFailurePause;
-      if (error.kind() != pg::Kind::unavailable)
+      // What stays wrong, such as a right that is missing, is said once.
+      if (error.kind() != pg::Kind::unavailable && failed_with != error.what())
         telemetry::log_warn("relay_failed").field("outbox", options.name).field("error", error.what());
+      failed_with = error.what();
     }
     if (pause.count() > 0 && !is_stopping) co_await wakeup.wait_for(pause);
   }

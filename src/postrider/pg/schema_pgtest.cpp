@@ -9,9 +9,13 @@
 #include <memory>
 #include <sstream>
 
+#include "postrider/pg/migrate.hpp"
+#include "postrider/pg/repair.hpp"
 #include "postrider/sql/all_statements.hpp"
 #include "postrider/sql/migrations.hpp"
+#include "postrider/sql/schema.hpp"
 #include "support/database.hpp"
+#include "support/run.hpp"
 
 namespace postrider::pg {
 namespace {
@@ -103,6 +107,36 @@ std::string text_of(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
+}
+
+runtime::Task<std::vector<std::string>> repaired(runtime::Loop& loop, std::string url) {
+  ConnectOptions options = migrating(std::move(url));
+  auto opening = Connection::open(loop, std::move(options));
+  const std::unique_ptr<Connection> connection = co_await opening;
+  auto repairing = repair(*connection, sql::schema_statements);
+  std::vector<std::string> made = co_await repairing;
+  connection->close();
+  co_return made;
+}
+
+TEST(Schema, DroppedTablesAreMadeAgainAsTheyWere) {
+  support::Database database;
+  const std::string dumping =
+      "/usr/bin/python3 " + source_directory + "/tools/dump_schema.py \"" + database.url() + "\"";
+  const std::string before = output_of(dumping);
+  const std::string rights =
+      "select md5(string_agg(oid::regprocedure::text || proacl::text, ',' order by oid::regprocedure::text))"
+      " from pg_proc where pronamespace = 'postrider'::regnamespace";
+  const std::string rights_before = database.sql(rights);
+  runtime::Loop loop;
+  EXPECT_EQ(support::run(loop, repaired(loop, database.url())).size(), 0u) << "nothing was missing";
+  for (const char* tables : {"queue, attempt", "dead_letter, event, rollup, outbox, inbox_queue"}) {
+    database.sql("drop table " + std::string(tables) + " cascade");
+    EXPECT_GT(support::run(loop, repaired(loop, database.url())).size(), 2u) << tables;
+    EXPECT_TRUE(output_of(dumping) == before) << tables;
+    database.sql("select grant_outbox(), grant_consumer(), grant_support()");
+    EXPECT_EQ(database.sql(rights), rights_before) << tables;
+  }
 }
 
 TEST(Schema, IsWhatTheDumpInTheSourceSays) {

@@ -1,0 +1,55 @@
+#include "postrider/pg/repair.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "postrider/pg/repair.sql.hpp"
+
+namespace postrider::pg {
+
+namespace {
+
+using runtime::Task;
+
+// It is there: a table, index or view; a constraint, trigger or type; a function; the schema; a primary key;
+// an identity column. And lz4, where the server is built without it.
+constexpr std::array<std::string_view, 7> kIsThere{"42P07", "42710", "42723", "42P06",
+                                                   "42P16", "55000", "0A000"};
+
+Task<bool> make(Connection& connection, std::string statement) {
+  try {
+    Transaction transaction = co_await connection.begin();
+    co_await transaction.script(std::move(statement));
+    co_await transaction.commit();
+  } catch (const Error& error) {
+    if (std::find(kIsThere.begin(), kIsThere.end(), error.sqlstate()) == kIsThere.end()) throw;
+    co_return false;
+  }
+  co_return true;
+}
+
+}  // namespace
+
+Task<std::vector<std::string>> missing_tables(Connection& connection, std::span<const char* const> tables) {
+  std::vector<std::string> names(tables.begin(), tables.end());
+  Params params(names);
+  const Rows rows = co_await connection.run_one(sql::missing_tables, std::move(params));
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < rows.size(); ++i) missing.push_back(rows.get<std::string>(i, 0));
+  co_return missing;
+}
+
+Task<std::vector<std::string>> repair(Connection& connection, std::span<const char* const> statements) {
+  std::vector<std::string> made;
+  for (const char* statement : statements) {
+    const std::string text = statement;
+    auto making = make(connection, "set local lock_timeout = '5s';\n" + text);
+    const bool is_made = co_await making;
+    // Settings of columns are only repeated.
+    if (is_made && text.starts_with("CREATE ")) made.push_back(text.substr(0, text.find_first_of("\n(")));
+  }
+  co_return made;
+}
+
+}  // namespace postrider::pg
