@@ -172,7 +172,7 @@ class Doctor {
     if (wal_level == "logical")
       return "It needs a role with REPLICATION, a free slot and WAL sender, and a running relay.";
     if (config_.database_url.empty()) return "Set private_capture = true and restart.";
-    return "Set wal_level = logical in postgresql.conf (ALTER SYSTEM does) and restart the server.";
+    return "Give the server wal_level = logical in postgresql.conf, and restart it.";
   }
 
   void about_capture(const pg::Rows& row) {
