@@ -1223,7 +1223,7 @@ begin
       'data is required (JSON null is written ''null'')'
   end;
   if wrong is null and octet_length(data) > 32768 then
-    select 'data has ' || octet_length(data) || ' bytes, and ' || s.data_bytes_max || ' may be sent'
+    select 'data has ' || octet_length(data) || ' bytes, more than may be sent (' || s.data_bytes_max || ')'
     into wrong
     from postrider.outbox_setting s
     where octet_length(data) > s.data_bytes_max;
