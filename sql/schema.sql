@@ -2145,6 +2145,7 @@ CREATE VIEW postrider.webhook_endpoints AS
     e.held_since,
         CASE
             WHEN (e.failing_since IS NULL) THEN 'healthy'::text
+            WHEN ((e.failing_since < (now() - '60:00:00'::interval)) AND (tried.count >= 10)) THEN 'unhealthy'::text
             ELSE 'failing'::text
         END AS health,
     e.failing_since,
@@ -2165,7 +2166,14 @@ CREATE VIEW postrider.webhook_endpoints AS
     e.metadata,
     e.created_at,
     e.updated_at
-   FROM postrider.endpoint e;
+   FROM (postrider.endpoint e
+     LEFT JOIN LATERAL ( SELECT count(*) AS count
+           FROM ( SELECT a.started_at
+                   FROM postrider.attempt a
+                  WHERE ((a.endpoint_id = e.id) AND (a.attempt > 0) AND (e.failing_since < (now() - '60:00:00'::interval)))
+                  ORDER BY a.delivery_id DESC
+                 LIMIT 100) newest
+          WHERE (newest.started_at >= e.failing_since)) tried ON (true));
 
 CREATE VIEW postrider.webhook_events AS
  SELECT e.id,

@@ -108,11 +108,27 @@ join bucket_lease l on l.bucket = sent.bucket and l.owner = f.node_id;
 create view webhook_endpoints as
 select e.id, e.outside_id as endpoint, e.tenant_id, e.url, e.description, e.status, e.status_reason, e.status_since,
        e.held_reason, e.held_since,
-       case when e.failing_since is null then 'healthy' else 'failing' end as health, e.failing_since,
+       case when e.failing_since is null then 'healthy'
+            when e.failing_since < now() - interval '60 hours' and tried.count >= 10 then 'unhealthy'
+            else 'failing' end as health, e.failing_since,
        e.last_success_at, e.last_failure_at, e.breaker, e.last_probe_at, e.last_probe_error, e.max_attempts, e.timeout_ms, e.give_up_seconds,
        e.max_in_flight, e.rate_per_second, e.ordering, e.retry_schedule, e.on_rejected, e.signature, e.metadata,
        e.created_at, e.updated_at
-from endpoint e;
+from endpoint e
+left join lateral (
+  -- As attempts_since(): of the newest 100, and only for those that may be unhealthy.
+  select count(*)
+  from (
+    select a.started_at
+    from attempt a
+    where a.endpoint_id = e.id
+      and a.attempt > 0
+      and e.failing_since < now() - interval '60 hours'
+    order by a.delivery_id desc
+    limit 100
+  ) newest
+  where newest.started_at >= e.failing_since
+) tried on true;
 
 create view webhook_subscriptions as
 select s.endpoint_id, e.outside_id as endpoint, s.tenant_id, s.pattern as event_type, s.enabled, s.versions, e.status,

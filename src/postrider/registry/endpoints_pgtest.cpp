@@ -144,9 +144,11 @@ TEST_F(Endpoints, AreUnhealthyAfterTenFailedAttemptsAndHalfOfFiveDays) {
   EXPECT_EQ(run(find_endpoint(link, of))->health(), "failing") << "not long enough";
   sql("update postrider.endpoint set failing_since = now() - interval '61 hours'");
   EXPECT_EQ(run(find_endpoint(link, of))->health(), "unhealthy");
+  EXPECT_EQ(sql("select health from postrider.webhook_endpoints"), "unhealthy");
   sql("delete from postrider.attempt where delivery_id = (select min(delivery_id::text)::uuid from "
       "postrider.attempt)");
   EXPECT_EQ(run(find_endpoint(link, of))->health(), "failing") << "not tried often enough";
+  EXPECT_EQ(sql("select health from postrider.webhook_endpoints"), "failing");
 }
 
 TEST_F(Endpoints, AnotherUrlClosesTheBreaker) {
