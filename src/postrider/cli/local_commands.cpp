@@ -38,8 +38,7 @@ Command config_command() {
 }
 
 Command version_command() {
-  return command(
-      "version", "Print the version", {}, [](Invocation&) { return version(); }, Needs::nothing);
+  return command("version", "Print the version", {}, [](Invocation&) { return version(); }, Needs::nothing);
 }
 
 }  // namespace postrider::cli

@@ -223,7 +223,7 @@ TEST_F(RelayTest, ARelayThatStandsStillIsEnded) {
 }
 
 TEST_F(RelayTest, PublishNotifiesOnlyWhileTheRelaySleeps) {
-  auto& on = relay({.poll = 60s});
+  auto& on = relay({.poll = 600s});
   on.relay.start();
   run(until_asleep(loop, on.relay));
   db.sql("select publish('acme', 'order.paid', '1')");
@@ -233,7 +233,7 @@ TEST_F(RelayTest, PublishNotifiesOnlyWhileTheRelaySleeps) {
 TEST_F(RelayTest, ACommitThatSentNoNotifyBecauseTheRelayWasAwakeIsFoundSoon) {
   support::SyncSql application(db.url());
   application("begin; select publish('acme', 'order.paid', '1')");  // no relay sleeps now
-  auto& on = relay({.poll = 60s});
+  auto& on = relay({.poll = 600s});
   on.relay.start();
   run(until_asleep(loop, on.relay));
   application("commit");

@@ -32,7 +32,7 @@ struct PrivateClusterError : std::runtime_error {
 struct PrivateClusterOptions {
   std::string data_dir;
   std::vector<std::string>
-      program_directories{};  // where to look for the server's programs; empty: the usual places
+      program_directories{};    // where to look for the server's programs; empty: the usual places
   bool is_for_capture = false;  // starts it with wal_level = logical
   std::chrono::seconds start_timeout{300};  // crash recovery included
   std::chrono::seconds stop_timeout{60};    // a fast shutdown; an immediate one afterwards
