@@ -27,7 +27,8 @@ base::Failure<std::string> failure(std::string_view sentence) {
 std::optional<double> number(const json::value& value) {
   if (value.is_int64()) return static_cast<double>(value.as_int64());
   if (value.is_uint64()) return static_cast<double>(value.as_uint64());
-  if (value.is_double()) return value.as_double();
+  // Boost.JSON reads 0e410 as "not a number", which no comparison refuses.
+  if (value.is_double() && std::isfinite(value.as_double())) return value.as_double();
   return std::nullopt;
 }
 

@@ -48,6 +48,7 @@ TEST(RetrySchedule, SaysWhatIsWrong) {
       {"7", "must be a list of seconds or an object"},
       {"[-1]", "from 0 to 604800"},
       {"[604801]", "from 0 to 604800"},
+      {"[0e410]", "from 0 to 604800"},
       {"[1, \"2\"]", "from 0 to 604800"},
       {"[1, null]", "from 0 to 604800"},
       {"{}", "base_seconds above 0"},
