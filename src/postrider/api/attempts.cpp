@@ -43,35 +43,38 @@ AttemptFilter read_attempt_filter(Query& query) {
   return filter;
 }
 
+// Of attempts_of_keys, behind those of an attempt.
+enum Column { delivery_id = 16, endpoint_id, event_id, tenant_id, replay_id };
+
 // As much of a delivery as find_names needs.
 std::vector<Delivery> deliveries_of(const pg::Rows& rows) {
   std::vector<Delivery> deliveries(rows.size());
   for (size_t row = 0; row < rows.size(); ++row) {
-    deliveries[row].endpoint = {rows.get<base::Uuid>(row, 17)};
-    deliveries[row].event = {rows.get<base::Uuid>(row, 18)};
+    deliveries[row].endpoint = {rows.get<base::Uuid>(row, endpoint_id)};
+    deliveries[row].event = {rows.get<base::Uuid>(row, event_id)};
   }
   return deliveries;
 }
 
 std::string item(const pg::Rows& rows, size_t row, const DeliveryNames& names, bool sees_payloads) {
-  const model::EndpointId endpoint_id{rows.get<base::Uuid>(row, 17)};
-  const model::EventId event_id{rows.get<base::Uuid>(row, 18)};
-  const auto endpoint = names.endpoints.find(endpoint_id);
-  const auto event = names.events.find(event_id);
+  const model::EndpointId of_endpoint{rows.get<base::Uuid>(row, endpoint_id)};
+  const model::EventId of_event{rows.get<base::Uuid>(row, event_id)};
+  const auto endpoint = names.endpoints.find(of_endpoint);
+  const auto event = names.events.find(of_event);
   const bool has_endpoint = endpoint != names.endpoints.end(), has_event = event != names.events.end();
-  const auto replay = rows.get<std::optional<base::Uuid>>(row, 20);
-  std::optional<std::string> type, url, replay_id;
+  const auto replay = rows.get<std::optional<base::Uuid>>(row, replay_id);
+  std::optional<std::string> type, url, of_replay;
   if (has_event) type = event->second.type;
   if (has_endpoint) url = endpoint->second.url;
-  if (replay) replay_id = "rpl_" + replay->hex();
+  if (replay) of_replay = "rpl_" + replay->hex();
   JsonObject json;
-  json.add("delivery_id", model::DeliveryId{rows.get<base::Uuid>(row, 16)}.outside())
-      .add("tenant_id", rows.get<std::string_view>(row, 19))
-      .add("endpoint_id", has_endpoint ? endpoint->second.outside_id : endpoint_id.outside())
+  json.add("delivery_id", model::DeliveryId{rows.get<base::Uuid>(row, delivery_id)}.outside())
+      .add("tenant_id", rows.get<std::string_view>(row, tenant_id))
+      .add("endpoint_id", has_endpoint ? endpoint->second.outside_id : of_endpoint.outside())
       .add("url", url)
-      .add("event_id", has_event ? event->second.outside_id : event_id.outside())
+      .add("event_id", has_event ? event->second.outside_id : of_event.outside())
       .add("event_type", type)
-      .add("replay_id", replay_id);
+      .add("replay_id", of_replay);
   return "{" + json.members() + "," + attempt_json(rows, row, sees_payloads).members() + "}";
 }
 
@@ -105,13 +108,10 @@ Task<Response> list_page(Call& call) {
   if (!resolved) co_return call.refuse(resolved.error());
   if (!*resolved) co_return Response::json(200, R"({"data":[]})");
   filter.which = std::move(**resolved);
-  const auto page = co_await scan_attempts(*lease, std::move(filter));
-  if (!page) co_return call.refuse(invalid({{"cursor", "is not a cursor that this list returned"}}));
-  const std::vector<std::string> items = co_await details(call, *lease, page->attempts);
-  JsonObject json;
-  json.raw("data", json_array(items));
-  if (page->next) json.add("next_cursor", make_cursor(*page->next));
-  co_return Response::json(200, json.text());
+  const auto scanned = co_await scan_attempts(*lease, std::move(filter));
+  if (!scanned) co_return call.refuse(invalid({{"cursor", "is not a cursor that this list returned"}}));
+  const std::vector<std::string> items = co_await details(call, *lease, scanned->attempts);
+  co_return page(items, scanned->next);
 }
 
 Task<Response> list(Call& call) {

@@ -150,11 +150,10 @@ Task<Response> list_page(Call& call) {
   const DeliveryNames names = co_await find_names(*lease, letters);
   std::vector<std::string> items;
   for (const size_t each : taken) items.push_back(letter_json(rows, each, names));
-  JsonObject json;
-  json.raw("data", json_array(items));
+  std::optional<std::string> next;
   if (row < rows.size() || rows.size() == static_cast<size_t>(scanned_max))
-    json.add("next_cursor", make_cursor(rows.get<base::Uuid>(row - 1, 0).hex()));
-  co_return Response::json(200, json.text());
+    next = rows.get<base::Uuid>(row - 1, 0).hex();
+  co_return page(items, next);
 }
 
 Task<Response> list(Call& call) {

@@ -34,15 +34,12 @@ Task<Response> list_page(Call& call) {
   auto filter = co_await resolve(*lease, std::move(wanted));
   if (!filter) co_return call.refuse(filter.error());
   if (!*filter) co_return Response::json(200, R"({"data":[]})");
-  const auto page = co_await scan_deliveries(*lease, std::move(**filter));
-  if (!page) co_return call.refuse(invalid({{"cursor", "is not a cursor that this list returned"}}));
+  const auto scanned = co_await scan_deliveries(*lease, std::move(**filter));
+  if (!scanned) co_return call.refuse(invalid({{"cursor", "is not a cursor that this list returned"}}));
   std::vector<std::string> items;
-  for (const Delivery& delivery : page->deliveries)
-    items.push_back(delivery_json(delivery, page->names).text());
-  JsonObject json;
-  json.raw("data", json_array(items));
-  if (page->next) json.add("next_cursor", make_cursor(*page->next));
-  co_return Response::json(200, json.text());
+  for (const Delivery& delivery : scanned->deliveries)
+    items.push_back(delivery_json(delivery, scanned->names).text());
+  co_return page(items, scanned->next);
 }
 
 Task<Response> list(Call& call) {

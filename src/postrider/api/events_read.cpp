@@ -89,11 +89,10 @@ Response event_page(const pg::Rows& rows, const Filter& filter, int32_t scanned_
   size_t row = 0;
   for (; row < rows.size() && items.size() < static_cast<size_t>(filter.limit); ++row)
     if (filter.accepts(rows, row)) items.push_back(event_json(rows, row, tenant).text());
-  JsonObject json;
-  json.raw("data", json_array(items));
+  std::optional<std::string> next;
   if (row < rows.size() || rows.size() == static_cast<size_t>(scanned_max))
-    json.add("next_cursor", make_cursor(rows.get<base::Uuid>(row - 1, id).hex()));
-  return Response::json(200, json.text());
+    next = rows.get<base::Uuid>(row - 1, id).hex();
+  return page(items, next);
 }
 
 Task<Response> list_page(Call& call) {

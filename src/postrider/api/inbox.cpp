@@ -92,13 +92,12 @@ Task<Response> list(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const auto unknown = co_await unknown_source(*lease, filter.source);
   if (unknown) co_return call.refuse(*unknown);
-  const inbox::MessagePage page = co_await inbox::list_messages(*lease, std::move(filter));
+  const inbox::MessagePage found = co_await inbox::list_messages(*lease, std::move(filter));
   std::vector<std::string> items;
-  for (const auto& message : page.messages) items.push_back(message_json(call, message));
-  JsonObject json;
-  json.raw("data", json_array(items));
-  if (page.next) json.add("next_cursor", make_cursor(page.next->outside()));
-  co_return Response::json(200, json.text());
+  for (const auto& message : found.messages) items.push_back(message_json(call, message));
+  std::optional<std::string> next;
+  if (found.next) next = found.next->outside();
+  co_return page(items, next);
 }
 
 Task<Response> show(Call& call) {

@@ -73,15 +73,22 @@ std::string make_cursor(std::string_view last_key) {
   return std::string(kCursorPrefix) + base::hex_encode(last_key);
 }
 
-http::Response page(std::vector<PageRow> rows, int limit) {
-  const bool has_more = rows.size() > static_cast<size_t>(limit);
-  if (has_more) rows.resize(static_cast<size_t>(limit));
-  std::vector<std::string> items;
-  for (auto& row : rows) items.push_back(std::move(row.json));
+http::Response page(const std::vector<std::string>& items, const std::optional<std::string>& next) {
   JsonObject answer;
   answer.raw("data", json_array(items));
-  if (has_more) answer.add("next_cursor", make_cursor(rows.back().key));
+  if (next) answer.add("next_cursor", make_cursor(*next));
   return http::Response::json(200, answer.text());
+}
+
+http::Response page(std::vector<PageRow> rows, int limit) {
+  std::optional<std::string> next;
+  if (rows.size() > static_cast<size_t>(limit)) {
+    rows.resize(static_cast<size_t>(limit));
+    next = rows.back().key;
+  }
+  std::vector<std::string> items;
+  for (auto& row : rows) items.push_back(std::move(row.json));
+  return page(items, next);
 }
 
 }  // namespace postrider::api

@@ -41,8 +41,10 @@ class Query {
 
 std::string make_cursor(std::string_view last_key);
 
-// {data, next_cursor?}. `rows` are JSON; a list asks for one row more than the limit to know whether more
-// follows.
+// {data, next_cursor?}. Items are JSON; the next page begins behind `next`, and there is none without it.
+http::Response page(const std::vector<std::string>& items, const std::optional<std::string>& next);
+
+// The same of a list that asked for one row more than the limit, to know whether more follows.
 struct PageRow {
   std::string key;
   std::string json;

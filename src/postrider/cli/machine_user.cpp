@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <climits>
+
+#include "postrider/base/host_name.hpp"
 
 namespace postrider::cli {
 
@@ -19,17 +20,12 @@ std::string user_name() {
   return entry.pw_name;
 }
 
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
 }  // namespace
 
 registry::Caller machine_user() {
   registry::Caller caller;
   caller.kind = registry::ActorKind::command;
-  caller.id = user_name() + "@" + host_name();
+  caller.id = user_name() + "@" + base::host_name();
   return caller;
 }
 

@@ -2,13 +2,13 @@
 // a postrider; that postrider needs no access to the database.
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <fstream>
 #include <future>
 #include <iterator>
 #include <thread>
 
+#include "postrider/base/host_name.hpp"
 #include "postrider/cli/blocking.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
@@ -60,12 +60,6 @@ http::Url read_target(const std::string& text) {
   return std::move(*url);
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "relay";
-  return name.data();
-}
-
 RelaySettings read_settings(Invocation& in) {
   RelaySettings settings;
   if (const auto file = in.value("--database-url-file")) settings.database_url = trimmed_text(*file);
@@ -86,7 +80,7 @@ RelaySettings read_settings(Invocation& in) {
   settings.listen = in.value("--listen").value_or("");
   settings.tls.extra_ca_file = in.value("--ca-file").value_or("");
   settings.relay.name = settings.name;
-  settings.relay.owner = "relay " + host_name() + " " + std::to_string(::getpid());
+  settings.relay.owner = "relay " + base::host_name() + " " + std::to_string(::getpid());
   settings.relay.lease = kLease;
   settings.relay.may_be_notified = !in.has("--no-notify");
   settings.relay.listen = outbox::listen_link(settings.database_url);

@@ -1,11 +1,10 @@
 #include "postrider/delivery/node.hpp"
 
-#include <unistd.h>
-
 #include <optional>
 #include <utility>
 
 #include "postrider/base/check.hpp"
+#include "postrider/base/host_name.hpp"
 #include "postrider/crypto/random.hpp"
 #include "postrider/delivery/follow.hpp"
 #include "postrider/delivery/in_flight_writer.hpp"
@@ -37,11 +36,6 @@ model::NodeId new_node_id() {
   id.uuid.bytes[6] = static_cast<uint8_t>((id.uuid.bytes[6] & 0x0F) | 0x40);
   id.uuid.bytes[8] = static_cast<uint8_t>((id.uuid.bytes[8] & 0x3F) | 0x80);
   return id;
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
 }  // namespace
@@ -113,7 +107,7 @@ Node::State::State(NodeTools node_tools)
                          .channels = {"postrider_publish"}}),
       keeper(control, lease_link, lease, tools.ids, tools.metrics,
              {.node_id = id,
-              .name = host_name(),
+              .name = base::host_name(),
               .delivers = tools.config.roles.delivery,
               .lease = std::chrono::seconds(tools.config.lease_seconds),
               .drain_timeout = tools.config.drain_timeout},
@@ -380,7 +374,7 @@ void Node::committed() {
 void Node::drain(std::chrono::milliseconds timeout) {
   State& state = *state_;
   const auto deadline = base::BootClock::now() + timeout;
-  for (const auto& each : state.shards) each->loop.post([&shard = each->shard] { shard.stop_sending(); });
+  state.everywhere([](Shard& shard) { shard.stop_sending(); });
   for (const auto& each : state.shards)
     runtime::run_on(each->loop, each->tasks,
                     [&shard = each->shard, deadline] { return shard.drain(deadline); });

@@ -173,6 +173,29 @@ TEST_F(SendingTest, APausedEndpointHoldsAndDrainsWhenResumed) {
   EXPECT_EQ(receiver.count("/in"), 201u);
 }
 
+TEST_F(SendingTest, APausedTenantHoldsWhileOthersGoOnAndDrainsWhenResumed) {
+  make_tenant("globex");
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  auto other = make_endpoint("globex", receiver.url("/other"));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, {"before"}));
+  wait_until_drained();
+  ASSERT_TRUE(run(registry::pause_tenant(registry_link, caller, "acme", "incident")).ok());
+  shard.call([](Shard& on) { on.refresh_tenant("acme"); });
+  shard.offer(commit(other, {"x"}));
+  ASSERT_TRUE(receiver.wait_for_count("/other", 1));
+  shard.offer(commit(endpoint, numbered(200)));
+  shard.offer(commit(other, {"y"}));
+  ASSERT_TRUE(receiver.wait_for_count("/other", 2));
+  db.wait_for("select count(*) from queue where bucket >= 0", "200");
+  EXPECT_EQ(receiver.count("/in"), 1u);
+  ASSERT_TRUE(run(registry::resume_tenant(registry_link, caller, "acme", "over")).ok());
+  shard.call([](Shard& on) { on.refresh_tenant("acme"); });
+  wait_until_drained();
+  EXPECT_EQ(receiver.count("/in"), 201u);
+}
+
 TEST_F(SendingTest, AChangedUrlAppliesToWhatWaits) {
   receiver.answer("/old", {.status = 500});
   auto endpoint = make_endpoint("acme", receiver.url("/old"), [](auto& settings) {
