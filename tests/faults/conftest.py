@@ -53,7 +53,7 @@ def make_world(request, database_url, seed):
     yield make
     for world in made:
         world.close()
-        RESULTS.append((world.name, seed, world.figures))
+        request.node.user_properties.append(("figures", [world.name, seed, world.figures]))
         if getattr(request.node, "has_failed", True):
             keep_logs(world)
 
@@ -78,6 +78,12 @@ def keep_logs(world):
 @pytest.fixture
 def world(make_world):
     return make_world()
+
+
+def pytest_runtest_logreport(report):
+    """Experiments may run in processes of their own; their figures come with the report."""
+    if report.when == "teardown":
+        RESULTS.extend(value for name, value in report.user_properties if name == "figures")
 
 
 def pytest_terminal_summary(terminalreporter):
