@@ -93,36 +93,43 @@ def read_arrivals(env, first, count):
 
 
 def noisy_tenant(env):
+    """Both databases are there from the beginning, and the rounds take turns: a moment of a busy disk is not the
+    tenant's doing, so the middle one of each side's rounds counts."""
     rate = min(2_000, 0.25 * env.figures["sustained"]["per_s"])
     hanging = processes.Receiver(env.tools)
     try:
-        # Turn and turn about, and the best one counts: a moment of a busy disk is not the tenant's doing.
-        rounds = [healthy_latency(env, rate, with_it) for with_it in (None, hanging, hanging, None, None, hanging)]
+        with env.database() as alone, env.database() as shared:
+            env.register(shared, "noisy-", 1, 1, lambda _: hanging.url(0, "/hang"), max_in_flight=100)
+            population.fill_pending(env.cluster, shared, env.sizes.pending, "noisy-%")
+            rounds = {alone: [], shared: []}
+            for database in (alone, shared, shared, alone) * 2 + (alone, shared):
+                rounds[database].append(healthy_latency(env, database, rate, hanging if database == shared else None))
         held = hanging.stats()["in_flight_peak"]
     finally:
         hanging.stop()
-    quiet, noisy = (min(pair, key=lambda result: result.latency["p99_ns"])
-                    for pair in ((rounds[0], rounds[3], rounds[4]), (rounds[1], rounds[2], rounds[5])))
-    p99, each_p99 = ([result.latency["p99_ns"] / 1e6 for result in which] for which in ((quiet, noisy), rounds))
+    quiet, noisy = (sorted(side, key=p99_ms)[len(side) // 2] for side in rounds.values())
     env.plots["cdf_quiet"], env.plots["cdf_noisy"] = quiet.cdf, noisy.cdf
-    env.figures["noisy"] = {"quiet_p99_ms": p99[0], "noisy_p99_ms": p99[1], "rate": rate}
+    env.figures["noisy"] = {"quiet_p99_ms": p99_ms(quiet), "noisy_p99_ms": p99_ms(noisy), "rate": rate}
     note_if_busy(env, "healthy tenants", noisy)
+    without_it, with_it = (", ".join(f"{p99_ms(each):.1f}" for each in side) for side in rounds.values())
     env.add(f"healthy tenants while one has {env.sizes.pending:,} pending and its endpoint hangs",
-            "p99 ≤ 1.2 × without it", f"{p99[1]:.2f} ms / {p99[0]:.2f} ms = {ratio(p99[1], p99[0]):.2f} ×",
-            judged_times(lambda: p99[1] <= 1.2 * p99[0], quiet, noisy),
-            f"{rate:,.0f} events/s of healthy tenants; the hanging endpoint held {held} requests; the best of three rounds "
-            f"each (without, with, with, without, without, with: {', '.join(f'{each:.1f}' for each in each_p99)} ms)")
+            "p99 ≤ 1.2 × without it",
+            f"{p99_ms(noisy):.2f} ms / {p99_ms(quiet):.2f} ms = {ratio(p99_ms(noisy), p99_ms(quiet)):.2f} ×",
+            judged_times(lambda: p99_ms(noisy) <= 1.2 * p99_ms(quiet), quiet, noisy),
+            f"{rate:,.0f} events/s of healthy tenants; the hanging endpoint held {held} requests; the medians of five "
+            f"rounds each, in turns (without: {without_it} ms; with: {with_it} ms)")
 
 
-def healthy_latency(env, rate, hanging):
-    with env.database() as database:
+def p99_ms(result):
+    return result.latency["p99_ns"] / 1e6
+
+
+def healthy_latency(env, database, rate, hanging):
+    with env.node(database) as node:
         if hanging:
-            env.register(database, "noisy-", 1, 1, lambda _: hanging.url(0, "/hang"), max_in_flight=100)
-            population.fill_pending(env.cluster, database, env.sizes.pending, "noisy-%")
-        with env.node(database) as node:
-            if hanging:
-                wait_for(lambda: hanging.stats()["in_flight"] > 0, "the hanging endpoint", patience=20)
-            return sustained(env, node, seconds=env.sizes.noisy_s, rate=rate, batch=1, connections=32)
+            wait_for(lambda: hanging.stats()["in_flight"] > 0, "the hanging endpoint", patience=20)
+        sustained(env, node, seconds=2, rate=rate, batch=1, connections=32)  # opens the connections
+        return sustained(env, node, seconds=env.sizes.noisy_s, rate=rate, batch=1, connections=32)
 
 
 def drain(env):
