@@ -22,6 +22,7 @@ import urllib.request
 
 DATA_DIR = pathlib.Path(".postrider")
 KEY_FILE = DATA_DIR / "dev-admin.key"
+LOG_FILE = DATA_DIR / "postrider.log"
 DEMO_FILE = DATA_DIR / "dev-demo.json"  # what the demo made, so that the next run finds it again
 TENANT = "demo"
 NETWORKS = "127.0.0.0/8,::1/128"
@@ -124,6 +125,16 @@ def admin_key():
     return KEY_FILE.read_text().strip()
 
 
+def listen_address(flags):
+    """Where the node will listen: its flag goes before its variable."""
+    for at, flag in enumerate(flags):
+        if flag.startswith("--listen="):
+            return flag.removeprefix("--listen=")
+        if flag == "--listen" and at + 1 < len(flags):
+            return flags[at + 1]
+    return os.environ.get("POSTRIDER_LISTEN", "127.0.0.1:8090")
+
+
 def start(binary, flags):
     environment = {name: value for name, value in os.environ.items()}
     environment.setdefault("POSTRIDER_DATA_DIR", str(DATA_DIR))
@@ -131,16 +142,17 @@ def start(binary, flags):
     environment.setdefault("POSTRIDER_ALLOW_HTTP", "true")
     environment.setdefault("POSTRIDER_ALLOW_NETWORKS", NETWORKS)
     # A session of its own: Ctrl-C reaches only this script, which then stops the node once.
-    log = open(DATA_DIR / "postrider.log", "ab")
+    log = open(LOG_FILE, "ab")
     return subprocess.Popen([binary, "serve", *flags], env=environment, stdout=log, stderr=log, start_new_session=True)
 
 
-def wait_ready(node, api):
+def wait_ready(node, api, log_start):
+    """log_start: how long the log was before, so that only what this start said is shown."""
     deadline = time.monotonic() + START_SECONDS
     while api.call("GET", "/readyz")[0] != 200:
         if node.poll() is not None or time.monotonic() > deadline:
-            tail = (DATA_DIR / "postrider.log").read_text(errors="replace").splitlines()[-5:]
-            raise RuntimeError("postrider did not start:\n  " + "\n  ".join(tail))
+            said = LOG_FILE.read_bytes()[log_start:].decode(errors="replace").splitlines()[-5:]
+            raise RuntimeError("postrider did not start:\n  " + "\n  ".join(said))
         time.sleep(0.1)
 
 
@@ -160,7 +172,7 @@ def demo_endpoint(api, receiver):
 
 def show(api, key, binary):
     say()
-    say(f"postrider listens on {api.url}   (log: {DATA_DIR}/postrider.log)")
+    say(f"postrider listens on {api.url}   (log: {LOG_FILE})")
     say(f"  admin key: {key}")
     say("  this is a development setup: http:// and loopback endpoints are allowed; `postrider serve` allows neither")
     say()
@@ -187,27 +199,31 @@ def stop(node):
 def main():
     binary, *flags = sys.argv[1:]
     signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
-    key = admin_key()
-    listen = os.environ.get("POSTRIDER_LISTEN", "127.0.0.1:8090")
+    try:
+        key = admin_key()
+    except OSError as error:  # made by somebody else, as with sudo before
+        sys.exit(f"dev up: {error.filename}: {error.strerror}; run it as whoever did first, or remove ./{DATA_DIR}")
+    listen = listen_address(flags)
     api = Api(f"http://{listen}", key)
     if api.call("GET", "/healthz")[0] != 0:
-        sys.exit(f"dev up: something already answers on {listen}; stop it, or set POSTRIDER_LISTEN")
+        sys.exit(f"dev up: something already answers on {listen}; stop it, or say --listen 127.0.0.1:8095")
     receiver = Receiver()
     say("── starting postrider on its private Postgres in ./.postrider")
+    log_start = LOG_FILE.stat().st_size if LOG_FILE.exists() else 0
     node = start(binary, flags)
     try:
-        wait_ready(node, api)
+        wait_ready(node, api, log_start)
         demo_endpoint(api, receiver)
         say(f"── a demo event for {receiver.url}")
         event = api.must("POST", f"/v1/tenants/{TENANT}/events",
                          {"type": "invoice.paid", "data": {"amount": 4200, "currency": "EUR"}})
         say(f"   published: {event['id']}, {event['deliveries']} delivery")
         if not receiver.wait_for(event["id"], 30):
-            raise RuntimeError("the demo event did not arrive in 30 s; see .postrider/postrider.log")
+            raise RuntimeError(f"the demo event did not arrive in 30 s; see {LOG_FILE}")
         show(api, key, binary)
         while node.poll() is None:
             time.sleep(0.5)
-        sys.exit(f"dev up: postrider stopped with exit code {node.returncode}; see .postrider/postrider.log")
+        sys.exit(f"dev up: postrider stopped with exit code {node.returncode}; see {LOG_FILE}")
     except KeyboardInterrupt:
         say("\n── stopping")
         code = stop(node)
