@@ -122,6 +122,10 @@ TABLE = [
     ("limit twice", request("GET", TENANTS + "?limit=1&limit=2"), 422, "limit"),
     ("cursor made up", request("GET", TENANTS + "?cursor=c1_61"), 422, "cursor"),
     ("since is no time", request("GET", "/v1/audit?since=1"), 422, "since"),
+    *((f"{what} until before since", request("GET", path + "?since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z"), 422, "until")
+      for what, path in (("audit", "/v1/audit"), ("stats", "/v1/stats"), ("inbox", "/v1/sources/none/messages"),
+                         ("attempts", TENANTS + "/bad-requests/attempts"), ("deliveries", TENANTS + "/bad-requests/deliveries"),
+                         ("dead letters", TENANTS + "/bad-requests/dead-letters"), ("events", EVENTS))),
     ("role that there is not", request("POST", "/v1/keys", '{"role":"king"}'), 422, "/role"),
     ("endpoint on a private address", request("POST", "/v1/tenants/bad-requests/endpoints", '{"url":"http://10.0.0.1/","event_types":["*"]}'), 422, "/url"),
     ("endpoint with a bad pattern", request("POST", "/v1/tenants/bad-requests/endpoints", '{"url":"https://a.example.com/","event_types":["a*"]}'), 422, "/event_types/0"),

@@ -38,8 +38,9 @@ AttemptFilter read_attempt_filter(Query& query) {
     if (!filter.status_code) query.refuse("status_code", "must be a number from 100 to 999");
   }
   filter.error = query.value("error");
-  filter.since = query.time("since");
-  filter.until = query.time("until");
+  const auto [since, until] = query.range();
+  filter.since = since;
+  filter.until = until;
   return filter;
 }
 

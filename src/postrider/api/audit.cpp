@@ -61,8 +61,9 @@ AuditFilter read_filter(const Call& call, Query& query) {
   filter.actor = query.value("actor");
   filter.action = query.value("action");
   filter.object = query.value("object");
-  filter.since = query.time("since");
-  filter.until = query.time("until");
+  const auto [since, until] = query.range();
+  filter.since = since;
+  filter.until = until;
   filter.limit = query.limit() + 1;
   read_cursor(query, filter);
   if (call.principal.tenant) {

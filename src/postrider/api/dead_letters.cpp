@@ -59,8 +59,9 @@ Filter read_filter(const Call& call, Query& query) {
     filter.resolved = *resolved == "true";
   }
   filter.before.bytes.fill(0xFF);
-  if (const auto since = query.time("since")) filter.from = id_floor(*since);
-  if (const auto until = query.time("until")) filter.before = id_floor(*until);
+  const auto [since, until] = query.range();
+  if (since) filter.from = id_floor(*since);
+  if (until) filter.before = id_floor(*until);
   filter.limit = query.limit();
   const std::string after = query.after();
   if (after.empty()) return filter;

@@ -59,8 +59,9 @@ DeliveryQuery read_delivery_query(const Call& call, Query& query) {
                    "must be one of: pending, processing, retrying, delivered, dead_letter, canceled");
   }
   filter.before.bytes.fill(0xFF);
-  if (const auto since = query.time("since")) filter.from = id_floor(*since);
-  if (const auto until = query.time("until")) filter.before = id_floor(*until);
+  const auto [since, until] = query.range();
+  if (since) filter.from = id_floor(*since);
+  if (until) filter.before = id_floor(*until);
   return wanted;
 }
 

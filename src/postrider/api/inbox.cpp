@@ -56,14 +56,6 @@ std::string message_json(const Call& call, const Message& message) {
   return json.text();
 }
 
-std::optional<base::Timestamp> time_filter(Query& query, std::string_view name) {
-  const auto text = query.value(name);
-  if (!text) return std::nullopt;
-  const auto time = base::parse_rfc3339(*text);
-  if (!time) query.refuse(name, "must be a time as in RFC 3339");
-  return time;
-}
-
 // Whether there is such a source; if not, what to say.
 Task<std::optional<http::Problem>> unknown_source(pg::Link& link, const std::string& source) {
   const auto found = co_await inbox::find_source(link, source);
@@ -85,8 +77,9 @@ Task<Response> list(Call& call) {
   const auto& status = filter.status;
   if (status && status != "pending" && status != "done" && status != "dead" && status != "discarded")
     query.refuse("status", "must be one of: pending, done, dead, discarded");
-  filter.since = time_filter(query, "since");
-  filter.until = time_filter(query, "until");
+  const auto [since, until] = query.range();
+  filter.since = since;
+  filter.until = until;
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();

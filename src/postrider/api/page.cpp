@@ -35,6 +35,12 @@ std::optional<base::Timestamp> Query::time(std::string_view name) {
   return time;
 }
 
+Query::Range Query::range() {
+  const Range range{time("since"), time("until")};
+  if (range.since && range.until && *range.until <= *range.since) refuse("until", "must be after `since`");
+  return range;
+}
+
 int Query::limit() {
   const auto text = value("limit");
   if (!text) return page_limit_default;

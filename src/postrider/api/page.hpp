@@ -24,7 +24,11 @@ class Query {
 
   // The value of a parameter; a second one of the same name is a problem. Nothing if it is not there.
   std::optional<std::string> value(std::string_view name);
-  std::optional<base::Timestamp> time(std::string_view name);  // as in RFC 3339
+  // From `since` up to `until`, which must be later; times are as in RFC 3339.
+  struct Range {
+    std::optional<base::Timestamp> since, until;
+  };
+  Range range();
   int limit();
   // The key that the page before ended with; empty for the first page.
   std::string after();
@@ -34,6 +38,8 @@ class Query {
   FieldProblems finish();
 
  private:
+  std::optional<base::Timestamp> time(std::string_view name);
+
   const http::Request& request_;
   std::vector<std::string> known_;
   FieldProblems problems_;

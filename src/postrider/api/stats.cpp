@@ -63,8 +63,9 @@ Task<Response> show(Call& call) {
     if (each.by == by) shape = &each;
   if (shape == nullptr) query.refuse("by", "must be one of: hour, tenant, type, endpoint");
   const auto now = call.services.registry.ids.now();
-  const base::Timestamp since = query.time("since").value_or(now - kSinceDefault);
-  const base::Timestamp until = query.time("until").value_or(pg::infinity);
+  const Query::Range range = query.range();
+  const base::Timestamp since = range.since.value_or(now - kSinceDefault);
+  const base::Timestamp until = range.until.value_or(pg::infinity);
   const int limit = query.limit();
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
