@@ -80,6 +80,20 @@ TEST_F(Deadlines, OneMayClearReplaceOrDestroyOthersThatAreDue) {
   EXPECT_EQ(fired_, (std::vector<int>{1, 6}));
 }
 
+TEST_F(Deadlines, OneThatIsSetAnewBySlowWorkDelaysNoOther) {
+  Recorded& slow = add(1, 20ms);
+  slow.then = [&] {
+    const auto busy_until = base::BootClock::now() + 25ms;
+    while (base::BootClock::now() < busy_until) continue;
+    slow.set_for = base::BootClock::now() + 200ms;
+    wheel_.set(slow, slow.set_for);
+  };
+  Recorded& next = add(2, 30ms);  // its time comes while the first one works
+  next.then = [this] { loop_.stop(); };
+  loop_.run();
+  EXPECT_LT(base::BootClock::now() - next.set_for, 3s) << "it waited until the wheel came round";
+}
+
 TEST_F(Deadlines, WorkAgainAfterTheWheelWasEmpty) {
   for (int round = 0; round < 3; ++round) {
     add(round, 15ms).then = [this] { loop_.stop(); };

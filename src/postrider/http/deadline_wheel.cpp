@@ -5,12 +5,13 @@
 namespace postrider::http {
 
 void DeadlineWheel::set(Deadline& deadline, runtime::SteadyTime when) {
-  if (!timer_.is_set()) turned_to_ = tick_of(base::BootClock::now());
+  // Nothing is waiting, so no slot is passed over. (While turning, others may be, in ticks that began since.)
+  if (!timer_.is_set() && !is_turning_) turned_to_ = tick_of(base::BootClock::now());
   deadline.when_ = when;
   // The tick in which `when` lies has begun before it: one later is never early.
   const int64_t number = std::max(tick_of(when), turned_to_) + 1;
   deadline.position_.insert_before(slot(number));
-  if (!timer_.is_set() || number < armed_for_) arm();
+  if (!is_turning_ && (!timer_.is_set() || number < armed_for_)) arm();
 }
 
 // Sleeps until the next slot with anything in it, so that an idle client costs nothing.
@@ -34,12 +35,14 @@ void DeadlineWheel::turn() {
     }
   }
   turned_to_ = current;
+  is_turning_ = true;
   // on_deadline may set, clear or destroy any deadline, also those that are still in `due`.
   while (due.is_linked()) {
     Deadline* deadline = static_cast<Deadline::Position*>(due.next)->deadline;
     deadline->clear_deadline();
     deadline->on_deadline();
   }
+  is_turning_ = false;
   arm();
 }
 
