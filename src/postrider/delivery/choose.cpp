@@ -34,6 +34,7 @@ void Chooser::set_limits(Tenant& tenant, const TenantLimits& limits, base::Stead
     tenant.rate->set_rate(*limits.rate_per_second * share_, now);
   else
     tenant.rate.emplace(*limits.rate_per_second * share_, now);
+  unpark();  // what it was set aside for may no longer hold
 }
 
 void Chooser::set_share(double share, base::SteadyTime now) {

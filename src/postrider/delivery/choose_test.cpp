@@ -145,6 +145,29 @@ TEST_F(ChooseTest, TheTenantsRateHoldsAndTellsWhenItGoesOn) {
   EXPECT_EQ(choose_all(chooser)["acme"], 10);
 }
 
+TEST_F(ChooseTest, AHigherRateActsAtOnceOnATenantThatIsSetAside) {
+  Chooser chooser({});
+  const auto lane = make_lane(chooser, "acme");
+  chooser.set_limits(*lane->tenant, {.max_in_flight = std::nullopt, .rate_per_second = 0.01}, steady);
+  fill(chooser, lane, 30);
+  EXPECT_EQ(choose_all(chooser)["acme"], 1);
+  EXPECT_EQ(*chooser.next_tenant_at(), steady + 100s);
+  chooser.set_limits(*lane->tenant, {.max_in_flight = std::nullopt, .rate_per_second = 100}, steady);
+  steady += 100ms;
+  EXPECT_EQ(choose_all(chooser)["acme"], 10);
+}
+
+TEST_F(ChooseTest, ALargerShareActsAtOnceOnATenantThatIsSetAside) {
+  Chooser chooser({});
+  const auto lane = make_lane(chooser, "acme");
+  chooser.set_limits(*lane->tenant, {.max_in_flight = 4, .rate_per_second = std::nullopt}, steady);
+  chooser.set_share(0.25, steady);
+  fill(chooser, lane, 30);
+  EXPECT_EQ(choose_all(chooser)["acme"], 1);
+  chooser.set_share(1, steady);
+  EXPECT_EQ(choose_all(chooser)["acme"], 3);
+}
+
 TEST_F(ChooseTest, BytesUnderWayAreLimitedAndShared) {
   Chooser chooser({.bytes_in_flight_max = 1000});
   fill(chooser, make_lane(chooser, "fat"), 50, Turn::first, 100);
