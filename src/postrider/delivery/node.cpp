@@ -6,6 +6,7 @@
 #include "postrider/base/check.hpp"
 #include "postrider/base/host_name.hpp"
 #include "postrider/crypto/random.hpp"
+#include "postrider/delivery/brake_reader.hpp"
 #include "postrider/delivery/follow.hpp"
 #include "postrider/delivery/in_flight_writer.hpp"
 #include "postrider/delivery/node_options.hpp"
@@ -14,11 +15,8 @@
 #include "postrider/delivery/registry_watcher.hpp"
 #include "postrider/delivery/rollup_writer.hpp"
 #include "postrider/delivery/shard.hpp"
-#include "postrider/pg/error.hpp"
 #include "postrider/pg/listener.hpp"
-#include "postrider/registry/brakes.hpp"
 #include "postrider/runtime/run_on.hpp"
-#include "postrider/telemetry/log.hpp"
 
 namespace postrider::delivery {
 
@@ -27,7 +25,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kGaugeInterval = 5s;
-constexpr auto kBrakesPause = 250ms;
 
 model::NodeId new_node_id() {
   model::NodeId id;
@@ -65,7 +62,6 @@ struct Node::State {
   WatcherEvents watcher_events();
   void everywhere(const std::function<void(Shard&)>& job);
   void apply(const registry::Change& change);
-  runtime::Task<void> load_brakes();
   template <class T>
   runtime::Task<std::vector<T>> collect(std::function<std::vector<T>(Shard&)> ask);
   runtime::Task<std::vector<TallyRow>> collect_tallies();
@@ -89,6 +85,7 @@ struct Node::State {
   BucketKeeper keeper;
   LogFollower follower;
   RegistryWatcher watcher;
+  BrakeReader brakes;
   Notifier notifier;
   RollupWriter rollups;
   InFlightWriter in_flight;
@@ -114,6 +111,8 @@ Node::State::State(NodeTools node_tools)
              keeper_events()),
       follower(control, log_link, id, follower_events()),
       watcher(control, log_link, watcher_events()),
+      brakes(control, log_link,
+             [this](const Brakes& read) { everywhere([read](Shard& shard) { shard.set_brakes(read); }); }),
       notifier(control, log_link),
       rollups(control, log_link, id, [this] { return collect_tallies(); }),
       in_flight(control, log_link, id, [this] { return collect_in_flight(); }),
@@ -165,7 +164,7 @@ WatcherEvents Node::State::watcher_events() {
       shard.refresh_all();
       shard.rescan();  // a delivery may have been hurried
     });
-    control_tasks.spawn(load_brakes());
+    brakes.read_soon();
   };
   return events;
 }
@@ -173,7 +172,7 @@ WatcherEvents Node::State::watcher_events() {
 void Node::State::apply(const registry::Change& change) {
   using registry::ChangeKind;
   if (change.kind == ChangeKind::brakes) {
-    control_tasks.spawn(load_brakes());
+    brakes.read_soon();
   } else if (change.endpoint_id && change.delivery_id) {
     const bool is_cancel = change.kind == ChangeKind::cancel;
     everywhere([is_cancel, endpoint = *change.endpoint_id, delivery = *change.delivery_id](Shard& shard) {
@@ -186,22 +185,6 @@ void Node::State::apply(const registry::Change& change) {
     everywhere([endpoint = *change.endpoint_id](Shard& shard) { shard.refresh_endpoint(endpoint); });
   } else if (change.tenant_id) {
     everywhere([tenant = *change.tenant_id](Shard& shard) { shard.refresh_tenant(tenant); });
-  }
-}
-
-runtime::Task<void> Node::State::load_brakes() {
-  runtime::Wakeup pause(control);
-  while (!is_left) {
-    try {
-      const registry::BrakeState state = co_await registry::load_brakes(log_link);
-      const Brakes brakes{state.settings.is_paused, state.settings.retry_rate_per_second,
-                          state.settings.drain_rate_per_second};
-      everywhere([brakes](Shard& shard) { shard.set_brakes(brakes); });
-      co_return;
-    } catch (const pg::Error& error) {
-      telemetry::log_warn("brakes_not_loaded").field("error", error.what());
-    }
-    co_await pause.wait_for(kBrakesPause);
   }
 }
 
@@ -294,7 +277,7 @@ runtime::Task<void> Node::State::begin(base::SteadyTime deadline) {
   co_await follower.begin();
   co_await watcher.begin();
   co_await keeper.join();
-  co_await load_brakes();  // before the first bucket is taken
+  co_await brakes.begin();  // before the first bucket is taken
   watcher.start();
   rollups.start();
   if (!shards.empty()) follower.start();
@@ -310,6 +293,7 @@ runtime::Task<void> Node::State::stop_control() {
   gauge_timer.cancel();
   co_await follower.stop();
   co_await watcher.stop();
+  co_await brakes.stop();
   co_await rollups.stop();
   co_await in_flight.stop();
   co_await notifier.stop();
