@@ -56,40 +56,53 @@ cross join lateral (
 order by lane.ordinality, q.position, q.due_at, q.id
 
 -- name: rows_of_range
--- What a publish batch of another node left in our buckets. Primary key (bucket, id), one range per bucket.
--- $1 buckets, $2 and $3 first and last delivery id
-select bucket,
-       endpoint_id,
-       id,
-       event_id,
-       position,
-       due_at,
-       attempts,
-       created_at,
-       replay_id,
-       retry
-from queue
-where bucket = any ($1::int[])
-  and id >= $2::uuid
-  and id <= $3::uuid
-order by bucket, position, due_at, id
+-- What a publish batch of another node left in our buckets: a page of each. Primary key (bucket, id), one range per
+-- bucket.
+-- $1 buckets, $2 the delivery id from which to read in each, $3 the last one, $4 how many of each at most
+select q.bucket,
+       q.endpoint_id,
+       q.id,
+       q.event_id,
+       q.position,
+       q.due_at,
+       q.attempts,
+       q.created_at,
+       q.replay_id,
+       q.retry
+from unnest($1::int[], $2::uuid[]) as part (bucket, first)
+cross join lateral (
+  select *
+  from queue
+  where queue.bucket = part.bucket
+    and queue.id >= part.first
+    and queue.id <= $3::uuid
+  order by queue.bucket, queue.id
+  limit $4::int
+) as q
+order by q.bucket, q.position, q.due_at, q.id
 
 -- name: bodies
 -- What is sent. The bounds prune partitions; without them every one of them is probed. Primary key, one descent
 -- per id: as `id = any ($1)` the planner reads a young partition from end to end, and goes on to do so while it
 -- grows. `offset 0` keeps it from making a hash join of it.
--- $1 event ids, $2 and $3 the smallest and the largest of them
-select found.id,
-       found.outside_id,
-       found.body,
-       found.traceparent
-from unnest($1::uuid[]) as wanted (id)
-cross join lateral (
-  select id, outside_id, body, traceparent
-  from event
-  where event.id = wanted.id
-    and event.id >= $2::uuid
-    and event.id <= $3::uuid
-    and event.erased_at is null
-  offset 0
-) as found
+-- Those that are too much for one answer have none.
+-- $1 event ids, $2 and $3 the smallest and the largest of them, $4 how many bytes; a body that begins below is sent
+select id,
+       outside_id,
+       case when bytes_before < $4::bigint then body end as body,
+       traceparent
+from (
+  select found.*,
+         coalesce(sum(octet_length(found.body)) over (
+           order by found.id rows between unbounded preceding and 1 preceding), 0) as bytes_before
+  from unnest($1::uuid[]) as wanted (id)
+  cross join lateral (
+    select id, outside_id, body, traceparent
+    from event
+    where event.id = wanted.id
+      and event.id >= $2::uuid
+      and event.id <= $3::uuid
+      and event.erased_at is null
+    offset 0
+  ) as found
+) as measured

@@ -59,6 +59,7 @@ Lane::Readiness Lane::readiness(Turn turn, const Now& now) {
   // Left from before the endpoint became strict: these are older than anything with a position.
   const RowBuffer& older = buffer(Turn::retry);
   if (is_strict() && turn == Turn::first && (!older.empty() || older.may_have_more())) return {Wait::event};
+  if (is_strict() && rows.may_have_sooner()) return {Wait::event};  // its head may be among what is fetched
   if (held_until > now.steady) return {Wait::time, held_until};
   if (breaker.is_open() && !breaker.is_probe_due(now.steady)) {
     if (breaker.next_probe_at() > now.steady) return {Wait::time, breaker.next_probe_at()};
@@ -72,9 +73,18 @@ Lane::Readiness Lane::readiness(Turn turn, const Now& now) {
   return {Wait::ready, now.steady, breaker.is_open()};
 }
 
+// The first one, unless it has a place in an order that is not kept any more.
+size_t Lane::soonest(const RowBuffer& buffer, const Now& now) {
+  const RowBuffer::Rows& rows = buffer.rows();
+  if (rows.front().key.position == 0 || rows.front().key.due_at <= now.db) return 0;
+  const auto found = std::ranges::min_element(rows, {}, [](const Row& row) { return row.key.due_at; });
+  return static_cast<size_t>(found - rows.begin());
+}
+
 // Probes go round the due rows, so that one poisonous delivery cannot keep a recovered endpoint shut.
 size_t Lane::next_index(const RowBuffer& rows, const Now& now) const {
-  if (!breaker.is_open() || is_strict()) return 0;
+  if (is_strict()) return 0;
+  if (!breaker.is_open()) return soonest(rows, now);
   size_t due = 0;
   while (due < rows.size() && rows.rows()[due].key.due_at <= now.db) ++due;
   return due == 0 ? 0 : probes_ % due;

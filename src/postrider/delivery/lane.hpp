@@ -101,6 +101,7 @@ class Lane {
 
  private:
   size_t next_index(const RowBuffer& rows, const Now& now) const;
+  static size_t soonest(const RowBuffer& buffer, const Now& now);
 
   std::array<RowBuffer, kTurns> buffers_;
   size_t probes_ = 0;

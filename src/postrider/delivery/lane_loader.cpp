@@ -210,16 +210,17 @@ runtime::Task<bool> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
 
 runtime::Task<bool> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
   std::set<base::Uuid> wanted;
-  const size_t per_lane = events_.has_room_for_bodies() ? limits_.bodies_per_lane : 1;
   for (const LanePtr& lane : lanes) {
-    size_t of_lane = 0;
-    for (const Turn turn : {Turn::first, Turn::retry})
-      for (const Row& row : lane->buffer(turn).rows()) {
-        if (of_lane == per_lane || wanted.size() == limits_.bodies_per_load) break;
+    for (const Turn turn : {Turn::first, Turn::retry}) {
+      const RowBuffer& buffer = lane->buffer(turn);
+      size_t left = events_.has_room_for_bodies(buffer) ? limits_.bodies_per_lane : 1;
+      for (const Row& row : buffer.rows()) {
+        if (left == 0 || wanted.size() == limits_.bodies_per_load) break;
         if (row.event) continue;
         wanted.insert(row.event_id.uuid);
-        ++of_lane;
+        --left;
       }
+    }
   }
   std::unordered_map<base::Uuid, std::shared_ptr<const model::EventContent>> bodies;
   bool is_loaded = false;
@@ -227,15 +228,21 @@ runtime::Task<bool> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
   try {
     metrics_.database_round_trips.add();
     pg::Batch load;
-    load.with(sql::bodies, wanted, *wanted.begin(), *wanted.rbegin());
+    load.with(sql::bodies, wanted, *wanted.begin(), *wanted.rbegin(),
+              static_cast<int64_t>(limits_.bytes_per_load));
     const auto deadline = base::BootClock::now() + kDatabaseWait;
     const auto answers = co_await link_.run(std::move(load), deadline);
     const pg::Rows& found = answers.front();
     for (size_t i = 0; i < found.size(); ++i) {
+      auto body = found.get<std::optional<std::string>>(i, 2);
+      if (!body) {  // next time
+        wanted.erase(found.get<base::Uuid>(i, 0));
+        continue;
+      }
       auto content = std::make_shared<model::EventContent>();
       content->id = {found.get<base::Uuid>(i, 0)};
       content->outside_id = found.get<std::optional<std::string>>(i, 1).value_or(content->id.outside());
-      content->body = found.get<std::string>(i, 2);
+      content->body = std::move(*body);
       content->traceparent = found.get<std::optional<std::string>>(i, 3).value_or("");
       bodies[content->id.uuid] = std::move(content);
     }

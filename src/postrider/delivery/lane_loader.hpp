@@ -24,14 +24,15 @@ struct LoaderLimits {
   size_t configs_per_load = 500;
   size_t bodies_per_load = 500;
   size_t bodies_per_lane = 32;
+  size_t bytes_per_load = 8 << 20;  // of bodies; one at least
 };
 
 // What the shard does with what was loaded. Called on the loop.
 struct LoaderEvents {
   std::function<void(const LanePtr&, std::shared_ptr<const LaneConfig>)>
-      configured;                                       // null: no such endpoint
-  std::function<size_t(const RowBuffer&)> rows_wanted;  // how many more rows it may hold
-  std::function<bool()> has_room_for_bodies;            // else a lane gets one at a time
+      configured;                                             // null: no such endpoint
+  std::function<size_t(RowBuffer&)> rows_wanted;              // how many more rows it may hold
+  std::function<bool(const RowBuffer&)> has_room_for_bodies;  // else it gets one at a time
   std::function<void(const LanePtr&, Turn, std::vector<Row>, bool is_last)> fetched;
   std::function<void(const LanePtr&)> fetch_failed;
   std::function<void(const LanePtr&)> bodies_loaded;

@@ -43,6 +43,7 @@ ShardOptions shard_options(const config::Config& config, model::NodeId node, int
   options.breaker.failures_to_open = config.breaker_failures;
   options.settle_batch_items_max = static_cast<size_t>(config.settle_batch_items_max);
   options.lane_rows_max = static_cast<size_t>(config.lane_rows_max);
+  options.lane_bytes_max = static_cast<size_t>(config.lane_bytes_max);
   options.body_bytes_max = static_cast<size_t>(config.buffer_bytes_max) / static_cast<size_t>(shards);
   options.answer_bytes_max = static_cast<size_t>(config.response_bytes_max);
   return options;

@@ -13,12 +13,20 @@ constexpr size_t kIdleCapacity = 16;
 
 bool RowBuffer::offer(Row row, bool has_room) {
   const bool follows = order_ == Order::by_due || last_position_ == row.key.position - 1;
-  if (may_have_more_ || is_fetching_ || !has_room || !follows) {
+  const bool knows_all = !may_have_more_ && !is_fetching_;
+  const bool is_before_cursor = order_ == Order::by_due && may_have_more_ && row.key < cursor_;
+  const bool is_last = rows_.empty() || rows_.back().key < row.key;
+  if (!(knows_all && follows) && !is_before_cursor) {
     expect_more_from(follows || may_have_more_ ? row.key : first_missing());
+    return false;
+  }
+  if (!has_room && is_last) {
+    expect_more_from(row.key);
     return false;
   }
   last_position_ = row.key.position;
   insert(std::move(row));
+  if (!has_room) shrink(rows_.size() - 1);
   return true;
 }
 
@@ -123,8 +131,17 @@ size_t RowBuffer::fetched(std::vector<Row> rows, bool is_last,
     ++fresh;
   }
   may_have_more_ = !is_last;
+  if (!is_last) give_up_behind(cursor_);
   end_fetch();
   return fresh;
+}
+
+// They come again in their order.
+void RowBuffer::give_up_behind(const RowKey& key) {
+  const auto first = std::upper_bound(rows_.begin(), rows_.end(), key,
+                                      [](const RowKey& sought, const Row& row) { return sought < row.key; });
+  const auto keep = static_cast<size_t>(first - rows_.begin());
+  if (keep < rows_.size()) shrink(keep);
 }
 
 void RowBuffer::fetch_failed() {

@@ -2,9 +2,11 @@
 // table.
 //
 // Two facts make it safe. If `may_have_more` is false, everything the lane has in the table is in memory, so
-// a freshly committed row may be pushed in without a fetch. If it is true, new rows are not taken: they are
-// found by the next fetch, which starts at the cursor (so it never walks over dead rows before it) and moves
-// back whenever a row in front of it is announced.
+// a freshly committed row may be pushed in without a fetch. If it is true, what is in memory comes before the
+// cursor and everything else behind it: a new row that belongs before it is taken, and another one is found
+// by the next fetch, which starts at the cursor (so it never walks over dead rows before it). The cursor
+// moves back whenever rows in front of it are announced but not at hand; until they are read they may be
+// sooner than those in memory.
 #pragma once
 
 #include <boost/container/devector.hpp>
@@ -42,9 +44,12 @@ class RowBuffer {
   size_t body_bytes() const { return body_bytes_; }
   const Rows& rows() const { return rows_; }
 
-  // A committed row. True: taken into memory. False: it stays in the table and will be fetched. A strict lane
-  // takes only the row that directly follows the last one it knows, because hand-overs may overtake each
-  // other.
+  // Rows that are announced and not in memory may have to be sent before those that are.
+  bool may_have_sooner() const { return may_have_more_ && !rows_.empty() && cursor_ < rows_.back().key; }
+
+  // A committed row. True: taken into memory; without room the last one there makes way for it. False: it
+  // stays in the table and will be fetched. A strict lane takes only the row that directly follows the last
+  // one it knows, because hand-overs may overtake each other.
   bool offer(Row row, bool has_room);
 
   // The table may hold rows that are not in memory (a takeover, an announcement without the row).
@@ -78,6 +83,7 @@ class RowBuffer {
 
  private:
   RowKey first_missing() const;
+  void give_up_behind(const RowKey& key);
   void insert(Row row);
   void clear();
   void end_fetch();

@@ -77,18 +77,42 @@ TEST(RowBuffer, ACommitDuringAFetchIsNotLost) {
   EXPECT_EQ(buffer.begin_fetch().id, id(1));
 }
 
-TEST(RowBuffer, ALateCommitBehindTheCursorMovesItBack) {
+TEST(RowBuffer, ALateCommitBeforeTheCursorIsTaken) {
   BufferTotals totals;
   RowBuffer buffer(totals);
   buffer.expect_more();
   buffer.begin_fetch();
   buffer.fetched(rows({5, 6}), false, kNothingKnown);
-  EXPECT_FALSE(buffer.offer(row(2), true));
+  EXPECT_TRUE(buffer.offer(row(2), true)) << "everything before 6 is in memory";
+  EXPECT_FALSE(buffer.offer(row(7), true));
+  EXPECT_THAT(numbers(buffer), ElementsAre(2, 5, 6));
+  EXPECT_FALSE(buffer.may_have_sooner());
+  EXPECT_EQ(buffer.begin_fetch().id, id(6));
+}
+
+TEST(RowBuffer, ASoonerRowTakesTheLastOnesPlace) {
+  BufferTotals totals;
+  RowBuffer buffer(totals);
+  for (const uint8_t n : {5, 6, 7}) buffer.offer(row(n), true);
+  EXPECT_TRUE(buffer.offer(row(2), false));
+  EXPECT_THAT(numbers(buffer), ElementsAre(2, 5, 6));
+  EXPECT_TRUE(buffer.may_have_more());
+  EXPECT_EQ(buffer.begin_fetch().id, id(7)) << "the one that made way is in the table";
+}
+
+TEST(RowBuffer, AnAnnouncementBeforeWhatIsInMemoryMayBeSooner) {
+  BufferTotals totals;
+  RowBuffer buffer(totals);
+  for (const uint8_t n : {5, 6, 7}) buffer.offer(row(n), true);
+  buffer.expect_more_from(row(2).key);
+  EXPECT_TRUE(buffer.may_have_sooner());
+  buffer.shrink(1);
   EXPECT_EQ(buffer.begin_fetch().id, id(2));
-  EXPECT_EQ(buffer.fetched(rows({2, 5, 6, 7}), true,
-                           [](model::DeliveryId known) { return known == id(5) || known == id(6); }),
-            2u);
-  EXPECT_THAT(numbers(buffer), ElementsAre(2, 5, 6, 7));
+  const auto known = [](model::DeliveryId of) { return of == id(5); };
+  EXPECT_EQ(buffer.fetched(rows({2, 3, 4}), false, known), 3u);
+  EXPECT_THAT(numbers(buffer), ElementsAre(2, 3, 4)) << "5 is behind the cursor and comes again";
+  EXPECT_FALSE(buffer.may_have_sooner());
+  EXPECT_EQ(buffer.begin_fetch().id, id(4));
 }
 
 TEST(RowBuffer, AStrictBufferNeverTakesARowWhosePredecessorItHasNotSeen) {

@@ -56,7 +56,8 @@ later as (
   update queue
   set attempts = queue.attempts + 1,
       due_at = result.due_at,
-      retry = result.retry
+      retry = result.retry,
+      position = case when result.retry then 0 else queue.position end
   from unnest($2::int[], $3::uuid[], $4::bigint[], $5::int[], $6::int[], $7::timestamptz[], $8::int[], $9::int[],
               $10::int[], $11::int[], $12::int[], $13::text[], $14::text[], $15::text[], $16::text[],
               $17::timestamptz[], $18::boolean[])

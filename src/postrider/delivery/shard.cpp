@@ -18,6 +18,8 @@ constexpr auto kStall = 1s;
 constexpr auto kIdleLaneKept = 60s;
 constexpr auto kRecentKept = 10s;
 constexpr size_t kRecentMax = 100'000;
+constexpr auto kCanceledKept = 30s;  // longer than any fetch
+constexpr size_t kRowsResting = 2;   // kept by a lane that cannot send soon, when memory is short
 
 }  // namespace
 
@@ -34,9 +36,11 @@ Shard::Shard(ShardTools tools, ShardOptions options)
       tenant_timer_(tools.loop),
       house_timer_(tools.loop),
       tick_timer_(tools.loop),
+      patrol_timer_(tools.loop),
       last_tick_(base::BootClock::now()) {
   house_timer_.call_after(kHouseInterval, [this] { keep_house(); });
   tick_timer_.call_after(kTick, [this] { tick(); });
+  patrol_timer_.call_after(options_.patrol_interval, [this] { patrol(); });
 }
 
 Shard::~Shard() = default;
@@ -46,8 +50,10 @@ LoaderEvents Shard::loader_events() {
   events.configured = [this](const LanePtr& lane, std::shared_ptr<const LaneConfig> config) {
     configured(lane, std::move(config));
   };
-  events.rows_wanted = [this](const RowBuffer& buffer) { return rows_wanted(buffer); };
-  events.has_room_for_bodies = [this] { return totals_.body_bytes < options_.body_bytes_max; };
+  events.rows_wanted = [this](RowBuffer& buffer) { return rows_wanted(buffer); };
+  events.has_room_for_bodies = [this](const RowBuffer& buffer) {
+    return totals_.body_bytes < options_.body_bytes_max && buffer.body_bytes() < options_.lane_bytes_max;
+  };
   events.fetched = [this](const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last) {
     fetched(lane, turn, std::move(rows), is_last);
   };
@@ -120,6 +126,7 @@ LanePtr Shard::lane_of(model::EndpointId endpoint, int bucket) {
 void Shard::forget(const LanePtr& lane) {
   const LanePtr kept = lane;
   kept->is_gone = true;  // whoever still holds it (an attempt, a load under way) leaves it alone from now on
+  cancel_wake(*kept);
   lanes_.erase(kept->endpoint);
   tools_.metrics.lanes.add(-1);
   // A lost lane's attempts still count for its tenant until they end; then keep_house() forgets it.
@@ -129,11 +136,18 @@ void Shard::forget(const LanePtr& lane) {
 // Counted for each turn apart: a pile of retries that are due in hours must not keep fresh events out.
 bool Shard::has_room(const RowBuffer& buffer) const {
   if (buffer.empty()) return true;  // each may always hold one
-  return buffer.size() < options_.lane_rows_max && totals_.rows < options_.rows_max &&
-         totals_.body_bytes < options_.body_bytes_max;
+  return buffer.size() < options_.lane_rows_max && buffer.body_bytes() < options_.lane_bytes_max &&
+         totals_.rows < options_.rows_max && totals_.body_bytes < options_.body_bytes_max;
 }
 
-size_t Shard::rows_wanted(const RowBuffer& buffer) const {
+// What may be sooner than the rows in memory takes their place; they are read again behind it.
+size_t Shard::rows_wanted(RowBuffer& buffer) {
+  if (buffer.may_have_sooner()) buffer.shrink(options_.lane_rows_max / kRowsLow);
+  if (buffer.may_have_sooner() && room_for_rows(buffer) == 0) buffer.shrink(0);
+  return room_for_rows(buffer);
+}
+
+size_t Shard::room_for_rows(const RowBuffer& buffer) const {
   const size_t of_lane = options_.lane_rows_max - std::min(options_.lane_rows_max, buffer.size());
   const size_t of_shard = options_.rows_max - std::min(options_.rows_max, totals_.rows);
   const size_t wanted = std::min(of_lane, of_shard);
@@ -143,6 +157,7 @@ size_t Shard::rows_wanted(const RowBuffer& buffer) const {
 }
 
 void Shard::offer(std::vector<model::CommittedDelivery> deliveries) {
+  const base::Timestamp at = tools_.clock.now();
   for (model::CommittedDelivery& delivery : deliveries) {
     if (!buckets_.contains(delivery.bucket) || recent_.contains(delivery.id)) continue;
     Row row;
@@ -150,7 +165,14 @@ void Shard::offer(std::vector<model::CommittedDelivery> deliveries) {
     row.event_id = delivery.event->id;
     row.created_at = delivery.created_at;
     row.event = std::move(delivery.event);
-    offer_row(lane_of(delivery.endpoint_id, delivery.bucket), std::move(row), false);
+    const LanePtr lane = lane_of(delivery.endpoint_id, delivery.bucket);
+    // So late that it may have been found, sent and forgotten: the table knows.
+    if (at - row.created_at > kRecentKept) {
+      lane->buffer(Turn::first).expect_more_from(row.key);
+      touch(lane);
+      continue;
+    }
+    offer_row(lane, std::move(row), false);
   }
 }
 
@@ -195,8 +217,9 @@ void Shard::note_hold(const Lane& lane) {
 void Shard::fetched(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last) {
   if (lane->is_gone) return;
   for (const Row& row : rows) remember_fetched(row);
-  lane->buffer(turn).fetched(std::move(rows), is_last,
-                             [&lane](model::DeliveryId id) { return lane->is_known(id); });
+  lane->buffer(turn).fetched(std::move(rows), is_last, [&lane, this](model::DeliveryId id) {
+    return lane->is_known(id) || canceled_.contains(id);
+  });
   touch(lane);
 }
 
@@ -240,7 +263,34 @@ void Shard::keep_house() {
       forget(lane);
     }
   chooser_.forget_unused_tenants();
+  std::erase_if(canceled_, [at](const auto& entry) { return at - entry.second > kCanceledKept; });
+  if (is_short_of_rows())
+    for (const auto& [id, lane] : lanes_)
+      if (lane->rows() > 2 * kRowsResting) touch(lane);
   pump_soon();
+}
+
+// Every row is announced. Should one not be, it is late and not lost: each bucket is looked at now and then.
+void Shard::patrol() {
+  patrol_timer_.call_after(options_.patrol_interval, [this] { patrol(); });
+  if (buckets_.empty()) return;
+  auto next = buckets_.upper_bound(patrolled_);
+  if (next == buckets_.end()) next = buckets_.begin();
+  patrolled_ = next->first;
+  if (!next->second.is_scanning && !next->second.is_draining)
+    tasks_.spawn(scan(next->first, next->second.epoch));
+}
+
+// A lane that cannot send within a second: its bodies, and most of its rows, may be had again from the table.
+void Shard::rest(RowBuffer& buffer) {
+  buffer.drop_bodies();
+  if (is_short_of_rows() && buffer.size() > kRowsResting) buffer.shrink(kRowsResting);
+}
+
+bool Shard::needs_rows(const RowBuffer& buffer, bool is_resting) const {
+  if (!buffer.may_have_more() || buffer.is_fetching()) return false;
+  if (buffer.may_have_sooner()) return true;
+  return !is_resting && buffer.size() <= options_.lane_rows_max / kRowsLow && room_for_rows(buffer) > 0;
 }
 
 Shard::Gauges Shard::gauges() const {
@@ -302,6 +352,7 @@ runtime::Task<void> Shard::stop() {
   tenant_timer_.cancel();
   house_timer_.cancel();
   tick_timer_.cancel();
+  patrol_timer_.cancel();
   runtime::Yield turn{tools_.loop};
   while (is_pump_posted_) co_await turn;
 }

@@ -6,7 +6,7 @@
 
 #include <map>
 #include <memory>
-#include <queue>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -35,10 +35,13 @@ struct ShardOptions {
   BreakerPolicy breaker;
   size_t settle_batch_items_max = 500;
   size_t lane_rows_max = 500;        // of a lane's first attempts, and again of its retries
+  size_t lane_bytes_max = 4 << 20;   // of bodies, the same
   size_t rows_max = 50'000;          // in memory, all lanes together
   size_t body_bytes_max = 64 << 20;  // in memory, all lanes together
   size_t unsettled_max = 5'000;      // sent, not yet written down: beyond it nothing new is sent
   size_t answer_bytes_max = 64 << 10;
+  size_t found_rows_max = 200;  // of another node's rows, read at a time, of each bucket
+  std::chrono::milliseconds patrol_interval{10'000};  // one bucket each time
 };
 
 // What a shard works with. All of it outlives the shard.
@@ -98,6 +101,8 @@ class Shard {
   }
   int in_flight() const { return chooser_.in_flight(); }
   size_t lanes() const { return lanes_.size(); }
+  size_t timers() const { return wakes_.size(); }
+  size_t body_bytes() const { return totals_.body_bytes; }
 
   // What the shard can say about its queue without asking the database: rows in memory only.
   struct Gauges {
@@ -115,6 +120,8 @@ class Shard {
     bool is_draining = false;
   };
 
+  static constexpr size_t kRowsLow = 4;  // of a lane's maximum, one in so many: below it more are fetched
+
   Now now() const { return {base::BootClock::now(), tools_.clock.now()}; }
   LoaderEvents loader_events();
 
@@ -123,6 +130,7 @@ class Shard {
   void forget(const LanePtr& lane);
   runtime::Task<void> scan(int bucket, int64_t epoch);
   runtime::Task<void> fetch_found(Found found);
+  void take_found(const pg::Rows& rows);
   void offer_row(const LanePtr& lane, Row row, bool is_retry);
   void note_hold(const Lane& lane);
   void configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config);
@@ -135,13 +143,19 @@ class Shard {
   bool has_stalled_since(uint64_t stalls);
   bool may_send(base::SteadyTime at);
   bool has_room(const RowBuffer& buffer) const;
-  size_t rows_wanted(const RowBuffer& buffer) const;
+  size_t room_for_rows(const RowBuffer& buffer) const;
+  size_t rows_wanted(RowBuffer& buffer);
+  bool needs_rows(const RowBuffer& buffer, bool is_resting) const;
+  bool is_short_of_rows() const { return totals_.rows > options_.rows_max / 2; }
+  void rest(RowBuffer& buffer);
+  void patrol();
   void remember_fetched(const Row& row);
 
   // shard_send.cpp: choosing and sending
   void touch(const LanePtr& lane);
   void touch_turn(const LanePtr& lane, Turn turn, const Now& at);
   void wake_lane_at(const LanePtr& lane, base::SteadyTime when);
+  void cancel_wake(Lane& lane);
   void run_timers();
   void set_timer();
   void pump_soon();
@@ -176,13 +190,12 @@ class Shard {
   std::unordered_set<model::DeliveryId> recent_;
   std::deque<std::pair<base::SteadyTime, model::DeliveryId>> recent_order_;
 
-  struct Wake {
-    base::SteadyTime at;
-    std::weak_ptr<Lane> lane;
-    bool operator<(const Wake& other) const { return at > other.at; }  // the earliest on top
-  };
-  std::priority_queue<Wake> wakes_;
-  runtime::Timer timer_, tenant_timer_, house_timer_, tick_timer_;
+  // Canceled while rows were on their way from the table, which may be among them.
+  std::unordered_map<model::DeliveryId, base::SteadyTime> canceled_;
+
+  std::set<std::pair<base::SteadyTime, Lane*>> wakes_;  // one at most of each lane in lanes_: its wake_at
+  int patrolled_ = -1;                                  // the last bucket
+  runtime::Timer timer_, tenant_timer_, house_timer_, tick_timer_, patrol_timer_;
   uint64_t stalls_ = 0;  // how often the process stood still: time-outs across such a gap prove nothing
   base::SteadyTime last_tick_;
   base::SteadyTime

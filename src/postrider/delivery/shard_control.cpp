@@ -19,7 +19,11 @@ void Shard::forget_delivery(model::EndpointId endpoint, model::DeliveryId delive
   const auto found = lanes_.find(endpoint);
   if (found == lanes_.end()) return;
   const LanePtr lane = found->second;
-  for (const Turn turn : {Turn::first, Turn::retry}) lane->buffer(turn).remove(delivery);
+  for (const Turn turn : {Turn::first, Turn::retry}) {
+    lane->buffer(turn).remove(delivery);
+    // It may be among the rows that are on their way.
+    if (lane->buffer(turn).is_fetching()) canceled_[delivery] = base::BootClock::now();
+  }
   touch(lane);
 }
 
@@ -35,16 +39,12 @@ void Shard::hurry_delivery(model::EndpointId endpoint, model::DeliveryId deliver
       tasks_.spawn(hurry_later(endpoint, delivery));
       return;
     }
-    std::optional<Row> row = buffer.remove(delivery);
-    if (!row) continue;
-    row->key.due_at = std::min(row->key.due_at, tools_.clock.now());
-    buffer.put_back(std::move(*row));
-    lane->held_until = {};
-    touch(lane);
-    return;
   }
-  if (!lane->is_known(delivery))
-    for (const Turn turn : {Turn::first, Turn::retry}) lane->buffer(turn).expect_more();
+  // Its time is the table's: it is read from there.
+  for (const Turn turn : {Turn::first, Turn::retry}) {
+    lane->buffer(turn).remove(delivery);
+    lane->buffer(turn).expect_more();
+  }
   lane->held_until = {};
   touch(lane);
 }

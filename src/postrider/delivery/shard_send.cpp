@@ -17,11 +17,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kSendsPerTurn = 128;       // then other work of the loop gets its turn
-constexpr auto kBodiesKept = 1s;         // a lane that cannot send within this gives its bodies back
+constexpr auto kRestsBeyond = 1s;        // a lane that cannot send within this gives its bodies back
 constexpr auto kNotAttemptedPause = 1s;  // this node could not even try
 constexpr auto kLatePause = 1s;          // the table knew better
 constexpr auto kStatusPause = 1s;        // until a status that was just written down comes back to the lane
-constexpr size_t kRowsLow = 4;           // of a lane's maximum, one in so many: below it more are fetched
 
 double jitter() {
   static thread_local std::mt19937_64 generator{std::random_device{}()};
@@ -61,10 +60,10 @@ void Shard::touch(const LanePtr& lane) {
 
 void Shard::touch_turn(const LanePtr& lane, Turn turn, const Now& at) {
   RowBuffer& buffer = lane->buffer(turn);
-  if (buffer.may_have_more() && !buffer.is_fetching() && buffer.size() <= options_.lane_rows_max / kRowsLow &&
-      rows_wanted(buffer) > 0)
-    loader_.want_rows(lane);
   const auto readiness = lane->readiness(turn, at);
+  const bool is_resting = readiness.wait == Lane::Wait::time && readiness.until - at.steady > kRestsBeyond;
+  if (is_resting) rest(buffer);
+  if (needs_rows(buffer, is_resting)) loader_.want_rows(lane);
   switch (readiness.wait) {
     case Lane::Wait::ready:
       chooser_.add(lane, turn);
@@ -74,7 +73,6 @@ void Shard::touch_turn(const LanePtr& lane, Turn turn, const Now& at) {
       loader_.want_bodies(lane);
       break;
     case Lane::Wait::time:
-      if (readiness.until - at.steady > kBodiesKept) buffer.drop_bodies();
       wake_lane_at(lane, readiness.until);
       break;
     case Lane::Wait::event:
@@ -85,24 +83,26 @@ void Shard::touch_turn(const LanePtr& lane, Turn turn, const Now& at) {
 
 void Shard::wake_lane_at(const LanePtr& lane, base::SteadyTime when) {
   if (lane->wake_at <= when) return;
+  cancel_wake(*lane);
   lane->wake_at = when;
-  const bool is_first = wakes_.empty() || when < wakes_.top().at;
-  wakes_.push({when, lane});
-  if (is_first) set_timer();
+  const auto placed = wakes_.emplace(when, lane.get()).first;
+  if (placed == wakes_.begin()) set_timer();
+}
+
+void Shard::cancel_wake(Lane& lane) {
+  wakes_.erase({lane.wake_at, &lane});
+  lane.wake_at = base::SteadyTime::max();
 }
 
 void Shard::set_timer() {
-  if (!wakes_.empty()) timer_.call_at(wakes_.top().at, [this] { run_timers(); });
+  if (!wakes_.empty()) timer_.call_at(wakes_.begin()->first, [this] { run_timers(); });
 }
 
 void Shard::run_timers() {
   const auto at = base::BootClock::now();
-  while (!wakes_.empty() && wakes_.top().at <= at) {
-    const Wake wake = wakes_.top();
-    wakes_.pop();
-    const LanePtr lane = wake.lane.lock();
-    if (!lane || lane->wake_at != wake.at) continue;
-    lane->wake_at = base::SteadyTime::max();
+  while (!wakes_.empty() && wakes_.begin()->first <= at) {
+    const LanePtr lane = lanes_.at(wakes_.begin()->second->endpoint);
+    cancel_wake(*lane);
     touch(lane);
   }
   set_timer();
@@ -131,9 +131,7 @@ void Shard::pump() {
     ++sends;
     const LanePtr lane = choice->lane;
     tasks_.spawn(deliver(std::move(*choice), at.steady));
-    const bool is_low = lane->buffer(Turn::first).size() + lane->buffer(Turn::retry).size() <=
-                        options_.lane_rows_max / kRowsLow;
-    if (is_low) touch(lane);
+    if (lane->rows() <= options_.lane_rows_max / kRowsLow) touch(lane);
   }
   for (const LanePtr& lane : not_ready) touch(lane);
   if (sends == kSendsPerTurn) pump_soon();
@@ -321,7 +319,8 @@ void Shard::settled(Settlement& settlement, Written written) {
     Row row = std::move(settlement.row);
     ++row.attempts;
     row.key.due_at = settlement.verdict.retry_at;
-    if (row.key.due_at - tools_.clock.now() > kBodiesKept) row.event.reset();
+    if (!lane->is_strict()) row.key.position = 0;
+    if (row.key.due_at - tools_.clock.now() > kRestsBeyond) row.event.reset();
     if (lane->is_strict())
       lane->buffer(Turn::first).put_back(std::move(row));
     else

@@ -33,6 +33,33 @@ pg::Batch sweep_batch(const Lane& lane, model::NodeId node) {
   return out;
 }
 
+// From which id on which bucket is read next.
+struct FoundPage {
+  FoundPage() = default;
+  FoundPage(std::vector<int> of, base::Uuid first) : buckets(std::move(of)), from(buckets.size(), first) {}
+
+  std::vector<int> buckets;
+  std::vector<base::Uuid> from;
+
+  // Goes on behind a full page only. Its last row comes again and is known by then, or in the table still.
+  FoundPage after(const pg::Rows& rows, size_t full) const {
+    FoundPage next;
+    for (const int bucket : buckets) {
+      size_t count = 0;
+      base::Uuid last;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        if (rows.get<int32_t>(i, 0) != bucket) continue;
+        ++count;
+        last = std::max(last, rows.get<base::Uuid>(i, 2));
+      }
+      if (count < full) continue;
+      next.buckets.push_back(bucket);
+      next.from.push_back(last);
+    }
+    return next;
+  }
+};
+
 }  // namespace
 
 // Walks over the lanes of a bucket that was taken or may have been missed; each is then read from its start.
@@ -70,33 +97,41 @@ runtime::Task<void> Shard::scan(int bucket, int64_t epoch) {
   if (is_current()) buckets_[bucket].is_scanning = false;
 }
 
+// In pages: a range may be wide, and hold rows of other publishes by the hundred thousand.
 runtime::Task<void> Shard::fetch_found(Found found) {
   runtime::Wakeup pause(tools_.loop);
-  while (!is_stopping_) {
+  FoundPage page(found.buckets, found.first.uuid);
+  while (!is_stopping_ && !page.buckets.empty()) {
+    bool has_failed = false;
     try {
       pg::Batch fetch;
-      fetch.with(sql::rows_of_range, found.buckets, found.first.uuid, found.last.uuid);
+      fetch.with(sql::rows_of_range, page.buckets, page.from, found.last.uuid,
+                 static_cast<int>(options_.found_rows_max));
       const auto deadline = base::BootClock::now() + kDatabaseWait;
       const auto answers = co_await tools_.link.run(std::move(fetch), deadline);
-      const pg::Rows& rows = answers.front();
-      for (size_t i = 0; i < rows.size(); ++i) {
-        const int bucket = rows.get<int32_t>(i, 0);
-        if (!buckets_.contains(bucket)) continue;
-        Row row;
-        row.key = {rows.get<int64_t>(i, 4), rows.get<base::Timestamp>(i, 5), {rows.get<base::Uuid>(i, 2)}};
-        row.event_id = {rows.get<base::Uuid>(i, 3)};
-        row.attempts = rows.get<int32_t>(i, 6);
-        row.created_at = rows.get<base::Timestamp>(i, 7);
-        row.replay_id = rows.get<std::optional<base::Uuid>>(i, 8);
-        const LanePtr lane = lane_of({rows.get<base::Uuid>(i, 1)}, bucket);
-        remember_fetched(row);  // ids of several nodes interleave: it may be one of our own
-        if (!lane->is_known(row.id())) offer_row(lane, std::move(row), rows.get<bool>(i, 9));
-      }
-      co_return;
+      take_found(answers.front());
+      page = page.after(answers.front(), options_.found_rows_max);
     } catch (const pg::Error& error) {
       telemetry::log_warn("discovery_failed").field("error", error.what());
+      has_failed = true;
     }
-    co_await pause.wait_for(kRetryPause);
+    if (has_failed) co_await pause.wait_for(kRetryPause);
+  }
+}
+
+void Shard::take_found(const pg::Rows& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const int bucket = rows.get<int32_t>(i, 0);
+    if (!buckets_.contains(bucket)) continue;
+    Row row;
+    row.key = {rows.get<int64_t>(i, 4), rows.get<base::Timestamp>(i, 5), {rows.get<base::Uuid>(i, 2)}};
+    row.event_id = {rows.get<base::Uuid>(i, 3)};
+    row.attempts = rows.get<int32_t>(i, 6);
+    row.created_at = rows.get<base::Timestamp>(i, 7);
+    row.replay_id = rows.get<std::optional<base::Uuid>>(i, 8);
+    const LanePtr lane = lane_of({rows.get<base::Uuid>(i, 1)}, bucket);
+    remember_fetched(row);  // ids of several nodes interleave: it may be one of our own
+    if (!lane->is_known(row.id())) offer_row(lane, std::move(row), rows.get<bool>(i, 9));
   }
 }
 
@@ -129,7 +164,9 @@ runtime::Task<void> Shard::sweep(LanePtr lane) {
       lane->buffer(Turn::retry).begin_fetch();
       const auto deadline = base::BootClock::now() + kDatabaseWait;
       const auto answers = co_await tools_.link.run(std::move(out), deadline);
-      is_done = answers.front().size() < static_cast<size_t>(kSweepRows);
+      // Fewer than asked for may mean that somebody else took some of them. Clearing asks the table itself.
+      is_done =
+          is_clearing ? answers.front().size() < static_cast<size_t>(kSweepRows) : answers.front().empty();
       if (is_disabled)
         tools_.metrics.dead_lettered.at("endpoint_disabled").add(static_cast<double>(answers.front().size()));
     } catch (const pg::Error& error) {
