@@ -31,6 +31,19 @@ struct NodeTest : testing::Test {
   Node node{{config, db.url(), db.url(), keys, guard, tls, ids, metrics}};
 };
 
+TEST_F(NodeTest, RegisteringMayTakeLongerThanItsShardsWaitBeforeTheyKeepHouse) {
+  support::SyncSql other(db.url());
+  other("begin; lock table node");
+  auto started = std::async(std::launch::async, [this] { node.start(30s); });
+  db.wait_for(
+      "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+      " and application_name = 'postrider leases' and query_start < clock_timestamp() - interval '1.2 s'",
+      "1");
+  other("commit");
+  started.get();
+  db.wait_for("select count(*) from bucket_lease where owner is not null", std::to_string(support::buckets));
+}
+
 TEST_F(NodeTest, StopsWhileItsBrakesCannotBeRead) {
   std::promise<void> told;
   node.on_change([&told](const registry::Change&) { told.set_value(); });

@@ -124,8 +124,9 @@ void Shard::pump() {
   std::vector<LanePtr> not_ready;
   int sends = 0;
   while (!is_stopping_ && sends < kSendsPerTurn && settler_.waiting() < options_.unsettled_max) {
+    // Asked first: a node that has not registered yet has no lease, and does not know the database's time.
+    if (!may_send(base::BootClock::now())) break;
     const Now at = now();
-    if (!may_send(at.steady)) break;
     auto choice = chooser_.next(at, not_ready);
     if (!choice) break;
     ++sends;
