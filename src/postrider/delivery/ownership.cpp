@@ -19,6 +19,7 @@ constexpr int kBeatsPerLease = 10;
 constexpr int kMarginPart =
     5;  // one in so many of the lease: for clocks that drift and threads that are late
 constexpr int kLooksPerLease = 4;  // at least so many
+constexpr base::Microseconds kClockTolerance = 20ms;
 constexpr int kRegisterTries = 20;
 constexpr auto kUniqueViolation = "23505";
 
@@ -45,7 +46,8 @@ runtime::Task<void> BucketKeeper::join() {
       const std::string version(base::kVersion);
       pg::Params params(options_.node_id.uuid, options_.name, version, options_.delivers);
       const pg::Rows row = co_await link_.run_one(sql::register_node, std::move(params));
-      ids_.synchronise(row.get<int32_t>(0, 0), row.get<base::Timestamp>(0, 1), before);
+      const auto read_at = before + (base::BootClock::now() - before) / 2;
+      ids_.synchronise(row.get<int32_t>(0, 0), row.get<base::Timestamp>(0, 1), read_at);
       renewed(before);
       co_return;
     } catch (const pg::Error& error) {
@@ -87,6 +89,9 @@ runtime::Task<void> BucketKeeper::beat() {
     co_await join();
     co_return;
   }
+  // Signatures carry this time: a database whose clock was set must not make them stale.
+  const auto took = std::chrono::duration_cast<base::Microseconds>(base::BootClock::now() - before);
+  ids_.correct(beaten.get<base::Timestamp>(0, 0), before + took / 2, took / 2 + kClockTolerance);
   renewed(before);
   events_.renewed();
 }

@@ -28,7 +28,7 @@ set heartbeat = heartbeat + 1,
     heartbeat_at = now()
 where id = $1::uuid
   and alive
-returning heartbeat
+returning clock_timestamp()
 
 -- name: nodes
 select id, heartbeat, delivers, slot

@@ -204,6 +204,20 @@ TEST_F(OwnershipTest, WhatAnotherServerSaysIsTakenUpAfresh) {
   EXPECT_TRUE(node.lease.is_valid(base::BootClock::now()));
 }
 
+TEST_F(OwnershipTest, AClockThatWasSetIsFollowed) {
+  TestKeeper& node = join(30ms);
+  const auto off = [&] {
+    const double theirs = std::stod(db.sql("select extract(epoch from clock_timestamp())"));
+    return std::abs(std::chrono::duration<double>(node.ids.now().time_since_epoch()).count() - theirs);
+  };
+  for (const auto set_by : {-600s, 600s}) {
+    node.ids.synchronise(0, node.ids.now() + set_by, base::BootClock::now());
+    ASSERT_GT(off(), 500.0);
+    for (int i = 0; i < 100 && off() > 500.0; ++i) run(node.keeper->run_once());
+    EXPECT_LT(off(), 500.0);
+  }
+}
+
 TEST_F(OwnershipTest, NodesHaveSlotsOfTheirOwn) {
   join();
   join();

@@ -25,6 +25,16 @@ void IdSource::synchronise(int slot, base::Timestamp database_now, base::SteadyT
   read_at_ = read_at;
 }
 
+void IdSource::correct(base::Timestamp database_now, base::SteadyTime read_at,
+                       base::Microseconds uncertainty) {
+  const std::lock_guard lock(mutex_);
+  const auto passed = std::chrono::duration_cast<base::Microseconds>(read_at - read_at_);
+  const base::Microseconds off = database_now - (database_now_ + passed);
+  if (std::chrono::abs(off) <= uncertainty) return;
+  database_now_ = database_now;
+  read_at_ = read_at;
+}
+
 bool IdSource::is_ready() const {
   const std::lock_guard lock(mutex_);
   return slot_ >= 0;
