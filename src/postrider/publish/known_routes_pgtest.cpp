@@ -78,6 +78,20 @@ TEST_F(KnownRoutesTest, WritesAndHandsOverTheSameAsTheFirstTime) {
   EXPECT_EQ(db.sql("select count(*), count(distinct buckets) from publish_log"), "2|1");
 }
 
+// As from an outbox, where ids were given in an order of their own.
+TEST_F(KnownRoutesTest, OtherNodesFindTheDeliveriesWhateverTheOrderOfTheirIds) {
+  make_endpoint("t1");
+  auto& on = publisher();
+  ASSERT_TRUE(is_new(publish(on, event("t1"))));
+  std::vector<NewEvent> given(3, event("t1"));
+  for (auto at = given.rbegin(); at != given.rend(); ++at) at->given_id = model::EventId{ids.next()};
+  for (const auto& answer : publish_all(on, given)) ASSERT_TRUE(is_new(answer));
+  EXPECT_EQ(live_rows(), "4");
+  EXPECT_EQ(db.sql("select count(*) from queue q where bucket >= 0 and not exists (select from publish_log l "
+                   "where q.id between l.first_id and l.last_id and q.bucket = any (l.buckets))"),
+            "0");
+}
+
 TEST_F(KnownRoutesTest, AChangeOfTheTenantIsSeenByTheNextEvent) {
   make_endpoint("t1");
   auto& on = publisher();

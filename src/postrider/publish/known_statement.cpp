@@ -76,7 +76,7 @@ pg::Params publish_known_params(const RoutedDrafts& known,
   for (const auto& [draft, route] : known) bytes += kRowBytes + draft->content->body.size();
   pg::Params params;
   params.reserve(bytes);
-  const auto range = model::delivery_range(known.front().draft->id(), known.back().draft->id());
+  const auto range = delivery_range_of(column(known, [](const RoutedDraft& k) { return k.draft; }));
   params.add(settings.node_id.uuid).add(range.first.uuid).add(range.last.uuid);
   add_tenants(params, known);
   add_events(params, known);
