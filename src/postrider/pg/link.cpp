@@ -69,8 +69,9 @@ void Link::State::Waiter::leave() {
   place.reset();
 }
 
+// Those who wait now, once each: one that finds the connection lost already waits again, behind them.
 void Link::State::resume_waiters() {
-  while (!waiters.empty()) {
+  for (size_t left = waiters.size(); left > 0 && !waiters.empty(); --left) {
     Waiter* waiter = waiters.front();
     waiter->leave();
     waiter->timer.cancel();

@@ -79,6 +79,36 @@ TEST_F(LinkTest, SurvivesARestartOfTheServer) {
   run(link.stop());
 }
 
+Task<void> close_once_up(Link& link) {
+  co_await link.wait_up(in(60s));
+  link.connection().close();
+}
+
+Task<void> number_once_up(Link& link, SteadyTime deadline, uint64_t& number) {
+  try {
+    co_await link.wait_up(deadline);
+    number = link.connection_number();
+  } catch (const Error& error) {
+    ADD_FAILURE() << error.what();
+  }
+}
+
+Task<void> lose_it_before_the_second(Link& link, uint64_t& number_of_second) {
+  runtime::TaskGroup group;
+  group.spawn(close_once_up(link));
+  group.spawn(number_once_up(link, in(5s), number_of_second));
+  link.start();
+  co_await group.join();
+}
+
+TEST_F(LinkTest, WhoeverFindsItLostAlreadyWaitsForTheNextConnection) {
+  Link link(loop, quick());
+  uint64_t number_of_second = 0;
+  run(lose_it_before_the_second(link, number_of_second));
+  EXPECT_EQ(number_of_second, 2U);
+  run(link.stop());
+}
+
 // A listening socket that nobody serves.
 struct Silence {
   Silence() : socket(::socket(AF_INET, SOCK_STREAM, 0)) {
