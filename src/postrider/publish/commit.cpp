@@ -138,7 +138,9 @@ class KeyedCommit {
     if (!plain_.empty()) read_published(results[published], plain_, settings_, routes_, commit_);
   }
 
-  // What the winners were told, for those who will repeat it; keys of the refused are free again.
+  // What the winners were told, for those who will repeat it; keys of the refused are free again. What an
+  // attempt of unknown outcome had committed was perhaps not there yet when the owners were made to look: its
+  // keys were waited for, so now it is.
   pg::Batch keep() const {
     std::unordered_map<const Draft*, const PublishAnswer*> answers;
     for (const auto& answer : commit_.answers) answers.emplace(answer.draft, &answer.answer);
@@ -156,6 +158,10 @@ class KeyedCommit {
     pg::Batch batch;
     if (!kept.empty()) batch.add(sql::keep_answers, keep_answers_params(kept, texts));
     if (!refused.empty()) batch.add(sql::release_keys, release_keys_params(refused));
+    if (!own_.empty()) {
+      const auto range = delivery_range_of(own_);
+      batch.with(sql::log_unsure, range.first.uuid, range.last.uuid);
+    }
     return batch;
   }
 
@@ -171,6 +177,7 @@ class KeyedCommit {
       is_read[index] = true;
       Draft* draft = lost_[index].draft;
       const bool is_own = rows.get<base::Uuid>(row, event_id) == draft->id().uuid;
+      if (is_own) own_.push_back(draft);
       const bool is_same = rows.get<pg::Bytes>(row, request_hash).view == draft->request_hash.view();
       if (is_same)  // unless its other key says otherwise
         answers.try_emplace(draft, Published{rows.get<std::string>(row, answer), !is_own});
@@ -193,6 +200,7 @@ class KeyedCommit {
   Drafts winners_, plain_, versioned_;  // the winners are of both kinds
   KeyRows lost_;                        // keys that belong to others
   KeyRows spare_;                       // keys won by drafts that lost their other one
+  Drafts own_;                          // committed by an earlier attempt of theirs
   Commit commit_;
 };
 

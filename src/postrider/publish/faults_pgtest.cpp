@@ -23,6 +23,12 @@ struct Client {
     disturb();
     co_await group.join();
   }
+  static runtime::Task<void> lose_connection(TestPublisher& on, runtime::Task<void> until_blocked,
+                                             runtime::Task<void> until_missed) {
+    co_await until_blocked;
+    on.link.connection().close();
+    co_await until_missed;
+  }
 };
 
 class PublishFaultTest : public PublishTest {
@@ -41,14 +47,14 @@ class PublishFaultTest : public PublishTest {
 };
 
 // A deferred trigger runs inside COMMIT, so a lock there stops a transaction exactly between its last
-// statement and its end.
+// statement and its end. Not one that only makes the owners look.
 constexpr const char* kSlowCommit =
     "create table gate (); "
     "create function wait_at_gate() returns trigger language plpgsql as $$ begin lock table gate in share "
     "mode; "
     "return null; end $$; "
     "create constraint trigger at_commit after insert on publish_log deferrable initially deferred for each "
-    "row "
+    "row when (new.node_id <> '00000000-0000-0000-0000-000000000000') "
     "execute function wait_at_gate()";
 
 TEST_F(PublishFaultTest, RepeatsABatchThatWasCutOffBeforeItsCommit) {
@@ -103,6 +109,31 @@ TEST_F(PublishFaultTest, DoesNotQueueAgainWhatWasCommittedUnnoticed) {
         db.sql("select count(*) from publish_log where node_id = '00000000-0000-0000-0000-000000000000'"),
         "0");
   }
+}
+
+// The owners looked, found nothing, and only then the cut-off transaction ends.
+TEST_F(PublishFaultTest, TheOwnersLookAgainAtWhatWasCommittedAfterTheyLooked) {
+  db.sql(kSlowCommit);
+  const std::string nobodys = "node_id = '00000000-0000-0000-0000-000000000000'";
+  auto& on = publisher();
+  std::vector<NewEvent> keyed = events(false);
+  for (size_t i = 0; i < keyed.size(); ++i) keyed[i].id = "id" + std::to_string(i);
+  support::SyncSql locker(db.url());
+  locker("begin; lock table gate in exclusive mode");
+  std::vector<PublishAnswer> answers;
+  auto until_missed =
+      Client::lose_connection(on, until(loop, db, waiting_for("gate"), "1"),
+                              until(loop, db, "select count(*) from publish_log where " + nobodys, "1"));
+  run(Client::disturbed(on, keyed, answers, std::move(until_missed), [&] {
+    db.sql("delete from publish_log");
+    locker("commit");
+  }));
+  for (const auto& answer : answers) EXPECT_TRUE(is_new(answer)) << text_of(answer);
+  EXPECT_EQ(live_rows(), "20");
+  EXPECT_EQ(db.sql("select count(*) from queue q where bucket >= 0 and not exists (select from publish_log l "
+                   "where l." +
+                   nobodys + " and q.id between l.first_id and l.last_id and q.bucket = any (l.buckets))"),
+            "0");
 }
 
 // As from an outbox in another database, where ids were given in an order of their own.
