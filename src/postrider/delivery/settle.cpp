@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using Items = std::vector<const Settlement*>;
 
-constexpr auto kRetryPause = 50ms;
+constexpr auto kRetryPause = 50ms, kRetryPauseMax = 1'000ms;  // doubled from one to the other
 constexpr auto kDatabaseWait = 60s;
 constexpr int kSingleTries = 5;              // of an item that Postgres refuses; others must not wait for it
 constexpr auto kMissingPartition = "23514";  // check_violation, also "no partition of relation found for row"
@@ -87,6 +87,11 @@ pg::Batch statements(const std::vector<Settlement>& batch, model::NodeId node) {
     out.add(sql::dead, std::move(params));
   }
   return out;
+}
+
+// Whether what was asked is at fault, not the moment.
+bool is_items_fault(const pg::Error& error) {
+  return error.kind() == pg::Kind::item || (error.kind() == pg::Kind::other && !error.is_servers_trouble());
 }
 
 // The UTC day in a time-ordered id.
@@ -167,14 +172,17 @@ runtime::Task<void> Settler::run() {
 runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
   bool has_partitions = false;
   int single_tries = 0;
+  auto pause = kRetryPause;
   while (!is_stopping_) {
     pg::Kind kind = pg::Kind::other;
+    bool is_item = false;
     std::string sqlstate, message;
     try {
       co_await write_once(batch, repeat);
       co_return;
     } catch (const pg::Error& error) {
       kind = error.kind();
+      is_item = is_items_fault(error);
       sqlstate = error.sqlstate();
       message = error.what();
     }
@@ -183,7 +191,6 @@ runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
         .field("items", batch.size())
         .field("error", message);
     if (kind == pg::Kind::unknown) repeat = Repeat::yes;
-    const bool is_item = kind == pg::Kind::item || kind == pg::Kind::other;
     if (is_item && sqlstate == kMissingPartition && !has_partitions) {
       has_partitions = co_await make_partitions(batch);
       if (!has_partitions) co_await pause_.wait_for(kRetryPause);
@@ -204,7 +211,8 @@ runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
       give_up_details(batch);
       co_await pause_.wait_for(kRetryPause);
     } else {
-      co_await pause_.wait_for(kRetryPause);
+      co_await pause_.wait_for(pause);
+      pause = std::min(2 * pause, kRetryPauseMax);
     }
   }
 }
@@ -252,7 +260,7 @@ runtime::Task<bool> Settler::make_partitions(const Batch& batch) {
     co_await link_.run(std::move(make), deadline);
   } catch (const pg::Error& error) {
     telemetry::log_warn("make_partitions_failed").field("error", error.what());
-    co_return error.kind() == pg::Kind::item || error.kind() == pg::Kind::other;
+    co_return is_items_fault(error);
   }
   co_return true;
 }
@@ -287,7 +295,7 @@ runtime::Task<void> Settler::write_changes() {
   } catch (const pg::Error& error) {
     telemetry::log_warn("endpoint_change_failed").field("error", error.what());
     // The next answer of that kind brings a status up again, but health is noted only when it changes.
-    const bool is_passing = error.kind() != pg::Kind::item && error.kind() != pg::Kind::other;
+    const bool is_passing = !is_items_fault(error);
     for (const HealthChange& change : healths)
       if (is_passing) note_health_unless_newer(change);
     if (is_passing) holds_.merge(holds);  // what was noted meanwhile stays

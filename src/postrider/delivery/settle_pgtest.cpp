@@ -9,6 +9,7 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 struct SettleTest : DeliveryTest {
   SettleTest() : link(loop, {.connect = pg::ConnectOptions::engine(db.url())}) {
@@ -79,6 +80,12 @@ struct SettleTest : DeliveryTest {
   runtime::Task<void> until_somebody_waits() {
     runtime::Wakeup turn(loop);
     while (db.sql("select count(*) > 0 from pg_locks where not granted") != "t") co_await turn.wait_for(1ms);
+  }
+
+  runtime::Task<void> until_refused_or_told(int refusals) {
+    runtime::Wakeup turn(loop);
+    const std::string are_enough = "select last_value >= " + std::to_string(refusals) + " from refusals";
+    while (told.empty() && db.sql(are_enough) != "t") co_await turn.wait_for(1ms);
   }
 
   // Nothing of it in the database, told as late and counted.
@@ -208,6 +215,28 @@ TEST_F(SettleTest, AnItemThatIsNeverTakenDoesNotHoldUpOthers) {
   EXPECT_EQ(told_of[rows[20].id], Written::refused);
   EXPECT_EQ(live_rows(), "1");
   EXPECT_EQ(db.sql("select count(*) from attempt where outcome = 'delivered'"), "49");
+}
+
+// The refusals are counted by a sequence, which no rollback takes back.
+constexpr const char* kDiskFull =
+    "create sequence refusals; "
+    "create function refuse() returns trigger language plpgsql as $$ begin perform nextval('refusals'); "
+    "raise 'could not extend file: No space left on device' using errcode = '53100'; end $$; "
+    "create trigger disk_full before insert on attempt for each row execute function refuse()";
+
+TEST_F(SettleTest, WhatADiskThatWasFullRefusedIsWrittenOnceItHasRoom) {
+  const auto rows = commit(endpoint, numbered(3));
+  db.sql(kDiskFull);
+  std::vector<Settlement> all;
+  for (const auto& row : rows) all.push_back(settlement(row, Verdict::Kind::delivered));
+  runtime::TaskGroup group;
+  group.spawn(settle_all(std::move(all)));
+  run(until_refused_or_told(7));
+  EXPECT_THAT(told, IsEmpty());
+  db.sql("drop trigger disk_full on attempt");
+  run(end_of(group));
+  EXPECT_THAT(told, Each(Written::now));
+  EXPECT_EQ(live_rows(), "0");
 }
 
 TEST_F(SettleTest, AMissingPartitionIsMadeOnDemand) {

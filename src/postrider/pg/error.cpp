@@ -27,4 +27,10 @@ Kind kind_of(std::string_view sqlstate) {
   return Kind::other;
 }
 
+// Not class XX: it is also what a damaged row or page says, and that stays with the row.
+bool is_servers_trouble(std::string_view sqlstate) {
+  const std::string_view sql_class = sqlstate.substr(0, 2);
+  return sql_class == "53" || sql_class == "58";
+}
+
 }  // namespace postrider::pg

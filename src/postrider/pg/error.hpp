@@ -19,6 +19,10 @@ enum class Kind {
 const char* to_string(Kind kind);
 Kind kind_of(std::string_view sqlstate);
 
+// Of those that are Kind::other: the server cannot write at the moment, whatever it is given (short of disk,
+// memory or connections, an I/O error). The same will work once it has been helped.
+bool is_servers_trouble(std::string_view sqlstate);
+
 class Error : public std::runtime_error {
  public:
   Error(Kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
@@ -38,6 +42,7 @@ class Error : public std::runtime_error {
     return report_.sqlstate;
   }  // empty when it did not come from the server
   const std::string& constraint() const { return report_.constraint; }
+  bool is_servers_trouble() const { return pg::is_servers_trouble(report_.sqlstate); }
 
  private:
   Kind kind_;
