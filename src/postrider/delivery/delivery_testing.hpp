@@ -229,6 +229,9 @@ class TestShard {
   }
   // For an hour, and confirmed however often the machine makes the test wait.
   void renew() { lease.renew({.sent_at = base::SteadyTime::max(), .until = base::BootClock::now() + 1h}); }
+  void let_lease_run_out() {
+    lease.renew({.sent_at = base::SteadyTime::max(), .until = base::BootClock::now()});
+  }
   void drop_all() {
     on_.call([this] {
       for (int bucket = 0; bucket < support::buckets; ++bucket) shard_->drop_bucket(bucket);
@@ -247,6 +250,10 @@ class TestShard {
   }
   void call(std::function<void(Shard&)> job) {
     on_.call([&] { job(*shard_); });
+  }
+  // Runs it there, behind what is queued already, and does not wait.
+  void post(std::function<void(Shard&)> job) {
+    on_.loop.post([this, job = std::move(job)] { job(*shard_); });
   }
   model::NodeId node() const { return node_; }
 

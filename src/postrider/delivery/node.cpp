@@ -139,6 +139,9 @@ KeeperEvents Node::State::keeper_events() {
     ShardThread& home = thread_of(bucket);
     home.loop.post([&home, bucket] { home.shard.drop_bucket(bucket); });
   };
+  events.lost_everything = [this](int64_t term) {
+    everywhere([term](Shard& shard) { shard.drop_everything(term); });
+  };
   events.drain = [this](int bucket, base::SteadyTime deadline) { return drain_bucket(bucket, deadline); };
   events.renewed = [this] { everywhere([](Shard& shard) { shard.lease_renewed(); }); };
   return events;

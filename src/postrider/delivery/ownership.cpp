@@ -153,7 +153,8 @@ void BucketKeeper::compare(const std::vector<Lease>& leases) {
 
 void BucketKeeper::lose_everything() {
   lease_.end();
-  for (const auto& [bucket, epoch] : std::exchange(owned_, {})) events_.lost(bucket);
+  owned_.clear();
+  events_.lost_everything(lease_.term());
   metrics_.leases_held.set(0);
 }
 

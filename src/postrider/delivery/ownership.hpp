@@ -35,6 +35,8 @@ struct KeeperOptions {
 struct KeeperEvents {
   std::function<void(int bucket, int64_t epoch)> taken;
   std::function<void(int bucket)> lost;  // stop at once; also called after a drain, before the release
+  // All at once; what is taken from now on is held under that term of the lease.
+  std::function<void(int64_t term)> lost_everything;
   std::function<runtime::Task<void>(int bucket, base::SteadyTime deadline)> drain;
   std::function<void()> renewed;
 };

@@ -19,6 +19,10 @@ struct TestKeeper {
       EXPECT_TRUE(serving.emplace(bucket, epoch).second) << "taken twice";
     };
     events.lost = [this](int bucket) { serving.erase(bucket); };
+    events.lost_everything = [this](int64_t term) {
+      serving.clear();
+      told_term = term;
+    };
     events.drain = [this, &loop](int bucket, base::SteadyTime) { return drain(loop, bucket); };
     events.renewed = [] {};
     keeper = std::make_unique<BucketKeeper>(
@@ -45,6 +49,7 @@ struct TestKeeper {
   telemetry::Metrics metrics;
   std::map<int, int64_t> serving;
   std::set<int> drained;
+  int64_t told_term = 0;
   bool is_busy = false;
   std::unique_ptr<BucketKeeper> keeper;
 };
@@ -163,6 +168,8 @@ TEST_F(OwnershipTest, ANodeThatFallsSilentIsBuriedAndLosesEverythingWhenItComesB
   pass_until([&] { return first.serving.size() == 8 && second.serving.size() == 8; });
   for (const auto& [bucket, epoch] : second.serving) EXPECT_GT(epoch, before.at(bucket));
   EXPECT_TRUE(second.lease.is_valid(base::BootClock::now()));
+  EXPECT_EQ(second.told_term, second.lease.term());
+  EXPECT_GT(second.lease.term(), 0);
 }
 
 TEST_F(OwnershipTest, ALeaseThatTheTableGivesToSomebodyElseIsDropped) {
@@ -202,6 +209,7 @@ TEST_F(OwnershipTest, WhatAnotherServerSaysIsTakenUpAfresh) {
   EXPECT_EQ(node.serving.at(2), before.at(2));
   EXPECT_EQ(node.serving.at(3), 1);
   EXPECT_TRUE(node.lease.is_valid(base::BootClock::now()));
+  EXPECT_EQ(node.told_term, node.lease.term());
 }
 
 TEST_F(OwnershipTest, AClockThatWasSetIsFollowed) {

@@ -254,13 +254,13 @@ TEST_F(SendingTest, HangingEndpointsDoNotKeepHealthyOnesWaiting) {
   for (int i = 0; i < 5; ++i) receiver.answer("/hang" + std::to_string(i), {});
 }
 
-TEST_F(SendingTest, ALostLeaseStopsSendingAndARenewedOneGoesOn) {
+TEST_F(SendingTest, ALeaseThatRanOutStopsSendingAndARenewedOneGoesOn) {
   auto endpoint = make_endpoint("acme", receiver.url("/in"));
   TestShard shard(db, ids, keys);
   shard.take_all();
   shard.offer(commit(endpoint, {"before"}));
   wait_until_drained();
-  shard.lease.end();
+  shard.let_lease_run_out();
   shard.offer(commit(endpoint, numbered(10)));
   for (int turn = 0; turn < 20; ++turn) shard.call([](Shard&) {});
   EXPECT_EQ(receiver.count("/in"), 1u);
@@ -268,6 +268,28 @@ TEST_F(SendingTest, ALostLeaseStopsSendingAndARenewedOneGoesOn) {
   shard.call([](Shard& each) { each.lease_renewed(); });
   wait_until_drained();
   EXPECT_EQ(receiver.count("/in"), 11u);
+}
+
+TEST_F(SendingTest, WhatWasHeldUnderALostLeaseIsNotSentUnderTheNextOne) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, {"before"}));
+  wait_until_drained();
+  shard.let_lease_run_out();
+  shard.offer(commit(endpoint, {"after"}));
+  std::promise<int> under_way;
+  shard.call([&](Shard& each) {
+    each.lease_renewed();  // it will choose when this is over, before it hears of what follows
+    shard.lease.end();
+    shard.post([term = shard.lease.term()](Shard& late) { late.drop_everything(term); });
+    shard.renew();
+    shard.post([&under_way](Shard& late) { under_way.set_value(late.in_flight()); });
+  });
+  EXPECT_EQ(under_way.get_future().get(), 0) << "another node may serve the bucket by now";
+  shard.take_all();
+  wait_until_drained();
+  EXPECT_EQ(receiver.count("/in"), 2u);
 }
 
 // The thread stands still, as it does while a process is stopped or a machine sleeps.

@@ -84,6 +84,11 @@ void Shard::drop_bucket(int bucket) {
   for (const LanePtr& lane : lost) forget(lane);
 }
 
+void Shard::drop_everything(int64_t term) {
+  while (!buckets_.empty()) drop_bucket(buckets_.begin()->first);
+  term_ = term;
+}
+
 runtime::Task<void> Shard::drain_bucket(int bucket, base::SteadyTime deadline) {
   const auto found = buckets_.find(bucket);
   if (found == buckets_.end()) co_return;
@@ -330,7 +335,8 @@ bool Shard::has_stalled_since(uint64_t stalls) {
 
 bool Shard::may_send(base::SteadyTime at) {
   notice_stall(at);
-  return tools_.lease.is_valid(at) && tools_.lease.is_confirmed_since(woken_at_);
+  const LeaseClock& lease = tools_.lease;
+  return lease.is_valid(at) && lease.term() == term_ && lease.is_confirmed_since(woken_at_);
 }
 
 runtime::Task<void> Shard::drain(base::SteadyTime deadline) {

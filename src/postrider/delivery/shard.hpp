@@ -67,6 +67,9 @@ class Shard {
   void take_bucket(int bucket, int64_t epoch);
   // The lease is lost: forget everything about it at once; results still under way are dropped.
   void drop_bucket(int bucket);
+  // The same for all of them. Until this is called, nothing is sent under the lease's new term: its renewal
+  // is seen at once, but what was lost before it may still be here.
+  void drop_everything(int64_t term);
   // Sends nothing new for the bucket and returns when nothing of it is under way, or at the deadline. Then
   // drop it.
   runtime::Task<void> drain_bucket(int bucket, base::SteadyTime deadline);
@@ -183,6 +186,7 @@ class Shard {
   Tallies tallies_;
   Flights flights_;
   std::map<int, Bucket> buckets_;
+  int64_t term_ = 0;  // of the lease under which the buckets are held
   std::unordered_map<model::EndpointId, LanePtr> lanes_;
 
   // Rows of this node's own publishes that a fetch brought in before their hand-over arrived: the hand-over
