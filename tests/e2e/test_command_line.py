@@ -1,8 +1,13 @@
 """The command line around a node."""
 
+import contextlib
+import socket
+import struct
 import subprocess
+import threading
 
-from harness.node import binary, environment
+import pytest
+from harness.node import MASTER_KEY, binary, environment
 
 
 def run(*arguments, **settings):
@@ -54,3 +59,89 @@ def test_only_one_node_serves_from_a_data_directory(node):
     done = run("serve", **node.settings)
     assert done.returncode == 1
     assert "another postrider" in done.stderr
+
+
+@contextlib.contextmanager
+def refusing_postgres(state, message):
+    """A server that answers every connection with that error; its URL."""
+    fields = b"".join(part.encode() + b"\0" for part in ("SFATAL", f"C{state}", f"M{message}", "Fpostinit.c", "L1", "Rinit"))
+    answer = b"E" + struct.pack("!i", len(fields) + 5) + fields + b"\0"
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(answer)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"postgresql://me@127.0.0.1:{listener.getsockname()[1]}/mine?sslmode=disable"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+
+
+@pytest.mark.parametrize("state, message", [
+    ("3D000", 'database "mine" does not exist'),
+    ("28000", 'role "me" does not exist'),
+    ("28P01", 'password authentication failed for user "me"'),
+])
+def test_a_database_that_says_no_is_not_asked_again(start_node, state, message):
+    with refusing_postgres(state, message) as url:
+        node = start_node(ready=False, database_url=url)
+        assert node.wait_exit(20) == 1
+    assert not any(entry["event"] == "database_unreachable" for entry in node.log), node.describe()
+    assert node.text[-1].endswith(f"FATAL:  {message}"), node.describe()
+
+
+def test_a_database_that_is_starting_up_is_waited_for(start_node):
+    with refusing_postgres("57P03", "the database system is starting up") as url:
+        node = start_node(ready=False, database_url=url)
+        waiting = node.wait_for_log("database_unreachable", count=2)
+        assert waiting["error"].endswith("FATAL:  the database system is starting up")
+        assert node.stop(10) == 0
+
+
+def test_a_signal_ends_the_wait_for_a_database(start_node, tmp_path):
+    node = start_node(ready=False, database_url=f"postgresql://me@/mine?host={tmp_path}")
+    node.wait_for_log("database_unreachable")
+    assert node.stop(10) == 0
+    assert node.wait_for_log("stopping")["signal"] == "SIGTERM"
+    node.wait_for_log("stopped")
+
+
+def test_a_signal_ends_the_wait_for_a_silent_database(start_node):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        node = start_node(ready=False, database_url=f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/mine")
+        silent.accept()
+        assert node.stop(5) == 0
+
+
+def test_a_signal_ends_the_wait_for_a_data_directory(node, start_node):
+    second = start_node(ready=False, **node.settings)
+    second.wait_for_log("data_directory_in_use")
+    assert second.stop(3) == 0
+    second.wait_for_log("stopped")
+    assert node.api.get("/readyz").status == 200
+
+
+def test_a_port_in_use_is_known_before_the_database_is_made(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        listen = f"127.0.0.1:{other.getsockname()[1]}"
+        done = run("serve", data_dir=tmp_path / "data", listen=listen)
+    assert done.returncode == 1
+    assert f"cannot listen on {listen}" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_role_without_rights_is_told_what_it_needs(postgres):
+    postgres.create("owned")
+    postgres.sql("create role visitor login", "postgres")
+    done = run("serve", database_url=postgres.url("owned", "visitor"), master_key=MASTER_KEY)
+    assert done.returncode == 1
+    assert "the role must own the database" in done.stderr

@@ -25,7 +25,7 @@ http::Problem unusable(const std::string& why) {
 
 // Without what it says of rows.
 std::string reason_of(const pg::Error& error) {
-  if (error.sqlstate().empty()) return error.what();
+  if (error.sqlstate().empty() || error.kind() == pg::Kind::unavailable) return error.what();
   const bool is_not_ready =
       std::find(kNotReady.begin(), kNotReady.end(), error.sqlstate()) != kNotReady.end();
   if (!is_not_ready) return "it refuses the statement (SQLSTATE " + error.sqlstate() + ")";

@@ -1,5 +1,7 @@
 #include "postrider/cli/database.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -17,6 +19,14 @@ namespace {
 
 constexpr auto reach_timeout = std::chrono::seconds(60);
 constexpr auto reach_pause = std::chrono::seconds(1);
+// The role, its password or the database is wrong: waiting does not help.
+constexpr std::array<std::string_view, 3> final_refusals{"28000", "28P01", "3D000"};
+constexpr std::string_view no_right = "42501";
+
+bool is_worth_waiting(const pg::Error& error) {
+  return error.kind() == pg::Kind::unavailable &&
+         std::find(final_refusals.begin(), final_refusals.end(), error.sqlstate()) == final_refusals.end();
+}
 
 std::string loss_of(const std::vector<std::string>& tables) {
   std::string names;
@@ -57,10 +67,13 @@ pg::MigrateReport migrate_once(const std::string& url, const pg::MigrateOptions&
 
 }  // namespace
 
-Database::Database(const config::Config& config) : url_(config.database_url) {
+Database::Database(const config::Config& config, std::function<void()> check_stop)
+    : url_(config.database_url) {
   if (url_.empty()) {
     cluster_ = std::make_unique<pg::PrivateCluster>(
-        pg::PrivateClusterOptions{.data_dir = config.data_dir, .is_for_capture = config.private_capture});
+        pg::PrivateClusterOptions{.data_dir = config.data_dir,
+                                  .is_for_capture = config.private_capture,
+                                  .check_stop = std::move(check_stop)});
     url_ = cluster_->url();
   }
   direct_url_ = config.direct_database_url.empty() ? url_ : config.direct_database_url;
@@ -88,7 +101,10 @@ pg::MigrateReport migrate_database(const config::Config& config, const std::stri
     try {
       return migrate_once(url, options);
     } catch (const pg::Error& error) {
-      if (error.kind() != pg::Kind::unavailable || std::chrono::steady_clock::now() > deadline) throw;
+      if (error.sqlstate() == no_right)
+        throw pg::Error(error.kind(), std::string(error.what()) +
+                                          ": the role must own the database, or the schema postrider in it");
+      if (!is_worth_waiting(error) || std::chrono::steady_clock::now() > deadline) throw;
       telemetry::log_warn("database_unreachable").field("error", error.what());
       std::this_thread::sleep_for(reach_pause);
     }

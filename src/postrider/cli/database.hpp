@@ -1,6 +1,7 @@
 // The database of this process: the configured one, or the private Postgres in the data directory.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,8 +14,9 @@ namespace postrider::cli {
 
 class Database {
  public:
-  // Starts the private Postgres if there is to be one. Throws pg::PrivateClusterError.
-  explicit Database(const config::Config& config);
+  // Starts the private Postgres if there is to be one. Throws pg::PrivateClusterError, and what `check_stop`,
+  // which is called again and again meanwhile, throws.
+  explicit Database(const config::Config& config, std::function<void()> check_stop = {});
 
   const std::string& url() const { return url_; }
   const std::string& direct_url() const { return direct_url_; }  // past the pooler, for LISTEN and leases
@@ -32,7 +34,8 @@ class Database {
 };
 
 // Migrates over a connection of its own. While the server cannot be reached it is tried again for a minute,
-// so that a node and its database may be started together. Throws pg::Error, also when tables are missing.
+// so that a node and its database may be started together. Throws pg::Error, also when tables are missing;
+// at once when it is the role, the password or the database's name that is wrong.
 pg::MigrateReport migrate_database(const config::Config& config, const std::string& url);
 // Makes tables and views again that are missing; what it made. Throws pg::Error.
 std::vector<std::string> repair_database(const std::string& url);

@@ -84,6 +84,16 @@ http::GuardPolicy guard_policy(const config::Config& config) {
   return policy;
 }
 
+// Taken before the database is prepared, so that a port in use is known at once; nothing is let in yet.
+http::Listener::Options listener_options(const config::Config& config) {
+  http::Listener::Options options;
+  options.address = config.listen.text();
+  options.connections_max = static_cast<size_t>(config.connections_max);
+  options.connections_per_address_max = static_cast<size_t>(config.connections_per_address_max);
+  options.is_open_at_once = false;
+  return options;
+}
+
 registry::SecretResolver::Options secret_options(const config::Config& config) {
   registry::SecretResolver::Options options;
   options.policy.directories = config.secret_directories;
@@ -112,15 +122,13 @@ void print_admin_key(const std::string& key) {
 class Serving {
  public:
   // Every node listens: for health, metrics and management; events are taken by those with the role api.
-  Serving(const config::Config& config, const Database& database, const crypto::MasterKeys& keys,
-          std::vector<inbox::ConfiguredSource> sources)
+  Serving(const config::Config& config, http::Listener& listener, const Database& database,
+          const crypto::MasterKeys& keys, std::vector<inbox::ConfiguredSource> sources)
       : config_(config),
+        listener_(listener),
         guard_(guard_policy(config)),
         secrets_(secret_options(config)),
         tls_({.extra_ca_file = config.extra_ca_file}),
-        listener_({.address = config.listen.text(),
-                   .connections_max = static_cast<size_t>(config.connections_max),
-                   .connections_per_address_max = static_cast<size_t>(config.connections_per_address_max)}),
         node_({config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_, &secrets_}),
         background_({config, database.direct_url(), metrics_, node_, rejections_, ids_, rates_,
                      [this](const std::string& source) { wake_consumers(source); }, keys, guard_, tls_,
@@ -137,6 +145,7 @@ class Serving {
   }
 
   void start() {
+    listener_.open();
     node_.start(kDatabaseWait);
     background_.start();
     if (config_.roles.relay) relay_.start();
@@ -161,19 +170,54 @@ class Serving {
   }
 
   const config::Config& config_;
+  http::Listener& listener_;
   telemetry::Metrics metrics_;
   inbox::Rejections rejections_{metrics_};
   model::IdSource ids_;
   http::AddressGuard guard_;
   registry::SecretResolver secrets_;
   http::TlsContext tls_;
-  http::Listener listener_;
   delivery::Node node_;
   publish::PublishRates rates_, key_rates_;
   BackgroundThread background_;
   RelayThread relay_;
   std::vector<std::unique_ptr<ApiThread>> api_;
 };
+
+void log_stopping(const StopSignal& signal, const config::Config& config) {
+  telemetry::log_info("stopping")
+      .field("signal", signal.number == SIGINT ? "SIGINT" : "SIGTERM")
+      .field("sender_pid", signal.sender)
+      .field("drain_seconds", config.drain_timeout.count());
+}
+
+struct StoppedWhileStarting {};
+
+// Nothing if a signal came before the private Postgres was there.
+std::optional<Database> start_database(const config::Config& config, StopSignals& signals) {
+  const auto check_stop = [&] {
+    const auto signal = signals.wait_for(0ms);
+    if (!signal) return;
+    log_stopping(*signal, config);
+    throw StoppedWhileStarting();
+  };
+  try {
+    return Database(config, check_stop);
+  } catch (const StoppedWhileStarting&) {
+    telemetry::log_info("stopped");
+    return std::nullopt;
+  }
+}
+
+// Runs a step of the start in another thread while this one watches for a signal, which ends the process: the
+// database rolls back what was begun, and nothing is served yet.
+template <class Step, class Quit>
+auto run_or_quit(Step step, StopSignals& signals, const Quit& quit) {
+  auto result = std::async(std::launch::async, std::move(step));
+  while (result.wait_for(20ms) != std::future_status::ready)
+    if (const auto signal = signals.wait_for(0ms)) quit(*signal);
+  return result.get();
+}
 
 // Stops in another thread while this one watches for a second signal.
 void stop_or_quit(Serving& serving, StopSignals& signals, Database& database, telemetry::Log& log) {
@@ -195,14 +239,26 @@ int serve(const config::Loaded& loaded) {
   StopSignals signals;
   telemetry::Log log(log_options(config));
   auto sources = read_sources(config);
-  Database database(config);
+  http::Listener listener(listener_options(config));
+  std::optional<Database> started = start_database(config, signals);
+  if (!started) return done;
+  Database& database = *started;
+  const auto quit = [&](const StopSignal& signal) {
+    log_stopping(signal, config);
+    database.stop();
+    telemetry::log_info("stopped");
+    log.flush();
+    _exit(done);  // another thread is in the middle of its step
+  };
   const crypto::MasterKeys keys = load_master_keys(config, database.is_private());
-  const pg::MigrateReport schema = migrate_database(config, database.direct_url());
-  const Prepared prepared = prepare_database(database.direct_url(), config, keys);
+  const auto migrating = [&] { return migrate_database(config, database.direct_url()); };
+  const pg::MigrateReport schema = run_or_quit(migrating, signals, quit);
+  const auto preparing = [&] { return prepare_database(database.direct_url(), config, keys); };
+  const Prepared prepared = run_or_quit(preparing, signals, quit);
   config.buckets = prepared.buckets;  // fixed when the schema was made, whatever the setting says now
   if (prepared.new_admin_key) print_admin_key(*prepared.new_admin_key);
 
-  Serving serving(config, database, keys, std::move(sources));
+  Serving serving(config, listener, database, keys, std::move(sources));
   serving.start();
   telemetry::log_info("started")
       .field("version", base::kVersion)
@@ -213,10 +269,7 @@ int serve(const config::Loaded& loaded) {
   std::optional<StopSignal> signal;
   while (!(signal = signals.wait_for(500ms))) database.keep_alive();
 
-  telemetry::log_info("stopping")
-      .field("signal", signal->number == SIGINT ? "SIGINT" : "SIGTERM")
-      .field("sender_pid", signal->sender)
-      .field("drain_seconds", config.drain_timeout.count());
+  log_stopping(*signal, config);
   stop_or_quit(serving, signals, database, log);
   database.stop();
   telemetry::log_info("stopped");

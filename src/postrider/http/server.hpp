@@ -71,11 +71,13 @@ class Listener {
     size_t connections_max = 1024;           // the next ones get 503
     size_t connections_per_address_max = 0;  // the same; 0: no limit. Trusted proxies are not counted
     size_t body_bytes_max = 256 << 20;       // request bodies in memory, over all connections; beyond: 503
+    bool is_open_at_once = true;             // false: the port is taken, and connections refused until open()
   };
   explicit Listener(Options options);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
+  void open();
 
   uint16_t port() const;
   std::string address() const;  // as bound, "127.0.0.1:8090"

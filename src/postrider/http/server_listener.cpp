@@ -66,12 +66,16 @@ Listener::Listener(Options options) : state_(std::make_shared<ListenerState>(std
   state_->fd = ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int on = 1;
   if (state_->fd < 0 || ::setsockopt(state_->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      ::bind(state_->fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0 ||
-      ::listen(state_->fd, SOMAXCONN) != 0)
+      ::bind(state_->fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0)
     fail(address);
   socklen_t length = static_cast<socklen_t>(endpoint.capacity());
   if (::getsockname(state_->fd, endpoint.data(), &length) != 0) fail(address);
   endpoint.resize(length);
+  if (state_->options.is_open_at_once) open();
+}
+
+void Listener::open() {
+  if (::listen(state_->fd, SOMAXCONN) != 0) fail(state_->options.address);
 }
 
 Listener::~Listener() = default;

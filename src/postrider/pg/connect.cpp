@@ -1,5 +1,7 @@
 // Making a connection: PQconnectPoll driven by the loop.
 #include <array>
+#include <cctype>
+#include <sstream>
 
 #include "postrider/base/check.hpp"
 #include "postrider/pg/session.hpp"
@@ -38,7 +40,46 @@ PGconn* start(const ConnectOptions& options) {
   return PQconnectStartParams(keywords.data(), values.data(), 1);
 }
 
+constexpr std::string_view state_start = ":  ";  // behind the severity
+constexpr size_t state_length = 5;
+
+// Where a line of a verbose message has its SQLSTATE: `… FATAL:  3D000: database "x" does not exist`.
+size_t find_state(std::string_view line) {
+  const size_t start = line.find(state_start);
+  if (start == std::string_view::npos) return start;
+  const size_t at = start + state_start.size();
+  const std::string_view state = line.substr(at, state_length);
+  const auto is_part = [](unsigned char c) { return std::isdigit(c) != 0 || std::isupper(c) != 0; };
+  const bool is_state = std::all_of(state.begin(), state.end(), is_part);
+  return is_state && line.substr(at + state_length, 2) == ": " ? at : std::string_view::npos;
+}
+
+// What a brief message would say, and the state. Hosts that were tried one after the other and disagree have
+// none.
+Error::Report brief(const std::string& verbose) {
+  Error::Report report;
+  bool do_agree = true;
+  std::istringstream lines(verbose);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("LOCATION:")) continue;
+    if (const size_t at = find_state(line); at != std::string::npos) {
+      const std::string state = line.substr(at, state_length);
+      do_agree = do_agree && (report.sqlstate.empty() || report.sqlstate == state);
+      report.sqlstate = state;
+      line.erase(at, state_length + 2);
+    }
+    report.message += (report.message.empty() ? "" : "\n") + line;
+  }
+  if (!do_agree) report.sqlstate.clear();
+  return report;
+}
+
 }  // namespace
+
+// Of a connection that was being made: with the server's SQLSTATE if it was the server that said no.
+Error Session::refused() const {
+  return Error(Kind::unknown, brief(lost("cannot connect").what()));
+}
 
 UnitPtr Session::connect() {
   CHECK(conn_ == nullptr);
@@ -50,8 +91,9 @@ UnitPtr Session::connect() {
     return unit;
   }
   conn_ = start(options_);
+  PQsetErrorVerbosity(conn_, PQERRORS_VERBOSE);  // libpq has no other way to tell the SQLSTATE
   if (conn_ == nullptr || PQstatus(conn_) == CONNECTION_BAD)
-    fail(lost("cannot connect"));
+    fail(refused());
   else
     wait_connect(descriptor_base::wait_write);
   return unit;
@@ -81,11 +123,12 @@ void Session::poll_connect() {
     case PGRES_POLLING_OK:
       return established();
     default:
-      return fail(lost("cannot connect"));
+      return fail(refused());
   }
 }
 
 void Session::established() {
+  PQsetErrorVerbosity(conn_, PQERRORS_DEFAULT);
   PQsetNoticeReceiver(conn_, ignore_notice, nullptr);
   if (PQsetnonblocking(conn_, 1) != 0 || PQenterPipelineMode(conn_) != 1)
     return fail(lost("cannot use pipeline mode"));

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "postrider/pg/private_cluster_layout.hpp"
 #include "postrider/pg/server_programs.hpp"
@@ -112,6 +113,7 @@ struct PrivateCluster::State {
   }
 
   void lock();
+  void pause();
   void create();
   void launch();
   bool is_gone();
@@ -125,12 +127,22 @@ struct PrivateCluster::State {
                          std::string input = "");
 };
 
+void PrivateCluster::State::pause() {
+  std::this_thread::sleep_for(poll_interval);
+  if (options.check_stop) options.check_stop();
+}
+
 void PrivateCluster::State::lock() {
   lock_fd = ::open(layout.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_fd < 0)
     throw PrivateClusterError(fmt::format("cannot open {}: {}", layout.lock(), std::strerror(errno)));
   const auto deadline = Clock::now() + lock_timeout;
+  bool is_waiting = false;
   while (::flock(lock_fd, LOCK_EX | LOCK_NB) != 0) {
+    if (!std::exchange(is_waiting, true))
+      telemetry::log_info("data_directory_in_use")
+          .field("directory", layout.data_dir)
+          .field("wait_seconds", lock_timeout.count());
     if (Clock::now() > deadline) {
       std::array<char, 32> pid{};
       const ssize_t got = ::pread(lock_fd, pid.data(), pid.size() - 1, 0);
@@ -138,7 +150,7 @@ void PrivateCluster::State::lock() {
           fmt::format("another postrider (pid {}) serves from {}; stop it or choose another data directory",
                       got > 0 ? std::string(pid.data()) : "unknown", layout.data_dir));
     }
-    std::this_thread::sleep_for(poll_interval);
+    pause();
   }
   const std::string pid = std::to_string(::getpid());
   if (::ftruncate(lock_fd, 0) != 0 || ::pwrite(lock_fd, pid.data(), pid.size(), 0) < 0)
@@ -247,7 +259,7 @@ bool PrivateCluster::State::wait_ready(Clock::time_point deadline) {
       throw PrivateClusterError(
           fmt::format("the private Postgres in {} does not take connections; it says: {}", layout.cluster(),
                       log_tail(layout.log(), log_start)));
-    std::this_thread::sleep_for(poll_interval);
+    pause();
   }
   return true;
 }
@@ -339,7 +351,13 @@ PrivateCluster::PrivateCluster(PrivateClusterOptions options)
   } catch (const std::system_error& error) {
     throw PrivateClusterError(
         fmt::format("the private Postgres in {}: {}", state_->layout.cluster(), error.what()));
+  } catch (const PrivateClusterError&) {
+    throw;  // a server that is slow to recover is left to the watcher
+  } catch (...) {
+    stop();  // it was check_stop
+    throw;
   }
+  state_->options.check_stop = {};
 }
 
 PrivateCluster::~PrivateCluster() {

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -37,6 +38,7 @@ struct PrivateClusterOptions {
   std::chrono::seconds start_timeout{300};  // crash recovery included
   std::chrono::seconds stop_timeout{60};    // a fast shutdown; an immediate one afterwards
   std::chrono::seconds orphan_grace{60};
+  std::function<void()> check_stop{};  // called while the constructor waits; what it throws ends the start
 };
 
 // Everything blocks; used by one thread at a time, before and after the loops run.

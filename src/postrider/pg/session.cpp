@@ -38,7 +38,7 @@ void Session::fail(Error reason) {
   deadline_.cancel();
   response_timer_.cancel();
   if (connecting_) {
-    connecting_->error = Error(Kind::unavailable, reason.what());
+    connecting_->error = Error(Kind::unavailable, {reason.sqlstate(), reason.what(), ""});
     finished_.push_back(std::exchange(connecting_, nullptr));
   }
   for (const UnitPtr& unit : sent_) {
