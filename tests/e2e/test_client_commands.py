@@ -168,3 +168,16 @@ def test_a_table_on_a_terminal_is_a_table(node):
     except OSError:
         pass  # the other side closed
     assert os.waitpid(child, 0)[1] == 0 and text.startswith(b"ID")
+
+
+def test_data_that_is_no_json_is_shown_where(cli, tenant):
+    done = cli("event", "publish", tenant, "a.b", '{"a": }')
+    assert done.returncode == 2
+    assert "a value is missing at byte 6" in done.stderr
+
+
+def test_a_dry_run_of_an_import_says_what_would_happen(cli, tenant):
+    line = json.dumps({"tenant_id": tenant, "url": "https://user:password@example.com/", "event_types": ["*"]})
+    done = cli("import", "-", "--dry-run", stdin=line)
+    assert "1 lines would not be imported; the others would." in done.stderr
+    assert "…" not in done.stdout

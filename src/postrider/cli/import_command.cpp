@@ -55,8 +55,11 @@ int import_file(Invocation& in) {
                           {"STATUS", "/status"},
                           {"TENANT", "/tenant_id"},
                           {"ENDPOINT", "/id"},
-                          {"DETAIL", "/detail"}});
-  if (failures > 0) in.out().note(std::to_string(failures) + " lines were not imported; the others were.");
+                          {"DETAIL", "/detail", true}});
+  if (failures > 0)
+    in.out().note(std::to_string(failures) + (in.has("--dry-run")
+                                                  ? " lines would not be imported; the others would."
+                                                  : " lines were not imported; the others were."));
   return failures == 0 ? done : failed;
 }
 

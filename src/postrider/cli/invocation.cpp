@@ -14,6 +14,7 @@
 #include "postrider/cli/command.hpp"
 #include "postrider/cli/profiles.hpp"
 #include "postrider/config/settings.hpp"
+#include "postrider/publish/json_scanner.hpp"
 
 namespace postrider::cli {
 
@@ -169,9 +170,14 @@ std::string read_text(const std::string& path) {
 
 json::value read_json(std::string_view name, const std::string& text) {
   json::error_code error;
-  json::value value = json::parse(text.starts_with('@') ? read_text(text.substr(1)) : text, error);
-  if (error) throw Misuse(std::string(name) + " must be JSON, or @FILE with JSON: " + error.message() + ".");
-  return value;
+  const std::string content = text.starts_with('@') ? read_text(text.substr(1)) : text;
+  json::value value = json::parse(content, error);
+  if (!error) return value;
+  publish::JsonScanner scanner(content);  // says where
+  std::string_view whole;
+  const bool is_well = scanner.value(whole) && scanner.finish();
+  throw Misuse(std::string(name) +
+               " must be JSON, or @FILE with JSON: " + (is_well ? error.message() : scanner.error()) + ".");
 }
 
 std::string Field::name() const {

@@ -32,6 +32,14 @@ const json::array& rows_of(const json::value& answer) {
   return answer.at("data").as_array();
 }
 
+// Never with an exponent, which JSON has for every fraction; six places are enough for people.
+std::string number_text(double value) {
+  std::string text = fmt::format("{:.6f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 void put(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
@@ -63,6 +71,7 @@ size_t display_width(std::string_view text) {
 std::string cell_text(const json::value& value) {
   if (value.is_null()) return "-";
   if (const auto* text = value.if_string()) return text->empty() ? "-" : visible(*text);
+  if (value.is_double()) return number_text(value.get_double());
   const auto* array = value.if_array();
   const auto is_text = [](const json::value& item) { return item.is_string(); };
   if (!array || !std::all_of(array->begin(), array->end(), is_text)) return visible(json::serialize(value));
@@ -82,7 +91,8 @@ std::string table_text(const json::array& rows, const std::vector<Column>& colum
     for (const Column& column : columns) {
       json::error_code error;
       const json::value* value = row.find_pointer(column.pointer, error);
-      cells.back().push_back(shortened(value ? cell_text(*value) : "-"));
+      std::string text = value ? cell_text(*value) : "-";
+      cells.back().push_back(column.is_whole ? std::move(text) : shortened(std::move(text)));
     }
   }
   std::vector<size_t> widths(columns.size());

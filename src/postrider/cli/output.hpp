@@ -9,10 +9,11 @@
 
 namespace postrider::cli {
 
-// A column of a table: the value at `pointer` in each row.
+// A column of a table: the value at `pointer` in each row, cut when it is long unless it is wanted whole.
 struct Column {
   std::string title;
   std::string pointer;
+  bool is_whole = false;
 };
 
 class Output {
@@ -35,8 +36,8 @@ class Output {
   bool as_json_;
 };
 
-// As a cell shows it: texts plain, null as "-", arrays of texts joined, other values as JSON; control
-// characters escaped.
+// As a cell shows it: texts plain, null as "-", arrays of texts joined, fractions without an exponent, other
+// values as JSON; control characters escaped.
 std::string cell_text(const boost::json::value& value);
 std::string visible(std::string_view text);
 // Columns that this many terminal cells fill; wide characters are counted as one.
