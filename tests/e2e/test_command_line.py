@@ -1,6 +1,7 @@
 """The command line around a node."""
 
 import contextlib
+import os
 import socket
 import struct
 import subprocess
@@ -145,3 +146,35 @@ def test_a_role_without_rights_is_told_what_it_needs(postgres):
     done = run("serve", database_url=postgres.url("owned", "visitor"), master_key=MASTER_KEY)
     assert done.returncode == 1
     assert "the role must own the database" in done.stderr
+
+
+def test_a_data_directory_that_is_a_file_is_called_so(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run("serve", data_dir=tmp_path / "file")
+    assert done.returncode == 1
+    assert f"{tmp_path}/file is not a directory" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_another_user_learns_whose_the_private_database_is(node):
+    done = subprocess.run(["/usr/sbin/runuser", "-u", "nobody", "--", binary(), "database-url"], cwd="/", text=True,
+                          env=environment(**node.settings), stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert "belongs to another user" in done.stderr
+
+
+def test_a_wrong_entry_of_a_list_is_named_once():
+    done = run("config", allow_networks="10.0.0.0/8,localhost")
+    assert done.returncode == 2
+    assert done.stderr.endswith('and "localhost" is none.\n')
+
+
+def test_help_says_what_a_computed_default_means():
+    assert "Default: half of the cores." in " ".join(run("help", "serve").stdout.split())
+
+
+def test_the_doctor_says_what_opens_a_refused_url_and_one_line_about_a_database(tmp_path):
+    done = run("doctor", "--url", "http://127.0.0.1/", allow_http=None, master_key=MASTER_KEY,
+               database_url=f"postgresql://me@/mine?host={tmp_path}")
+    assert "POSTRIDER_ALLOW_HTTP=true" in done.stdout
+    assert "failed: No such file or directory" in done.stdout and "\\u000a" not in done.stdout

@@ -6,11 +6,14 @@ from harness.wait import wait_until
 def test_private_addresses_and_plain_http_are_refused_at_save(start_node, database_url):
     node = start_node(database_url=database_url, allow_http=None, allow_networks=None)
     node.api.create_tenant("t")
-    for url in ("http://example.com/hook", "https://127.0.0.1/hook", "https://169.254.169.254/latest", "https://10.1.2.3/",
-                "https://localhost/hook", "https://[::1]/hook", "https://2130706433/", "https://user:pw@example.com/"):
+    for url, opened_by in (("http://example.com/hook", "allow_http"), ("https://127.0.0.1/hook", "allow_networks"),
+                           ("https://169.254.169.254/latest", ""), ("https://10.1.2.3/", "allow_networks"),
+                           ("https://localhost/hook", "allow_networks"), ("https://[::1]/hook", "allow_networks"),
+                           ("https://2130706433/", ""), ("https://user:pw@example.com/", "")):
         answer = node.api.post("/v1/tenants/t/endpoints", {"url": url, "event_types": ["*"]})
         assert answer.status == 422, url
         assert answer.json["errors"][0]["pointer"] == "/url"
+        assert opened_by in answer.json["errors"][0]["detail"]
 
 
 def test_a_destination_that_is_no_longer_allowed_is_a_dead_letter(start_node, database_url, hook):

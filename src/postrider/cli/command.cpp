@@ -67,7 +67,7 @@ std::vector<Parameter> setting_parameters() {
   for (const config::Setting& setting : config::settings()) {
     if (setting.secrecy == config::Secrecy::masked) continue;
     std::string help(setting.help);
-    const std::string_view shown = setting.default_text.empty() ? setting.default_note : setting.default_text;
+    const std::string_view shown = setting.default_note.empty() ? setting.default_text : setting.default_note;
     if (!shown.empty()) help += " Default: " + std::string(shown) + ".";
     all.push_back(option(setting.flag_name(), "VALUE", std::move(help)));
   }

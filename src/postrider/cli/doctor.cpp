@@ -70,7 +70,8 @@ class Doctor {
     try {
       run_blocking(loop, ask(loop, url));
     } catch (const pg::Error& error) {
-      add(Level::problem, "database", error.what(),
+      const std::string said = error.what();
+      add(Level::problem, "database", said.substr(0, said.find('\n')),
           config_.database_url.empty()
               ? "The private Postgres in " + config_.data_dir +
                     " runs while `postrider serve` does: start it."
@@ -240,6 +241,17 @@ class Doctor {
       good("tls store", std::to_string(count) + " certificate authorities");
   }
 
+  static std::string guard_advice(http::BlockedReason reason) {
+    switch (reason) {
+      case http::BlockedReason::plain_http:
+        return "The guard refuses it; POSTRIDER_ALLOW_HTTP=true opens http://.";
+      case http::BlockedReason::port:
+        return "The guard refuses it; POSTRIDER_ALLOW_PORTS says which ports are open.";
+      default:
+        return "The guard refuses it; POSTRIDER_ALLOW_NETWORKS opens private networks.";
+    }
+  }
+
   // The way of a delivery: name, guard, connection, TLS.
   void egress(const std::string& text) {
     const auto url = http::parse_url(text);
@@ -252,6 +264,9 @@ class Doctor {
     policy.allow_http = config_.allow_http;
     for (const config::Network& network : config_.allow_networks)
       policy.allow_networks.push_back(*http::Network::parse(network.text()));
+    policy.allow_ports.clear();
+    for (const config::PortRange& range : config_.allow_ports)
+      policy.allow_ports.push_back({static_cast<uint16_t>(range.first), static_cast<uint16_t>(range.last)});
     const http::AddressGuard guard(policy);
     const http::TlsContext tls({.extra_ca_file = config_.extra_ca_file});
     runtime::Loop loop;
@@ -266,7 +281,7 @@ class Doctor {
       add(Level::problem, is_name ? "names" : "egress",
           text + ": " +
               (failure->detail.empty() ? std::string(http::describe(failure->error)) : failure->detail),
-          failure->blocked_reason ? "The guard refuses it; POSTRIDER_ALLOW_NETWORKS opens private networks."
+          failure->blocked_reason ? guard_advice(*failure->blocked_reason)
           : is_name               ? "Check /etc/resolv.conf and the name servers."
                                   : "Check the firewall's rules for outgoing connections.");
       return;

@@ -53,7 +53,9 @@ std::string make_key_file(const std::string& path) {
                        ::fsync(fd) == 0;
   if (fd >= 0) ::close(fd);
   if (!written || ::rename(unfinished.c_str(), path.c_str()) != 0) fail("cannot write", path);
-  telemetry::log_info("master_key_made").field("file", path).field("note", "back it up with the database");
+  telemetry::log_info("master_key_made")
+      .field("file", path)
+      .field("note", "back it up, apart from the database: without it the secrets in there cannot be read");
   return text;
 }
 

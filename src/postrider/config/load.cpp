@@ -141,7 +141,9 @@ void apply(const Setting& setting, const Given& given, Config& config) {
   }
   const auto applied = setting.apply(config, given.text);
   if (applied.ok()) return;
-  const std::string value = setting.is_secret() ? "" : fmt::format(" and is \"{}\"", trimmed(given.text));
+  const bool is_named = applied.error().ends_with(" is none");  // the entry of a list
+  const std::string value =
+      setting.is_secret() || is_named ? "" : fmt::format(" and is \"{}\"", trimmed(given.text));
   throw ConfigError(
       fmt::format("The setting {} ({}) {}{}.", setting.key, given.from, applied.error(), value));
 }

@@ -189,9 +189,9 @@ const Setting table[] = {
      Secrecy::open, integer<&C::lease_seconds, 2, 300>},
 
     // HTTP
-    {"listen", "127.0.0.1:8090", "", "Address and port of the API, the console and inbound webhooks.",
-     Secrecy::open, listen},
-    {"public_url", "", "from listen", "How others reach this server; used in portal links and for Twilio.",
+    {"listen", "127.0.0.1:8090", "", "Address and port of the API and of inbound webhooks.", Secrecy::open,
+     listen},
+    {"public_url", "", "from listen", "How others reach this server; in the URLs of sources, and for Twilio.",
      Secrecy::open, public_url},
     {"trusted_proxies", "", "none", "Networks of proxies whose X-Forwarded-For is believed.", Secrecy::open,
      networks<&C::trusted_proxies>},

@@ -142,15 +142,16 @@ std::string_view to_string(BlockedReason reason) {
 std::string_view describe(BlockedReason reason) {
   switch (reason) {
     case Reason::plain_http:
-      return "http:// is not allowed, only https://";
+      return "http:// is not allowed, only https:// (the setting allow_http opens it)";
     case Reason::port:
-      return "the port is not allowed";
+      return "the port is not allowed (the setting allow_ports says which are)";
     case Reason::local_name:
-      return "the name is one of a nearby machine (localhost, .local, .internal, no dot)";
+      return "the name is one of a nearby machine (localhost, .local, .internal, no dot; the setting "
+             "allow_networks opens its network)";
     case Reason::loopback:
-      return "the address is this machine (loopback)";
+      return "the address is this machine (loopback; the setting allow_networks opens it)";
     case Reason::private_network:
-      return "the address is in a private network";
+      return "the address is in a private network (the setting allow_networks opens it)";
     case Reason::link_local:
       return "the address is link-local, where cloud metadata services are";
     case Reason::special_purpose:
@@ -160,7 +161,7 @@ std::string_view describe(BlockedReason reason) {
     case Reason::metadata_service:
       return "the address is a cloud provider's metadata service";
     case Reason::own_address:
-      return "the address belongs to this machine";
+      return "the address belongs to this machine (the setting allow_networks opens it)";
   }
   return "unknown";
 }

@@ -76,6 +76,8 @@ ClusterLayout ClusterLayout::prepare(const std::string& data_dir) {
     fail_errno("cannot make the data directory " + data_dir);
   const std::string absolute = fs::canonical(data_dir, error).string();
   if (error) throw PrivateClusterError(fmt::format("data directory {}: {}", data_dir, error.message()));
+  if (!fs::is_directory(absolute, error))
+    throw PrivateClusterError(fmt::format("the data directory {} is not a directory", absolute));
   if (::access(absolute.c_str(), W_OK | X_OK) != 0)
     fail_errno("cannot write to the data directory " + absolute);
 
@@ -113,9 +115,13 @@ void write_owned_file(const std::string& path, const std::string& text, const Us
 }
 
 std::optional<int> cluster_major(const std::string& cluster) {
+  const std::string version = cluster + "/PG_VERSION";
+  if (::access(version.c_str(), R_OK) != 0 && errno == EACCES)
+    throw PrivateClusterError(fmt::format(
+        "{} belongs to another user; become the one who runs `postrider serve`, or root", cluster));
   std::error_code error;
   if (!fs::exists(cluster, error)) return std::nullopt;
-  std::ifstream file(cluster + "/PG_VERSION");
+  std::ifstream file(version);
   int major = 0;
   if (!(file >> major))
     throw PrivateClusterError(fmt::format("{} is there but is no Postgres cluster (no PG_VERSION)", cluster));

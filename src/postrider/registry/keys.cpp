@@ -79,8 +79,8 @@ Task<std::optional<Principal>> find_key(pg::Link& link, KeyHash hash) {
 Task<std::optional<std::string>> ensure_admin_key(pg::Link& link, std::string configured) {
   const bool is_configured = !configured.empty();
   if (is_configured && configured.size() < admin_key_length_min)
-    throw std::runtime_error("ADMIN_KEY must have at least " + std::to_string(admin_key_length_min) +
-                             " characters.");
+    throw std::runtime_error("POSTRIDER_ADMIN_KEY must have at least " +
+                             std::to_string(admin_key_length_min) + " characters.");
   pg::Transaction transaction = co_await link.begin();
   pg::Batch lock;
   lock.with(sql::lock_keys).with(sql::has_admin_key);

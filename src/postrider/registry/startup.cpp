@@ -34,7 +34,7 @@ Task<void> verify_master_key(pg::Link& link, const crypto::MasterKeys& keys) {
   if (!check_value || !keys.accepts(*check_value))
     throw std::runtime_error(
         "The master key is not the one that this database's secrets are encrypted with. Start with the right "
-        "MASTER_KEY; to change it, put the new key first and keep the old one behind it.");
+        "POSTRIDER_MASTER_KEY; to change it, put the new key first and keep the old one behind it.");
   if (keys.is_outdated(*check_value)) {
     pg::Params params(kMasterKeyCheck, stored, fresh);
     co_await link.run_one(sql::replace_setting, std::move(params));
