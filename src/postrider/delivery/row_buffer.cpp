@@ -180,7 +180,11 @@ void RowBuffer::insert(Row row) {
   }
   const auto before = std::upper_bound(rows_.begin(), rows_.end(), row.key,
                                        [](const RowKey& key, const Row& other) { return key < other.key; });
-  rows_.insert(before, std::move(row));
+  // At the front by itself: devector's insert() asserts something untrue there (Boost 1.81).
+  if (before == rows_.begin())
+    rows_.push_front(std::move(row));
+  else
+    rows_.insert(before, std::move(row));
 }
 
 }  // namespace postrider::delivery
