@@ -180,11 +180,13 @@ void RowBuffer::insert(Row row) {
   }
   const auto before = std::upper_bound(rows_.begin(), rows_.end(), row.key,
                                        [](const RowKey& key, const Row& other) { return key < other.key; });
-  // At the front by itself: devector's insert() asserts something untrue there (Boost 1.81).
-  if (before == rows_.begin())
-    rows_.push_front(std::move(row));
-  else
+  if (rows_.size() > 1) {
     rows_.insert(before, std::move(row));
+    return;
+  }
+  // Before a single one: devector's own way asserts something untrue there (Boost 1.81).
+  rows_.push_back(std::move(row));
+  std::swap(rows_.front(), rows_.back());
 }
 
 }  // namespace postrider::delivery

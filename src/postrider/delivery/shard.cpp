@@ -67,7 +67,7 @@ void Shard::take_bucket(int bucket, int64_t epoch) {
   drop_bucket(bucket);
   buckets_[bucket] = {.epoch = epoch, .is_scanning = true, .is_draining = false};
   share_changed();
-  tasks_.spawn(scan(bucket, epoch));
+  tasks_.spawn(scan(bucket, epoch, Reason::taken));
 }
 
 void Shard::share_changed() {
@@ -107,7 +107,7 @@ runtime::Task<void> Shard::drain_bucket(int bucket, base::SteadyTime deadline) {
 void Shard::rescan() {
   for (auto& [bucket, state] : buckets_) {
     state.is_scanning = true;
-    tasks_.spawn(scan(bucket, state.epoch));
+    tasks_.spawn(scan(bucket, state.epoch, Reason::missed));
   }
 }
 
@@ -283,7 +283,7 @@ void Shard::patrol() {
   if (next == buckets_.end()) next = buckets_.begin();
   patrolled_ = next->first;
   if (!next->second.is_scanning && !next->second.is_draining)
-    tasks_.spawn(scan(next->first, next->second.epoch));
+    tasks_.spawn(scan(next->first, next->second.epoch, Reason::patrol));
 }
 
 // A lane that cannot send within a second: its bodies, and most of its rows, may be had again from the table.

@@ -131,7 +131,8 @@ class Shard {
   // shard.cpp: buckets and lanes; shard_table.cpp: scan, fetch_found and sweep
   LanePtr lane_of(model::EndpointId endpoint, int bucket);
   void forget(const LanePtr& lane);
-  runtime::Task<void> scan(int bucket, int64_t epoch);
+  enum class Reason { taken, missed, patrol };
+  runtime::Task<void> scan(int bucket, int64_t epoch, Reason reason);
   runtime::Task<void> fetch_found(Found found);
   void take_found(const pg::Rows& rows);
   void offer_row(const LanePtr& lane, Row row, bool is_retry);

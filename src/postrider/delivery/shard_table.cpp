@@ -63,7 +63,7 @@ struct FoundPage {
 }  // namespace
 
 // Walks over the lanes of a bucket that was taken or may have been missed; each is then read from its start.
-runtime::Task<void> Shard::scan(int bucket, int64_t epoch) {
+runtime::Task<void> Shard::scan(int bucket, int64_t epoch, Reason reason) {
   const auto is_current = [this, bucket, epoch] {
     const auto found = buckets_.find(bucket);
     return found != buckets_.end() && found->second.epoch == epoch && !is_stopping_;
@@ -82,8 +82,12 @@ runtime::Task<void> Shard::scan(int bucket, int64_t epoch) {
       for (size_t i = 0; i < found.size(); ++i) {
         after = found.get<base::Uuid>(i, 0);
         const LanePtr lane = lane_of({after}, bucket);
-        lane->buffer(Turn::first).expect_more();
-        lane->buffer(Turn::retry).expect_more();
+        for (const Turn turn : {Turn::first, Turn::retry}) {
+          RowBuffer& buffer = lane->buffer(turn);
+          // A patrol leaves a lane alone that goes through a backlog: its start may be full of dead rows.
+          if (reason == Reason::patrol && buffer.may_have_more()) continue;
+          buffer.expect_more();
+        }
         touch(lane);
       }
       is_last = found.size() < static_cast<size_t>(kLanesPerScan);
