@@ -37,7 +37,7 @@ class Peer {
       const size_t end = buffer_.find("\r\n\r\n");
       if (end != std::string::npos) {
         const size_t at = buffer_.find("content-length: ");
-        const size_t total = end + 4 + (at < end ? std::stoul(buffer_.substr(at + 16)) : 0);
+        const size_t total = end + 4 + (at < end ? std::stoul(buffer_.substr(at + 16, 20)) : 0);
         if (buffer_.size() >= total) {
           const std::string request = buffer_.substr(0, total);
           buffer_.erase(0, total);
