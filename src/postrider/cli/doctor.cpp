@@ -124,7 +124,8 @@ class Doctor {
     if (seconds >= 2)
       add(Level::warning, "clock",
           "this machine and the database are " + std::to_string(seconds) + " s apart",
-          "Ids and due times follow the database; signatures carry this machine's time. Run NTP on both.");
+          "Ids, due times and signatures follow the database, and receivers refuse old signatures. Run NTP "
+          "on both.");
     else
       good("clock", "this machine and the database agree");
   }
