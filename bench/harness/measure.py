@@ -12,9 +12,11 @@ OTHERS_SHARE_MAX = 0.15  # a machine of which others use more is too busy to jud
 
 
 def machine_busy_us():
-    """CPU time of everything on the machine, idle and waiting for disks left out."""
-    fields = [int(x) for x in pathlib.Path("/proc/stat").read_text(encoding="utf-8").split("\n")[0].split()[1:9]]
-    return (sum(fields) - fields[3] - fields[4]) * processes.TICK_US
+    """CPU time of all processes on the machine, and what its host gave to other machines (steal). Interrupts are left out:
+    here they are the loopback's, so the benchmark's own."""
+    fields = pathlib.Path("/proc/stat").read_text(encoding="utf-8").split("\n")[0].split()[1:9]
+    user, nice, system, _idle, _waiting, _irq, _softirq, steal = (int(x) for x in fields)
+    return (user + nice + system + steal) * processes.TICK_US
 
 
 @dataclasses.dataclass
@@ -35,7 +37,7 @@ class Cpu:
         return self.node + self.postgres
 
     def others_share(self, seconds):
-        """The part of the machine that processes outside the benchmark used."""
+        """The part of the machine that others had: processes outside the benchmark, and the host's other machines."""
         ours = self.node + self.postgres + self.receiver + self.generator
         return max(0.0, (self.machine - ours) / (seconds * 1e6 * os.cpu_count()))
 

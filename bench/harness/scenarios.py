@@ -4,50 +4,61 @@ import array
 import contextlib
 import time
 
-from . import population, processes
+from . import limits, population, processes
 from .measure import Load, Window, compare_rates, judged_times, quantile, ratio, sustained, wait_for
 
 
 def note_if_busy(env, what, result):
     if not result.is_quiet:
-        env.note(f"{what}: processes outside the benchmark used {result.others_share:.0%} of the machine")
+        env.note(f"{what}: others had {result.others_share:.0%} of the machine")
 
 
 def throughput(env):
-    limit = env.figures["limits"]["deliveries_per_s"]
-    with env.database() as database, env.node(database) as node:
-        result = sustained(env, node, seconds=env.sizes.sustained_s)
-        left = population.pending(env.cluster, database)
-        single = sustained(env, node, seconds=env.sizes.sustained_s / 2, batch=1, connections=64)
+    """The machine's pace changes within minutes, so every round measures the limit again; the middle round counts."""
+    rounds = []
+    for _ in range(3):
+        limit = limits.cpu_limit(env)["deliveries_per_s"]
+        with env.database() as database, env.node(database) as node:
+            rounds.append((limit, sustained(env, node, seconds=env.sizes.sustained_s)))
+            left = population.pending(env.cluster, database)
+            single = sustained(env, node, seconds=env.sizes.sustained_s / 3, batch=1, connections=64)
+        if left > 20_000:
+            env.note(f"sustained deliveries: {left} rows were left in the queue when the load ended")
+    limit, result = sorted(rounds, key=share_of_limit)[1]
+    env.figures["fast"] = result
     env.figures["sustained"] = {
         "per_s": result.per_s, "node_us": result.cpu_each("node"), "postgres_us": result.cpu_each("postgres"),
         "receiver_us": result.cpu_each("receiver"), "generator_us": result.cpu_each("generator"),
         "engine_us": result.cpu_each("engine"), "p50_ms": result.latency["p50_ns"] / 1e6,
         "p99_ms": result.latency["p99_ns"] / 1e6, "single_per_s": single.per_s, "others_share": result.others_share,
         "all_cores_per_s": result.all_cores_per_s}
-    env.plots["throughput"] = result.series
-    env.plots["throughput_single"] = single.series
+    env.plots["throughput"], env.plots["throughput_single"] = result.series, single.series
     env.plots["cdf_loaded"] = result.cdf
     note_if_busy(env, "sustained deliveries", result)
     if result.duplicates or result.rejected:
         env.note(f"sustained deliveries: {result.duplicates} duplicates, {result.rejected} publishes refused")
-    if left > 20_000:
-        env.note(f"sustained deliveries: {left} rows were left in the queue when the load ended")
-    env.figures["fast"] = result
-    by_rate, by_cpu = result.per_s / limit, result.all_cores_per_s / limit
-    met = (by_rate if result.is_quiet else by_cpu) >= 0.5 if result.is_complete else None
+    left_to_us = limit * (1 - result.others_share)
+    by_cpu = result.all_cores_per_s / limit
+    met = (share_of_limit((limit, result)) if result.is_quiet else by_cpu) >= 0.5 if result.is_complete else None
     env.add("sustained deliveries, fan-out 1, 1,000 endpoints", "≥ 50 % of the CPU limit",
-            f"{result.per_s:,.0f}/s = {by_rate:.0%} of {limit:,.0f}/s; by CPU time {result.all_cores_per_s:,.0f}/s = "
-            f"{by_cpu:.0%}" + ("" if result.is_quiet else " (decides: the machine was busy)"), met,
+            f"{result.per_s:,.0f}/s = {share_of_limit((limit, result)):.0%} of {left_to_us:,.0f}/s; by CPU time "
+            f"{result.all_cores_per_s:,.0f}/s = {by_cpu:.0%}"
+            + ("" if result.is_quiet else " (decides: the machine was busy)"), met,
+            f"the middle one of three rounds ({', '.join(f'{share_of_limit(each):.0%}' for each in rounds)}), each with "
+            f"its own limit, here {limit:,.0f}/s on a whole machine, of which others had {result.others_share:.0%}; "
             f"CPU per delivery: node {result.cpu_each('node'):.1f} µs, Postgres {result.cpu_each('postgres'):.1f}, "
             f"receiver {result.cpu_each('receiver'):.1f}, generator {result.cpu_each('generator'):.1f}; bodies of "
             f"{result.body_bytes:.0f} bytes; published in batches of 100 (one by one: {single.per_s:,.0f}/s, by CPU "
             f"time {single.all_cores_per_s:,.0f}/s)")
 
 
+def share_of_limit(limit_and_result):
+    limit, result = limit_and_result
+    return ratio(result.per_s, limit * (1 - result.others_share))
+
+
 def idle_latency(env):
-    limits = env.figures["limits"]
-    limit_us = limits["commit_p50_us"] + limits["post_p50_us"]
+    limit_us = env.figures["limits"]["commit_p50_us"] + env.figures["limits"]["post_p50_us"]
     count, first, record = env.sizes.idle_events, env.take_numbers(), env.scratch / "idle"
     with env.database() as database, env.node(database) as node:
         sustained(env, node, seconds=2, warm_up=1, rate=200, batch=1, connections=1)  # opens the connections
