@@ -138,10 +138,8 @@ struct Config {
   // Telling people
   std::string smtp_url;
   std::string mail_from;
-  std::string otlp_endpoint;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
-  std::vector<std::string> metrics_tenants;  // tenants that get labels of their own
 };
 
 }  // namespace postrider::config

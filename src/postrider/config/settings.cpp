@@ -141,13 +141,6 @@ Applied cors_origins(Config& config, std::string_view value) {
   return true;
 }
 
-Applied tenant_list(Config& config, std::string_view value) {
-  config.metrics_tenants.clear();
-  for (const std::string_view tenant : split_list(value)) config.metrics_tenants.emplace_back(tenant);
-  if (config.metrics_tenants.size() > 100) return base::Failure{std::string("must name at most 100 tenants")};
-  return true;
-}
-
 using C = Config;
 constexpr int64_t unlimited = std::numeric_limits<int32_t>::max();
 constexpr int64_t minute_ms = 60'000;
@@ -213,8 +206,9 @@ const Setting table[] = {
      integer<&C::request_fields_max, 10, 10'000>},
     {"request_target_bytes_max", "8KiB", "", "Path and query of a request.", Secrecy::open,
      size<&C::request_target_bytes_max>},
-    {"request_timeout", "30s", "", "From the first byte of a request to its last.", Secrecy::open,
-     duration<&C::request_timeout, 1'000, 60 * minute_ms>},
+    {"request_timeout", "30s", "",
+     "For the head of a request, and again for its body; one that comes at 16 KiB/s or more has longer.",
+     Secrecy::open, duration<&C::request_timeout, 1'000, 60 * minute_ms>},
     {"idle_timeout", "75s", "", "How long a connection may wait for its next request.", Secrecy::open,
      duration<&C::idle_timeout, 1'000, 60 * minute_ms>},
 
@@ -327,14 +321,10 @@ const Setting table[] = {
      [](C& c, std::string_view v) { return store(parse_url(v, {"smtp", "smtps"}), c.smtp_url); }},
     {"mail_from", "postrider@localhost", "", "Sender of notices by mail.", Secrecy::open,
      text<&C::mail_from>},
-    {"otlp_endpoint", "", "none", "Where traces go: the base URL of an OTLP/HTTP collector.", Secrecy::open,
-     [](C& c, std::string_view v) { return store(parse_url(v, {"http", "https"}), c.otlp_endpoint); }},
     {"log_level", "info", "", "debug, info, warn or error.", Secrecy::open,
      [](C& c, std::string_view v) { return store(parse_log_level(v), c.log_level); }},
     {"log_format", "auto", "text on a terminal, otherwise json", "json, text or auto.", Secrecy::open,
      [](C& c, std::string_view v) { return store(parse_log_format(v), c.log_format); }},
-    {"metrics_tenants", "", "none", "Tenants whose metrics carry a label of their own.", Secrecy::open,
-     tenant_list},
 };
 
 }  // namespace

@@ -258,6 +258,11 @@ void Shard::expire(Chooser::Choice& choice) {
   Lane& lane = *choice.lane;
   if (choice.is_probe) lane.breaker.abandon_probe();
   finished(choice, choice.row.body_bytes());
+  telemetry::log_info("delivery_expired")
+      .field("delivery_id", choice.row.id().outside())
+      .field("tenant_id", lane.config->endpoint.tenant_id)
+      .field("endpoint_id", lane.config->endpoint.outside_id)
+      .field("attempts", choice.row.attempts);
   Verdict verdict;
   verdict.kind = Verdict::Kind::dead_letter;
   verdict.cause = Cause::expired;

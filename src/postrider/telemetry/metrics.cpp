@@ -189,14 +189,16 @@ Metrics::Metrics()
                                               "Attempts that did not deliver.", "reason", kFailures)),
       dead_lettered(
           registry_->counter_by("webhook_dead_lettered_total", "Deliveries given up.", "cause", kCauses)),
-      replay_requests(registry_->counter("webhook_replay_requests_total", "Deliveries made by a replay.")),
+      replay_requests(registry_->counter("webhook_replay_requests_total",
+                                         "Replays asked for over the API: of one delivery, or of many.")),
       delivery_duration_seconds(registry_->histogram("webhook_delivery_duration_seconds",
                                                      "One HTTP exchange, from name lookup to answer.",
                                                      kDurationSeconds)),
       delivery_lag_seconds(
           registry_->histogram("webhook_delivery_lag_seconds", "Event created to delivered.", kLagSeconds)),
-      delivery_attempt_count(registry_->histogram("webhook_delivery_attempt_count",
-                                                  "Attempts that a delivered delivery took.", kAttempts)),
+      delivery_attempt_count(registry_->histogram(
+          "webhook_delivery_attempt_count",
+          "Attempts that a delivery took until it was delivered or given up.", kAttempts)),
       queue_depth(registry_->gauge_by("webhook_queue_depth", "Live deliveries.", "state", kQueueStates)),
       oldest_pending_seconds(registry_->gauge("webhook_oldest_pending_seconds",
                                               "Age of the oldest delivery that is due and not sent.")),
