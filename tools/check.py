@@ -70,6 +70,7 @@ CHECKS = {
     "layering": lambda _: tool("check_layers.py"),
     "coroutines": lambda _: tool("check_coro.py"),
     "words": lambda _: tool("check_words.py"),
+    "links": lambda _: tool("check_links.py"),
     "sizes": lambda _: tool("check_sizes.py"),
     "python": check_python,
     "shell": check_shell,

@@ -16,7 +16,7 @@ SQL = re.compile(
 # Tests may say in SQL what they set up and what they find; a private cluster is set up before there is any session.
 SQL_ALLOWED = re.compile(r"(?:_test|_pgtest)\.cpp$|(?:_testing|_fixture)\.hpp$|^tests/|^bench/|/pg/private_cluster_layout\.cpp$")
 # Written so that this file does not match itself.
-MACHINE = re.compile(r"/work/(?:main|wt|shared)|/home/\w+/|/root/(?!\.\.)\w|regis[t]ry\.npmjs\.org|pypi\.[o]rg|deb\.debian\.[o]rg")
+MACHINE = re.compile(r"(?<!\w)/(?:work|home|Users|root)/\w|regis[t]ry\.npmjs\.org|pypi\.[o]rg|deb\.debian\.[o]rg")
 
 
 def main():

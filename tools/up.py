@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""`./dev up`: postrider on its private Postgres in ./.postrider, a small receiver, and one event on its way.
+"""`./dev up`: postrider on its private Postgres in ./.postrider (unless a setting names another database), a small receiver,
+and one event on its way.
 
 usage: up.py POSTRIDER_BINARY [flags of postrider serve]
 """
@@ -12,6 +13,7 @@ import json
 import os
 import pathlib
 import secrets
+import shlex
 import signal
 import subprocess
 import sys
@@ -135,15 +137,32 @@ def listen_address(flags):
     return os.environ.get("POSTRIDER_LISTEN", "127.0.0.1:8090")
 
 
-def start(binary, flags):
-    environment = {name: value for name, value in os.environ.items()}
+def node_environment():
+    environment = dict(os.environ)
     environment.setdefault("POSTRIDER_DATA_DIR", str(DATA_DIR))
     environment.setdefault("POSTRIDER_ADMIN_KEY_FILE", str(KEY_FILE))
     environment.setdefault("POSTRIDER_ALLOW_HTTP", "true")
     environment.setdefault("POSTRIDER_ALLOW_NETWORKS", NETWORKS)
+    return environment
+
+
+def find_database(binary, flags):
+    """Where the node will keep its data: a flag, a variable or a postrider.toml may name another database."""
+    shown = subprocess.run([binary, "config", "--json", *flags], env=node_environment(), capture_output=True, text=True)
+    if shown.returncode != 0:
+        sys.exit(f"dev up: {shown.stderr.strip()}")
+    settings = json.loads(shown.stdout)
+    url = settings["database_url"]
+    if url["value"]:
+        return f"the database {url['value']} ({url['from']})"
+    return f"its private Postgres in {settings['data_dir']['value']}"
+
+
+def start(binary, flags):
     # A session of its own: Ctrl-C reaches only this script, which then stops the node once.
     log = open(LOG_FILE, "ab")
-    return subprocess.Popen([binary, "serve", *flags], env=environment, stdout=log, stderr=log, start_new_session=True)
+    return subprocess.Popen([binary, "serve", *flags], env=node_environment(), stdout=log, stderr=log,
+                            start_new_session=True)
 
 
 def wait_ready(node, api, log_start):
@@ -170,7 +189,7 @@ def demo_endpoint(api, receiver):
     receiver.secret = known["secret"]
 
 
-def show(api, key, binary):
+def show(api, key, command, database):
     say()
     say(f"postrider listens on {api.url}   (log: {LOG_FILE})")
     say(f"  admin key: {key}")
@@ -180,9 +199,9 @@ def show(api, key, binary):
     say(f"  curl -sS {api.url}/v1/tenants/{TENANT}/events -H 'authorization: Bearer {key}' \\")
     say("""    -H 'content-type: application/json' -d '{"type":"invoice.paid","data":{"amount":42}}'""")
     say("look into the database:")
-    say(f"""  psql "$({binary} database-url)" """.rstrip())
+    say(f"""  psql "$({command})" """.rstrip())
     say()
-    say("Ctrl-C stops everything; the data stays in ./.postrider")
+    say(f"Ctrl-C stops everything; the data stays in {database}")
 
 
 def stop(node):
@@ -207,8 +226,9 @@ def main():
     api = Api(f"http://{listen}", key)
     if api.call("GET", "/healthz")[0] != 0:
         sys.exit(f"dev up: something already answers on {listen}; stop it, or say --listen 127.0.0.1:8095")
+    database = find_database(binary, flags)
     receiver = Receiver()
-    say("── starting postrider on its private Postgres in ./.postrider")
+    say(f"── starting postrider on {database}")
     log_start = LOG_FILE.stat().st_size if LOG_FILE.exists() else 0
     node = start(binary, flags)
     try:
@@ -220,7 +240,7 @@ def main():
         say(f"   published: {event['id']}, {event['deliveries']} delivery")
         if not receiver.wait_for(event["id"], 30):
             raise RuntimeError(f"the demo event did not arrive in 30 s; see {LOG_FILE}")
-        show(api, key, binary)
+        show(api, key, shlex.join([binary, "database-url", *flags]), database)
         while node.poll() is None:
             time.sleep(0.5)
         sys.exit(f"dev up: postrider stopped with exit code {node.returncode}; see {LOG_FILE}")
