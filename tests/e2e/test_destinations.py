@@ -25,3 +25,22 @@ def test_a_destination_that_is_no_longer_allowed_is_a_dead_letter(start_node, da
     second.api.publish("t")
     wait_until(lambda: second.sql("select cause from postrider.dead_letter") == [("blocked",)], "a dead letter")
     assert hook.requests == []
+
+    # Why is for operators: it says something about the network that postrider is in.
+    reader = second.api.post("/v1/keys", {"role": "reader", "tenant_id": "t"}).expect(201)["key"]
+    details = {"operator": all_error_details(second.api), "customer": all_error_details(second.api.as_key(reader))}
+    assert len(details["operator"]) == len(details["customer"]) == 6
+    assert all("allow_networks" in detail for detail in details["operator"]), details
+    assert set(details["customer"]) == {"destination not allowed"}
+
+
+def all_error_details(api):
+    """Of the one delivery, wherever it is shown."""
+    (listed,) = api.get("/v1/tenants/t/deliveries").expect(200)["data"]
+    (letter,) = api.get("/v1/tenants/t/dead-letters").expect(200)["data"]
+    (attempt,) = api.get("/v1/tenants/t/attempts").expect(200)["data"]
+    delivery = api.get(f"/v1/tenants/t/deliveries/{listed['id']}").expect(200)
+    (tried,) = delivery["timeline"]
+    event = api.get(f"/v1/tenants/t/events/{listed['event_id']}").expect(200)
+    return [listed["last_error_detail"], letter["last_error_detail"], attempt["error_detail"],
+            delivery["last_error_detail"], tried["error_detail"], event["deliveries"][0]["last_error_detail"]]

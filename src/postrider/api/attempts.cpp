@@ -57,7 +57,8 @@ std::vector<Delivery> deliveries_of(const pg::Rows& rows) {
   return deliveries;
 }
 
-std::string item(const pg::Rows& rows, size_t row, const DeliveryNames& names, bool sees_payloads) {
+std::string item(const pg::Rows& rows, size_t row, const DeliveryNames& names,
+                 const registry::Principal& reader) {
   const model::EndpointId of_endpoint{rows.get<base::Uuid>(row, endpoint_id)};
   const model::EventId of_event{rows.get<base::Uuid>(row, event_id)};
   const auto endpoint = names.endpoints.find(of_endpoint);
@@ -76,7 +77,7 @@ std::string item(const pg::Rows& rows, size_t row, const DeliveryNames& names, b
       .add("event_id", has_event ? event->second.outside_id : of_event.outside())
       .add("event_type", type)
       .add("replay_id", of_replay);
-  return "{" + json.members() + "," + attempt_json(rows, row, sees_payloads).members() + "}";
+  return "{" + json.members() + "," + attempt_json(rows, row, reader).members() + "}";
 }
 
 Task<std::vector<std::string>> details(const Call& call, pg::Link& link,
@@ -94,7 +95,7 @@ Task<std::vector<std::string>> details(const Call& call, pg::Link& link,
   const std::vector<Delivery> deliveries = deliveries_of(rows);
   const DeliveryNames names = co_await find_names(link, deliveries);
   for (size_t row = 0; row < rows.size(); ++row)
-    items.push_back(item(rows, row, names, call.principal.sees_payloads));
+    items.push_back(item(rows, row, names, call.principal));
   co_return items;
 }
 

@@ -118,8 +118,9 @@ Delivery read_letter(const pg::Rows& rows, size_t row) {
   return letter;
 }
 
-std::string letter_json(const pg::Rows& rows, size_t row, const DeliveryNames& names) {
-  JsonObject json = delivery_json(read_letter(rows, row), names);
+std::string letter_json(const pg::Rows& rows, size_t row, const DeliveryNames& names,
+                        const registry::Principal& reader) {
+  JsonObject json = delivery_json(read_letter(rows, row), names, reader);
   json.add("cause", rows.get<std::string_view>(row, 4))
       .add("dead_at", rows.get<base::Timestamp>(row, 10))
       .add("resolved_at", rows.get<std::optional<base::Timestamp>>(row, 11))
@@ -150,7 +151,7 @@ Task<Response> list_page(Call& call) {
   }
   const DeliveryNames names = co_await find_names(*lease, letters);
   std::vector<std::string> items;
-  for (const size_t each : taken) items.push_back(letter_json(rows, each, names));
+  for (const size_t each : taken) items.push_back(letter_json(rows, each, names, call.principal));
   std::optional<std::string> next;
   if (row < rows.size() || rows.size() == static_cast<size_t>(scanned_max))
     next = rows.get<base::Uuid>(row - 1, 0).hex();

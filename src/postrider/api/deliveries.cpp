@@ -38,7 +38,7 @@ Task<Response> list_page(Call& call) {
   if (!scanned) co_return call.refuse(invalid({{"cursor", "is not a cursor that this list returned"}}));
   std::vector<std::string> items;
   for (const Delivery& delivery : scanned->deliveries)
-    items.push_back(delivery_json(delivery, scanned->names).text());
+    items.push_back(delivery_json(delivery, scanned->names, call.principal).text());
   co_return page(items, scanned->next);
 }
 
@@ -97,7 +97,7 @@ Task<std::optional<Shown>> find(const Call& call, pg::Link& link, model::Deliver
   if (!found[2].empty()) shown.dead_letter = dead_letter_json(found[2]);
   std::vector<std::string> attempts;
   for (size_t row = 0; row < found[3].size(); ++row)
-    attempts.push_back(attempt_json(found[3], row, call.principal.sees_payloads).text());
+    attempts.push_back(attempt_json(found[3], row, call.principal).text());
   shown.attempts = json_array(attempts);
   co_return shown;
 }
@@ -111,7 +111,7 @@ Task<Response> show(Call& call) {
   std::vector<Delivery> only{shown->delivery};
   co_await mark_processing(*lease, only);
   const DeliveryNames names = co_await find_names(*lease, only);
-  JsonObject json = delivery_json(only.front(), names);
+  JsonObject json = delivery_json(only.front(), names, call.principal);
   if (shown->owner)
     json.add("claimed_by", model::NodeId{*shown->owner}.outside());
   else
@@ -143,7 +143,7 @@ Task<Response> attempts(Call& call) {
   std::vector<PageRow> items;
   for (size_t row = 0; row < rows.size(); ++row)
     items.push_back({std::to_string(rows.get<int32_t>(row, 0)),
-                     attempt_json(rows, row, call.principal.sees_payloads).text()});
+                     attempt_json(rows, row, call.principal).text()});
   co_return page(std::move(items), limit);
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "postrider/api/attempt_rows.hpp"
 #include "postrider/api/deliveries.sql.hpp"
 
 namespace postrider::api {
@@ -192,7 +193,8 @@ runtime::Task<void> mark_processing(pg::Link& link, std::vector<Delivery>& deliv
   }
 }
 
-JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names) {
+JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names,
+                         const registry::Principal& reader) {
   const auto event = names.events.find(delivery.event);
   const auto endpoint = names.endpoints.find(delivery.endpoint);
   const bool has_event = event != names.events.end(), has_endpoint = endpoint != names.endpoints.end();
@@ -216,7 +218,8 @@ JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names) {
       .add("last_attempt_at", delivery.last_attempt_at)
       .add("last_status_code", delivery.last_status_code)
       .add("last_error", delivery.last_error)
-      .add("last_error_detail", delivery.last_error_detail)
+      .add("last_error_detail",
+           shown_error_detail(reader, delivery.last_error, delivery.last_error_detail))
       .add("delivered_at", delivery.delivered_at);
   if (delivery.replay_id)
     json.add("replay_id", "rpl_" + delivery.replay_id->hex());

@@ -13,6 +13,7 @@
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/pg/rows.hpp"
+#include "postrider/registry/keys.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::api {
@@ -62,6 +63,7 @@ runtime::Task<DeliveryNames> find_names(pg::Link& link, const std::vector<Delive
 // Gives those that are in the queue and being sent, as the nodes say, the status processing.
 runtime::Task<void> mark_processing(pg::Link& link, std::vector<Delivery>& deliveries);
 
-JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names);
+JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names,
+                         const registry::Principal& reader);
 
 }  // namespace postrider::api

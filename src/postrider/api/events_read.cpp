@@ -119,10 +119,10 @@ Task<Response> list(Call& call) {
                      {"events", {"id", "tenant_id", "type", "version", "subject", "created_at"}});
 }
 
-std::string deliveries_json(const DeliveryPage& page) {
+std::string deliveries_json(const DeliveryPage& page, const registry::Principal& reader) {
   std::vector<std::string> items;
   for (const Delivery& delivery : page.deliveries)
-    items.push_back(delivery_json(delivery, page.names).text());
+    items.push_back(delivery_json(delivery, page.names, reader).text());
   return json_array(items);
 }
 
@@ -203,7 +203,7 @@ Task<Response> show(Call& call) {
   JsonObject json = event_json(rows, 0, tenant);
   if (call.principal.sees_payloads) json.raw("data", data_of(rows.get<std::string_view>(0, body)));
   if (rows.get<bool>(0, has_versions)) json.raw("versions", versions_json(call, versions));
-  json.raw("deliveries", deliveries_json(*deliveries))
+  json.raw("deliveries", deliveries_json(*deliveries, call.principal))
       .raw("unmatched_endpoints", unmatched_json(unmatched_rows))
       .add("explanation", explanation(*deliveries, unmatched_rows));
   co_return Response::json(200, json.text());

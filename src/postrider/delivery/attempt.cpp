@@ -54,8 +54,8 @@ AttemptFacts attempt_facts(const http::Exchange& exchange, base::Timestamp start
   if (exchange.remote) facts.address = exchange.remote->to_string();
   if (const auto* answer = exchange.answer()) {
     facts.status_code = answer->status;
-    if (!answer->body_start.empty())
-      facts.preview = http::redacted_preview(answer->body_start, answer->is_complete);
+    const bool is_whole = answer->is_complete && answer->body_bytes == answer->body_start.size();
+    if (!answer->body_start.empty()) facts.preview = http::redacted_preview(answer->body_start, is_whole);
     if (answer->status < 200 || answer->status > 299) {
       facts.error = "http_" + std::to_string(answer->status);
       facts.error_detail = "the endpoint answered " + std::to_string(answer->status);

@@ -105,6 +105,7 @@ class Shard {
   int in_flight() const { return chooser_.in_flight(); }
   size_t lanes() const { return lanes_.size(); }
   size_t timers() const { return wakes_.size(); }
+  size_t rows() const { return totals_.rows; }
   size_t body_bytes() const { return totals_.body_bytes; }
 
   // What the shard can say about its queue without asking the database: rows in memory only.

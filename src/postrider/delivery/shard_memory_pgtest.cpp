@@ -23,6 +23,15 @@ struct ShardMemoryTest : DeliveryTest {
       settings.retry_schedule = "[" + std::to_string(seconds) + "]";
     };
   }
+  static bool wait_for_rows(TestShard& shard, size_t most) {
+    const auto deadline = base::BootClock::now() + 20s;
+    size_t rows = most + 1;
+    while (rows > most && base::BootClock::now() < deadline) {
+      shard.call([&](Shard& on) { rows = on.rows(); });
+      std::this_thread::sleep_for(10ms);
+    }
+    return rows <= most;
+  }
   // How many rows of the endpoint are left, and that this is so although everything else is done.
   void wait_for_left(const std::string& count) {
     db.wait_for("select count(*) from queue where bucket >= 0", count);
@@ -59,6 +68,39 @@ TEST_F(ShardMemoryTest, ARowThatSomebodyHurriesIsReadFromTheTable) {
   EXPECT_THAT(receiver.bodies("/in"), UnorderedElementsAreArray({"fresh", "15", "2"}));
 }
 
+TEST_F(ShardMemoryTest, AnAnnouncedRowIsReadAlthoughEnoughLaterOnesAreInMemory) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  commit(endpoint, numbered(20), {.due_in = 1h});
+  TestShard shard(db, ids, keys, small_lanes(8));
+  shard.take_all();
+  shard.offer(commit(endpoint, {"fresh"}));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 1));
+  wait_for_left("20");
+  // So old that the hand-over counts as an announcement only.
+  shard.offer(commit(endpoint, {"late"}, {.age = 15s}));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 2));
+  wait_for_left("20");
+}
+
+TEST_F(ShardMemoryTest, ARowCanceledWhileItIsReadIsNotSent) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(endpoint, {"first"}));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 1));
+  wait_until_drained();
+  // The fetch sees the row, as one does whose snapshot is older than the cancellation.
+  const auto canceled = commit(endpoint, {"canceled"}).front().id;
+  shard.call([&](Shard& on) {
+    on.hurry_delivery(endpoint.id, canceled);
+    shard.post([&](Shard& fetching) { fetching.forget_delivery(endpoint.id, canceled); });
+  });
+  shard.offer(commit(endpoint, {"next"}));
+  ASSERT_TRUE(receiver.wait_for_count("/in", 2));
+  wait_for_left("1");
+  EXPECT_THAT(receiver.bodies("/in"), ElementsAreArray({"first", "next"}));
+}
+
 TEST_F(ShardMemoryTest, LanesThatCannotSendDoNotKeepTheOthersRowsOut) {
   auto options = small_lanes(40);
   options.rows_max = 40;
@@ -71,6 +113,7 @@ TEST_F(ShardMemoryTest, LanesThatCannotSendDoNotKeepTheOthersRowsOut) {
   for (int i = 0; i < 5; ++i) shard.offer(commit(healthy, numbered(10, std::to_string(i))));
   ASSERT_TRUE(receiver.wait_for_count("/in", 50));
   wait_for_left("101");
+  EXPECT_TRUE(wait_for_rows(shard, options.rows_max / 2)) << "the dead lane keeps what others could use";
 }
 
 TEST_F(ShardMemoryTest, AHandOverThatComesLateIsReadFromTheTable) {

@@ -57,8 +57,9 @@ Verdict dead_letter(Verdict verdict, Cause cause) {
 
 // Fills in when to try again, or that the time for it is over.
 Verdict retry(Verdict verdict, const Outcome& outcome, const Attempt& attempt, const RetryPolicy& policy) {
-  const Age age{
-      .created_at = attempt.created_at, .paused_for = attempt.paused_for, .attempts = attempt.number};
+  const Age age{.created_at = attempt.created_at,
+                .paused_for = attempt.paused_for,
+                .attempts = verdict.raises_attempts ? attempt.number : attempt.number - 1};
   if (is_expired(age, policy, attempt.now)) return dead_letter(verdict, Cause::expired);
 
   // A failed probe leaves its delivery as it was: due, behind an open breaker.

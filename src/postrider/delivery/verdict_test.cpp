@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "postrider/delivery/attempt.hpp"
 #include "postrider/http/client.hpp"
 
 namespace postrider::delivery {
@@ -179,6 +180,26 @@ TEST(Decide, AFailedProbeRaisesNobodysAttempts) {
 
   attempt.created_at = now - hours(73);
   EXPECT_EQ(decide(refused, attempt, {}).cause, Cause::expired);
+}
+
+TEST(Decide, WhatWasNoAttemptIsNeverTheLastOne) {
+  const RetryPolicy policy{.give_up = hours(1), .schedule = {}};
+  Attempt attempt{.number = 1, .created_at = now - hours(2), .now = now};
+  EXPECT_EQ(decide(NotAttempted{}, attempt, policy).kind, Kind::retry);
+  attempt.is_probe = true;
+  EXPECT_EQ(decide(refused, attempt, policy).kind, Kind::retry);
+}
+
+TEST(AttemptFacts, APreviewThatIsCutHidesTheStartOfACard) {
+  http::Answer answer;
+  answer.status = 422;
+  answer.body_start = std::string(1'008, 'x') + " 411111111111111";
+  answer.body_bytes = 2'000;
+  answer.is_complete = true;  // read to its end; what is kept of it is not
+  http::Exchange exchange;
+  exchange.outcome = answer;
+  const AttemptFacts facts = attempt_facts(exchange, now);
+  EXPECT_EQ(facts.preview->find("4111"), std::string::npos) << *facts.preview;
 }
 
 TEST(IsExpired, NeverWithoutOneAttempt) {

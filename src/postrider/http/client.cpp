@@ -190,7 +190,7 @@ void Client::State::receive(Flight& flight) {
   while (flight.connection->is_ready(Connection::readable) && !flight.reader.is_done()) {
     const IoResult result = flight.connection->read(incoming.data(), incoming.size());
     if (result.kind == IoResult::Kind::would_block) return;
-    if (result.kind == IoResult::Kind::failed) return conclude_broken(flight, NetError::connection_reset);
+    if (result.kind == IoResult::Kind::failed) return conclude_failed_read(flight, result);
     if (result.kind == IoResult::Kind::closed) {
       if (flight.reader.has_bytes()) return flight.reader.feed_end();
       return conclude_broken(flight, NetError::connection_closed);
@@ -214,6 +214,15 @@ void Client::State::conclude_interrupt(Flight& flight) {
   flight.connection.reset();
   if (flight.interrupted == Flight::Interrupt::canceled) return flight.fail(NetError::canceled);
   if (!flight.reader.has_head()) flight.fail(timeout_in(flight.phase));
+}
+
+// With TLS 1.3 an endpoint may refuse after the handshake, for example because it wants a certificate.
+void Client::State::conclude_failed_read(Flight& flight, const IoResult& result) {
+  const bool is_refusal = flight.connection->tls() != nullptr && result.system_error == 0;
+  if (!is_refusal || flight.reader.has_head()) return conclude_broken(flight, NetError::connection_reset);
+  const TlsStream::Trouble trouble = flight.connection->tls()->trouble();
+  flight.connection.reset();
+  flight.fail(trouble.error, trouble.words);
 }
 
 // The peer closed or reset. With a complete head that is an answer cut short, otherwise a failure.

@@ -76,6 +76,14 @@ IoResult Connection::write(std::string_view bytes) {
   return {.kind = Kind::would_block};
 }
 
+bool Connection::is_still_quiet() {
+  char byte = 0;
+  const auto received = recv(descriptor_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR)) return false;
+  if (received > 0) ready_ |= readable;
+  return is_quiet();
+}
+
 bool Connection::is_quiet() {
   if (has_ended_) return false;
   if (!tls_) return !is_ready(readable);

@@ -49,6 +49,8 @@ class Connection final : private Watch {
   IoResult write(std::string_view bytes);
   // Nothing unexpected has come from the peer, neither bytes nor an end: it may be used for another request.
   bool is_quiet();
+  // The same by asking the system, also for what the poller has not told yet.
+  bool is_still_quiet();
 
   // For the pool, while idle.
   struct IdleLink : Link {

@@ -68,13 +68,43 @@ int start_connect(const IpAddress& address, uint16_t port, const std::optional<I
   return -1;
 }
 
-void fail_by_system(Flight& flight, int system_error) {
-  const NetError error = net_error_of(system_error);
+// Without IPv6 here an address of that kind cannot be dialled: that is how this network is, and for good. The
+// same of an IPv4 address means that there is no port left.
+NetError net_error_at(const IpAddress& address, int system_error) {
+  if (system_error == EADDRNOTAVAIL && address.is_v6) return NetError::unreachable;
+  return net_error_of(system_error);
+}
+
+void fail_by_system(Flight& flight, int system_error, const IpAddress& address) {
+  const NetError error = net_error_at(address, system_error);
   if (error == NetError::local_failure)
     flight.fail(error, std::string(describe(error)) + ": " + std::generic_category().message(system_error));
   else
     flight.fail(error);
 }
+
+// Of several addresses' failures the first that tells something about the endpoint counts: that there is no
+// way to its IPv6 address must not hide that it refuses over IPv4.
+class TellingFailure {
+ public:
+  void note(const Exchange& exchange) {
+    const NetFailure* failure = exchange.failure();
+    if (failure == nullptr || kept_ || failure->error == NetError::local_failure ||
+        failure->error == NetError::unreachable)
+      return;
+    kept_ = *failure;
+    remote_ = exchange.remote;
+  }
+  void restore(Exchange& exchange) const {
+    if (!kept_) return;
+    exchange.outcome = *kept_;
+    exchange.remote = remote_;
+  }
+
+ private:
+  std::optional<NetFailure> kept_;
+  std::optional<IpAddress> remote_;
+};
 
 void fail_blocked(Flight& flight, BlockedReason reason) {
   const std::string detail = std::string(describe(NetError::blocked)) + ": " + std::string(describe(reason));
@@ -105,17 +135,20 @@ NetError net_error_of(int system_error) {
     case ECONNABORTED:
     case EPIPE:
       return NetError::connection_reset;
-    case ENETUNREACH:
-    case EHOSTUNREACH:
-    case ENETDOWN:
-    case EHOSTDOWN:
-    case EACCES:
-    case EPERM:
-      return NetError::unreachable;
     case ETIMEDOUT:
       return NetError::timeout_connect;
-    default:
+    // This machine's own trouble, which says nothing about the endpoint. Only what is certain to be: such an
+    // attempt does not count, so a delivery would never end.
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+    case EAGAIN:
+    case EADDRINUSE:
+    case EADDRNOTAVAIL:
       return NetError::local_failure;
+    default:
+      return NetError::unreachable;
   }
 }
 
@@ -127,6 +160,7 @@ Task<bool> Client::State::open(Flight& flight) {
   flight.phase = Phase::connect;
   const runtime::SteadyTime start = base::BootClock::now();
   bool is_connected = false;
+  TellingFailure telling;
   for (size_t i = 0; i < addresses.size() && !is_connected; ++i) {
     const runtime::SteadyTime now = base::BootClock::now();
     const auto left = static_cast<int64_t>(addresses.size() - i);
@@ -135,8 +169,11 @@ Task<bool> Client::State::open(Flight& flight) {
     if (left > 1) flight.limit_step(now + share);
     is_connected = co_await connect(flight, addresses[i]);
     flight.end_step();
+    if (flight.interrupted == Flight::Interrupt::canceled) break;
+    if (!is_connected) telling.note(flight.exchange);
     if (!is_connected && flight.interrupted != Flight::Interrupt::none) break;
   }
+  if (!is_connected && flight.interrupted != Flight::Interrupt::canceled) telling.restore(flight.exchange);
   flight.exchange.times.connect = since(start);
   if (!is_connected || !flight.request.url.is_https) co_return is_connected;
 
@@ -191,7 +228,7 @@ Task<bool> Client::State::connect(Flight& flight, IpAddress address) {
   base::reach("client.connect");
   const int descriptor = start_connect(address, port, options.bind_address);
   if (descriptor < 0) {
-    fail_by_system(flight, errno);
+    fail_by_system(flight, errno, address);
     co_return false;
   }
   flight.use(std::make_unique<Connection>(poller, descriptor, address));
@@ -206,7 +243,7 @@ Task<bool> Client::State::connect(Flight& flight, IpAddress address) {
   }
   flight.connection.reset();
   if (error != 0)
-    fail_by_system(flight, error);
+    fail_by_system(flight, error, address);
   else if (flight.interrupted == Flight::Interrupt::canceled)
     flight.fail(NetError::canceled);
   else

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 
 namespace postrider::http {
 namespace {
@@ -182,6 +183,18 @@ TEST(Network, IsParsedStrictly) {
   for (const std::string_view text : {"", "10.0.0.0/33", "10.0.0.1/8", "10.0.0.0/", "10.0.0.0/-1",
                                       "10.0.0.0/8x", "10/8", "::1/129", "fd00::1/8", "localhost"})
     EXPECT_FALSE(Network::parse(text).has_value()) << text;
+}
+
+TEST(Guard, WhoCannotBeToldFromThisMachineIsRefused) {
+  const AddressGuard guard{GuardPolicy()};
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{0, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto blind = guard.check(address("8.8.8.8"), 443);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(blind, Reason::own_address);
+  EXPECT_EQ(guard.check(address("8.8.8.8"), 443), std::nullopt);
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ std::unique_ptr<Connection> ConnectionPool::take(std::string_view origin) {
     --idle_;
     connection->idle_link.unlink();
     connection->set_user(nullptr);
-    if (!is_too_old(*connection, now)) return connection;
+    // What came since it became idle would be taken for the answer to the next request.
+    if (!is_too_old(*connection, now) && connection->is_still_quiet()) return connection;
   }
   return nullptr;
 }

@@ -89,6 +89,26 @@ TEST_F(ClientPool, UnaskedBytesOnAnIdleConnectionCloseIt) {
   EXPECT_EQ(server.accepted(), 2);
 }
 
+TEST_F(ClientPool, BytesThatCameSinceItBecameIdleAreNotTheNextAnswer) {
+  std::promise<void> is_idle, is_smuggled;
+  ScriptedServer server([&](Peer& peer) {
+    peer.read_request();
+    peer.write(ok_answer);
+    if (peer.number == 0) {
+      is_idle.get_future().wait();
+      peer.write("HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n");
+      peer.wait_until_received();
+      is_smuggled.set_value();
+    }
+    peer.wait_until_closed();
+  });
+  EXPECT_EQ(status_of(fetch(server.url())), 200);
+  is_idle.set_value();
+  is_smuggled.get_future().wait();  // the loop does not run meanwhile
+  EXPECT_EQ(status_of(fetch(server.url())), 200);
+  EXPECT_EQ(server.accepted(), 2);
+}
+
 TEST_F(ClientPool, ADeadPooledConnectionIsReplacedOnceAndTheRequestSentAgain) {
   ScriptedServer server([](Peer& peer) {
     peer.read_request();

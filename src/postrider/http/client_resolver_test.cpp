@@ -1,6 +1,8 @@
 // Names, with a DNS server of the test's own.
+#include <cstring>
 #include <unordered_map>
 
+#include "postrider/http/client_state.hpp"
 #include "postrider/http/client_test_support.hpp"
 
 namespace postrider::http {
@@ -224,6 +226,25 @@ TEST_F(ClientNames, TheNextAddressIsTriedWhenOneRefuses) {
   const Exchange exchange = fetch(server.url("/", "hooks.example"));
   EXPECT_EQ(status_of(exchange), 200);
   EXPECT_EQ(exchange.remote->to_string(), "127.0.0.1");
+}
+
+TEST_F(ClientNames, AnAddressThatCannotBeDialledHidesNoRefusal) {
+  use_policy({.allow_http = true,
+              .allow_networks = {*Network::parse("127.0.0.0/8"), *Network::parse("255.255.255.255/32")}});
+  DnsServer dns({{{"both.example", {.addresses = {"127.0.0.2", "255.255.255.255"}}},
+                  {"none.example", {.addresses = {"255.255.255.255"}}}}});
+  use_names(dns);
+  const Exchange both = fetch("http://both.example:8081/");
+  EXPECT_EQ(error_of(both), "connection_refused");
+  EXPECT_EQ(both.remote->to_string(), "127.0.0.2");
+  EXPECT_EQ(error_of(fetch("http://none.example:8081/")), "unreachable");
+}
+
+TEST_F(ClientNames, OnlyThisMachinesOwnTroubleIsALocalFailure) {
+  for (const int error : {EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL})
+    EXPECT_EQ(net_error_of(error), NetError::local_failure) << std::strerror(error);
+  for (const int error : {EAFNOSUPPORT, ENOPROTOOPT, EPROTO, EOPNOTSUPP, ENETUNREACH, EACCES})
+    EXPECT_EQ(net_error_of(error), NetError::unreachable) << std::strerror(error);
 }
 
 TEST_F(ClientNames, LookupFailuresEndTheExchange) {

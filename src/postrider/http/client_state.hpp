@@ -30,6 +30,7 @@ struct Client::State {
   bool send_rest(Flight& flight, std::string_view bytes);
   void receive(Flight& flight);
   void conclude_interrupt(Flight& flight);
+  void conclude_failed_read(Flight& flight, const IoResult& result);
   void conclude_broken(Flight& flight, NetError error);
   bool should_resend(Flight& flight);
   void finish(Flight& flight);

@@ -4,15 +4,18 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -63,6 +66,11 @@ class Peer {
   }
   void wait_until_closed() {
     while (read_more()) buffer_.clear();
+  }
+  void wait_until_received() const {  // by the client's system
+    int unacknowledged = 1;
+    while (ioctl(descriptor_, SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 0)
+      std::this_thread::sleep_for(1ms);
   }
   void reset() const {  // the coming close sends RST
     const linger now{1, 0};

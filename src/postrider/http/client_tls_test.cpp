@@ -69,8 +69,12 @@ Identity make_identity(const CertificateOptions& options) {
 // A TLS endpoint that answers every request; counts handshakes that resumed a session.
 class TlsServer {
  public:
-  explicit TlsServer(const Identity& identity, int version_max = TLS1_3_VERSION) {
+  enum class Wants { nothing, certificate };
+  explicit TlsServer(const Identity& identity, int version_max = TLS1_3_VERSION,
+                     Wants wants = Wants::nothing) {
     context_ = SSL_CTX_new(TLS_server_method());
+    if (wants == Wants::certificate)
+      SSL_CTX_set_verify(context_, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
     SSL_CTX_set_max_proto_version(context_, version_max);
     SSL_CTX_use_certificate(context_, identity.certificate.get());
     SSL_CTX_use_PrivateKey(context_, identity.key.get());
@@ -220,6 +224,15 @@ TEST_F(ClientTls, AnUnknownAuthorityIsNotTrusted) {
 TEST_F(ClientTls, AnOldProtocolVersionIsRefused) {
   TlsServer server(issued({.name = "x", .alternative_names = "DNS:localhost"}), TLS1_1_VERSION);
   EXPECT_EQ(error_of(fetch(server.url("localhost"))), "tls_failed");
+}
+
+TEST_F(ClientTls, ARefusalAfterTheHandshakeSaysWhy) {
+  TlsServer server(issued({.name = "x", .alternative_names = "DNS:localhost"}), TLS1_3_VERSION,
+                   TlsServer::Wants::certificate);
+  const Exchange exchange = fetch(server.url("localhost"));
+  EXPECT_EQ(error_of(exchange), "tls_failed");
+  EXPECT_NE(exchange.failure()->detail.find("certificate required"), std::string::npos)
+      << exchange.failure()->detail;
 }
 
 TEST_F(ClientTls, APlainEndpointFailsTheHandshake) {

@@ -91,10 +91,11 @@ std::optional<Reason> refused_v6(const IpAddress& address) {
   return Reason::special_purpose;
 }
 
-std::vector<IpAddress> read_own_addresses() {
+// Nothing when they cannot be read: that takes a descriptor.
+std::optional<std::vector<IpAddress>> read_own_addresses() {
   std::vector<IpAddress> result;
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return result;
+  if (getifaddrs(&list) != 0) return std::nullopt;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     if (entry->ifa_addr == nullptr) continue;
     if (entry->ifa_addr->sa_family == AF_INET) {
@@ -169,17 +170,18 @@ std::string_view describe(BlockedReason reason) {
 struct AddressGuard::State {
   GuardPolicy policy;
   mutable std::mutex mutex;
-  mutable std::vector<IpAddress> own_addresses;
+  mutable std::optional<std::vector<IpAddress>> own_addresses;
   mutable base::SteadyTime own_addresses_at{};
 
   bool is_own(const IpAddress& address) const {
     const std::lock_guard lock(mutex);
     const base::SteadyTime now = base::BootClock::now();
-    if (own_addresses.empty() || now - own_addresses_at > own_addresses_age_max) {
-      own_addresses = read_own_addresses();
+    if (!own_addresses || now - own_addresses_at > own_addresses_age_max) {
+      if (auto read = read_own_addresses()) own_addresses = std::move(read);
       own_addresses_at = now;
     }
-    return std::find(own_addresses.begin(), own_addresses.end(), address) != own_addresses.end();
+    if (!own_addresses) return true;  // who cannot be told from this machine is treated as it
+    return std::find(own_addresses->begin(), own_addresses->end(), address) != own_addresses->end();
   }
 
   bool is_port_allowed(uint16_t port) const {

@@ -85,22 +85,34 @@ bool passes_luhn(std::string_view digits) {
 }
 
 // How much of `text` is a card number: 13 to 19 digits, perhaps in groups with single spaces or dashes
-// between.
+// between. Behind it another number may follow in the same way, as its date or code does: so each group may be
+// the last.
 size_t card_length(std::string_view text, bool is_complete) {
   if (text.front() < '2' || text.front() > '6') return 0;  // what card numbers begin with
   std::string digits;
-  size_t length = 0;
+  size_t length = 0, card = 0;
   for (size_t i = 0; i < text.size() && digits.size() <= 19; ++i) {
     if (is_digit(text[i])) {
       digits += text[i];
       length = i + 1;
+      const bool ends_group = length == text.size() || !is_digit(text[length]);
+      if (ends_group && digits.size() >= 13 && digits.size() <= 19 && passes_luhn(digits)) card = length;
     } else if ((text[i] != ' ' && text[i] != '-') || i + 1 >= text.size() || !is_digit(text[i + 1])) {
       break;
     }
   }
   const bool is_cut = !is_complete && length == text.size();
-  if (is_cut && digits.size() >= 8) return length;
-  if (digits.size() < 13 || digits.size() > 19 || !passes_luhn(digits)) return 0;
+  return is_cut && digits.size() >= 8 ? length : card;
+}
+
+// A word ends before a number that may be a card's: card_4111…
+size_t word_length(std::string_view text) {
+  constexpr size_t kCardDigitsMin = 13;
+  const size_t length = run_length(text, is_word);
+  for (size_t i = 1; i < length; ++i)
+    if (is_digit(text[i]) && !is_digit(text[i - 1]) &&
+        run_length(text.substr(i), is_digit) >= kCardDigitsMin)
+      return i;
   return length;
 }
 
@@ -178,13 +190,13 @@ class Redactor {
   }
 
   void step_word() {
-    const size_t length = run_length(rest_, is_word);
-    const std::string_view word = rest_.substr(0, length);
+    const size_t length = word_length(rest_);
+    const std::string_view word = rest_.substr(0, run_length(rest_, is_word));
     const size_t token_length = run_length(rest_, is_token);
     if (starts_like_a_secret(word) || is_json_web_token(rest_.substr(0, token_length)))
       return redact(token_length);
-    const std::string name = lowered(word);
-    const Keyword keyword = keyword_of(word);
+    const std::string name = lowered(rest_.substr(0, length));
+    const Keyword keyword = keyword_of(name);
     keep(length);
     if (name == "bearer" || name == "basic") return step_credentials();
     if (keyword != Keyword::none) step_value(keyword);

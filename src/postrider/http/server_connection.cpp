@@ -123,7 +123,12 @@ bool ServerConnection::takes_time() {
 }
 
 Task<void> ServerConnection::decide() {
-  const size_t bytes_max = co_await context_.handler.find_body_bytes_max(reader_.request());
+  size_t bytes_max = 0;
+  try {
+    bytes_max = co_await context_.handler.find_body_bytes_max(reader_.request());
+  } catch (const std::exception& error) {
+    telemetry::log_error("http_handler_failed").field("error", error.what());
+  }
   accept_body(bytes_max);
 }
 

@@ -208,6 +208,11 @@ IoResult TlsStream::result_of(int returned) {
   }
 }
 
+std::string TlsStream::reason_of_library() {
+  const char* reason = ERR_reason_error_string(ERR_peek_error());
+  return reason != nullptr ? reason : "protocol error";
+}
+
 IoResult TlsStream::handshake() {
   ERR_clear_error();
   errno = 0;
@@ -218,8 +223,7 @@ IoResult TlsStream::handshake() {
   }
   const IoResult result = result_of(returned);
   if (result.kind == IoResult::Kind::failed && result.system_error == 0 && trouble_.words.empty()) {
-    const char* reason = ERR_reason_error_string(ERR_peek_error());
-    trouble_.words = "TLS handshake failed: " + std::string(reason != nullptr ? reason : "protocol error");
+    trouble_.words = "TLS handshake failed: " + reason_of_library();
   }
   return result;
 }
@@ -234,7 +238,10 @@ IoResult TlsStream::read(char* to, size_t bytes_max) {
   size_t bytes = 0;
   const int returned = SSL_read_ex(ssl_, to, bytes_max, &bytes);
   if (returned == 1) return {.kind = IoResult::Kind::moved, .bytes = bytes};
-  return result_of(returned);
+  const IoResult result = result_of(returned);
+  if (result.kind == IoResult::Kind::failed && result.system_error == 0)
+    trouble_ = {NetError::tls_failed, "TLS failed: " + reason_of_library()};
+  return result;
 }
 
 IoResult TlsStream::write(std::string_view text) {

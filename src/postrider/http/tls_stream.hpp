@@ -50,7 +50,7 @@ class TlsStream {
     NetError error;
     std::string words;
   };
-  Trouble trouble() const { return trouble_; }  // after a failed handshake
+  Trouble trouble() const { return trouble_; }  // after a failed handshake or read
   bool is_resumed() const { return SSL_session_reused(ssl_) == 1; }
   TlsSession take_session() { return std::move(session_); }  // the newest ticket, if one came
 
@@ -58,6 +58,7 @@ class TlsStream {
   static int on_verify(int is_good, X509_STORE_CTX* store);
   static int on_session(SSL* ssl, SSL_SESSION* session);
   IoResult result_of(int returned);
+  static std::string reason_of_library();
 
   SSL* ssl_;
   std::string host_;
