@@ -102,12 +102,15 @@ class KeyedCommit {
     std::set<std::pair<base::Uuid, std::string_view>> won;
     for (size_t row = 0; row < taken[1].size(); ++row)
       won.emplace(taken[1].get<base::Uuid>(row, 0), taken[1].get<std::string_view>(row, 1));
-    std::unordered_set<const Draft*> late;
     for (auto& key : keys_) {
-      if (!known.contains(key.draft->event.tenant_id)) continue;
       key.is_taken = won.contains(std::pair(key.draft->id().uuid, key.kind));
-      if (!key.is_taken) late.insert(key.draft);
+      // Each statement has a snapshot of its own: a tenant that was made in between is there for the keys,
+      // and a key that is kept without its event would answer every repetition for nothing.
+      if (key.is_taken) known.insert(key.draft->event.tenant_id);
     }
+    std::unordered_set<const Draft*> late;
+    for (const auto& key : keys_)
+      if (!key.is_taken && known.contains(key.draft->event.tenant_id)) late.insert(key.draft);
     for (Draft* draft : drafts_) {
       if (!known.contains(draft->event.tenant_id))
         commit_.answers.push_back(
@@ -158,6 +161,7 @@ class KeyedCommit {
     pg::Batch batch;
     if (!kept.empty()) batch.add(sql::keep_answers, keep_answers_params(kept, texts));
     if (!refused.empty()) batch.add(sql::release_keys, release_keys_params(refused));
+    if (!hollow_.empty()) batch.add(sql::free_hollow_keys, read_keys_params(hollow_));
     if (!own_.empty()) {
       const auto range = delivery_range_of(own_);
       batch.with(sql::log_unsure, range.first.uuid, range.last.uuid);
@@ -176,6 +180,10 @@ class KeyedCommit {
       const size_t index = static_cast<size_t>(rows.get<int32_t>(row, place) - 1);
       is_read[index] = true;
       Draft* draft = lost_[index].draft;
+      if (rows.get<std::string_view>(row, answer).empty()) {
+        hollow_.push_back(lost_[index]);
+        continue;
+      }
       const bool is_own = rows.get<base::Uuid>(row, event_id) == draft->id().uuid;
       if (is_own) own_.push_back(draft);
       const bool is_same = rows.get<pg::Bytes>(row, request_hash).view == draft->request_hash.view();
@@ -190,7 +198,15 @@ class KeyedCommit {
     // Taken when we tried and gone when we looked: retention removed it in between.
     if (std::find(is_read.begin(), is_read.end(), false) != is_read.end())
       throw pg::Error(pg::Kind::retry, "an event key was removed while it was read");
+    put_aside_hollow(answers);
     for (auto& [draft, late] : answers) commit_.answers.push_back({draft, std::move(late)});
+  }
+
+  // Their keys are free once this is committed; then they are published as if nobody had come before.
+  void put_aside_hollow(const std::unordered_map<Draft*, PublishAnswer>& answered) {
+    std::unordered_set<Draft*> aside;
+    for (const auto& key : hollow_)
+      if (!answered.contains(key.draft) && aside.insert(key.draft).second) commit_.stale.push_back(key.draft);
   }
 
   KnownRoutes& routes_;
@@ -200,6 +216,7 @@ class KeyedCommit {
   Drafts winners_, plain_, versioned_;  // the winners are of both kinds
   KeyRows lost_;                        // keys that belong to others
   KeyRows spare_;                       // keys won by drafts that lost their other one
+  KeyRows hollow_;                      // keys kept without an answer: no event was written for them
   Drafts own_;                          // committed by an earlier attempt of theirs
   Commit commit_;
 };

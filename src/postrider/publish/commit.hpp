@@ -22,7 +22,8 @@ struct Commit {
     PublishAnswer answer;
   };
   std::vector<Answer> answers;  // in any order
-  Drafts stale;                 // not written and not answered: their routes have changed meanwhile
+  // Not written and not answered: their routes have changed meanwhile, or a key of theirs had to be freed.
+  Drafts stale;
   std::vector<model::CommittedDelivery> deliveries;
   bool has_wide = false;
 };

@@ -72,10 +72,10 @@ Task<std::vector<PublishAnswer>> EventWriter::write(pg::Transaction& transaction
     auto split = split_followers(pending);
     auto task = write_drafts(transaction, state.routes, split.leaders, settings);
     auto commit = co_await task;
-    const Drafts stale = commit.stale;
+    pending = commit.stale;  // ahead of who follows them
     state.written.add(std::move(commit), split.leaders);
-    pending = answer_followers(split.followers);
-    pending.insert(pending.end(), stale.begin(), stale.end());
+    const Drafts left = answer_followers(split.followers);
+    pending.insert(pending.end(), left.begin(), left.end());
   }
   std::vector<PublishAnswer> answers;
   bool has_unknown = false;

@@ -35,7 +35,10 @@ Split split_followers(const Drafts& drafts) {
 Drafts answer_followers(const std::vector<Follower>& followers) {
   Drafts left;
   for (const auto& [draft, leader] : followers) {
-    CHECK(leader->answer);
+    if (!leader->answer) {
+      left.push_back(draft);
+      continue;
+    }
     const auto* published = std::get_if<Published>(&*leader->answer);
     const auto* refused = std::get_if<Refused>(&*leader->answer);
     if (draft->request_hash == leader->request_hash) {

@@ -20,8 +20,8 @@ struct Split {
 
 Split split_followers(const Drafts& drafts);
 
-// Once the leaders have their answers. Returns the drafts that have none yet, because the leader was refused
-// and its key is free again.
+// Once the leaders had their turn. Returns the drafts that have no answer yet: the leader was refused and its
+// key is free again, or the leader has none itself.
 Drafts answer_followers(const std::vector<Follower>& followers);
 
 }  // namespace postrider::publish

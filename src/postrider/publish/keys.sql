@@ -37,6 +37,15 @@ where e.tenant_id = k.tenant_id
   and e.key = k.key
   and e.event_id = k.event_id;
 
+-- name: free_hollow_keys
+-- $1 tenant, $2 kind, $3 key: keys that were committed without an answer, and so without an event.
+delete from event_key e
+using unnest($1::text[], $2::text[], $3::text[]) as k (tenant_id, kind, key)
+where e.tenant_id = k.tenant_id
+  and e.kind = k.kind
+  and e.key = k.key
+  and e.answer = '';
+
 -- name: keep_answers
 -- $1 tenant, $2 kind, $3 key, $4 the answer that a repeated request gets again. Rows taken in this transaction.
 update event_key e

@@ -123,6 +123,62 @@ TEST_F(KeysTest, KeysAreTakenInOneOrderWhateverOrderTheyCameIn) {
   for (const auto& answer : answers) EXPECT_TRUE(is_new(answer)) << text_of(answer);
 }
 
+// The keys are taken by a later statement than the one that looks tenants up. The first event is there to
+// have both prepared: only then the second one waits before it has its snapshot.
+TEST_F(KeysTest, ATenantMadeBetweenTheLookAndTheKeyLosesNoEvent) {
+  for (const bool create_tenants : {false, true}) {
+    const std::string tenant = create_tenants ? "made-too" : "made";
+    auto& on = publisher({.create_tenants = create_tenants});
+    ASSERT_TRUE(is_new(publish(on, with_id(event("t1"), tenant))));
+    support::SyncSql locker(db.url());
+    locker("begin; lock table event_key in access exclusive mode");
+    std::vector<PublishAnswer> answers;
+    runtime::TaskGroup group;
+    group.spawn(publish_into(on, {with_key(with_id(event(tenant), "a"), "b")}, answers));
+    run(until(loop, db, waiting_for("event_key"), "1"));
+    make_tenant(tenant);
+    locker("commit");
+    run(end_of(group));
+    EXPECT_EQ(db.sql("select count(*) from event_key where answer = ''"), "0");
+    const auto again = publish(on, with_key(with_id(event(tenant), "a"), "b"));
+    EXPECT_TRUE(std::holds_alternative<Published>(again)) << text_of(again);
+    EXPECT_THAT(text_of(again), testing::HasSubstr(R"("deliveries":0})"));
+    EXPECT_EQ(db.sql("select count(*) from event where tenant_id = '" + tenant + "'"), "1");
+  }
+}
+
+// A row as that made it, in a database that was written to by an older version.
+TEST_F(KeysTest, AKeyThatWasKeptWithoutAnAnswerIsTakenAgain) {
+  auto& on = publisher();
+  const auto given = with_key(with_id(event("t1"), "a"), "b");
+  ASSERT_TRUE(is_new(publish(on, given)));
+  for (const std::string hollow : {"kind in ('id', 'key')", "kind = 'id'"}) {
+    SCOPED_TRACE(hollow);
+    db.sql("update event_key set answer = '' where " + hollow + "; delete from event_key where not (" +
+           hollow + "); delete from event");
+    const auto answers = publish_all(on, {given, with_data(given, "1"), given, event("t1")});
+    EXPECT_TRUE(is_new(answers[0])) << text_of(answers[0]);
+    EXPECT_TRUE(is_refused(answers[1], Reason::conflict));
+    EXPECT_TRUE(is_repeat(answers[2])) << text_of(answers[2]);
+    EXPECT_EQ(text_of(answers[0]), text_of(answers[2]));
+    EXPECT_TRUE(is_new(answers[3]));
+    EXPECT_EQ(db.sql("select count(*) from event"), "2");
+    EXPECT_EQ(db.sql("select count(*) from event_key where answer <> ''"), "2");
+  }
+}
+
+TEST_F(KeysTest, AKeyWithoutAnAnswerIsFreedBesideOneThatHasOne) {
+  auto& on = publisher();
+  const auto given = with_key(with_id(event("t1"), "a"), "b");
+  const auto first = publish(on, given);
+  db.sql("update event_key set answer = '' where kind = 'key'");
+  const auto again = publish(on, given);
+  EXPECT_TRUE(is_repeat(again));
+  EXPECT_EQ(text_of(again), text_of(first));
+  EXPECT_EQ(db.sql("select string_agg(kind, ',') from event_key"), "id");
+  EXPECT_EQ(db.sql("select count(*) from event"), "1");
+}
+
 TEST_F(KeysTest, TheSameKeysAtTwoPublishersAtOnceMakeEachEventOnce) {
   auto& first = publisher();
   auto& second = publisher();

@@ -75,7 +75,7 @@ struct Publisher::State {
   struct Flush {
     base::SteadyTime deadline;
     Announcement committed;
-    Drafts stale;                  // their routes were not what was remembered: to be committed once more
+    Drafts stale;                  // to be committed once more (see Commit)
     bool is_stale_unsure = false;  // an earlier attempt may have committed them after all
     bool has_made_tenants = false;
   };
