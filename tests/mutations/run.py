@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Breaks the rules of docs/decisions/rules-and-their-tests.md one at a time and expects their tests to fail.
 
-    tests/mutations/run.py [RULE…]     those rules only, by number; `cdc`: what change data capture promises;
+    tests/mutations/run.py [RULE…]     those rules only, by number; `client`: what is sent and shown of an exchange;
+                                       `cdc`: what change data capture promises;
                                        `see`: what is shown, and to whom
 
 Changes files of this working copy and puts them back; commit before. Builds in build/test. Not part of ./dev test:
