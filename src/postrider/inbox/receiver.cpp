@@ -9,6 +9,7 @@
 #include "postrider/base/fail_point.hpp"
 #include "postrider/crypto/digest.hpp"
 #include "postrider/inbox/store.sql.hpp"
+#include "postrider/publish/patience.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::inbox {
@@ -22,6 +23,7 @@ constexpr milliseconds kPauseMin{5}, kPauseMax{250};
 
 struct Waiting {
   NewMessage message;
+  base::SteadyTime came;
   model::MessageId id;  // fixed when the batch is formed, and kept over every repetition
   std::optional<Stored> answer;
   runtime::OneShot<Stored> done;
@@ -78,6 +80,7 @@ struct Receiver::State {
         duplicates(metrics_.inbox_received.at("duplicate")),
         batch_size(metrics_.batch_size.at("inbox")),
         options(options_),
+        patience(options.give_up_after),
         batcher(options.limits, [this](Batch batch) { return flush(std::move(batch)); }),
         pause(loop_) {}
 
@@ -87,6 +90,7 @@ struct Receiver::State {
   telemetry::Counter stored, duplicates;
   telemetry::Histogram batch_size;
   ReceiverOptions options;
+  publish::Patience patience;
   base::UniqueFunction<void(std::vector<SourceId>)> on_stored;
   publish::Batcher<Waiting*> batcher;  // each lives in the frame of its store()
   runtime::Wakeup pause;               // between tries of the one flush that runs
@@ -96,6 +100,7 @@ struct Receiver::State {
   Task<std::optional<pg::Error>> try_commit(const Batch& batch, base::SteadyTime deadline);
   Task<void> commit_halves(Batch batch, base::SteadyTime deadline);
   Task<void> make_partition(const Batch& batch);
+  void give_up(const Batch& batch, std::string_view why);
   void finish(const Batch& batch);
 };
 
@@ -115,8 +120,12 @@ Task<void> Receiver::State::flush(Batch batch) {
     waiting->id.uuid = ids.next();
     leaders.push_back(waiting);
   }
-  auto task = commit(leaders, base::BootClock::now() + options.give_up_after);
-  co_await task;
+  if (const auto deadline = patience.deadline(batch.front()->came, base::BootClock::now())) {
+    auto task = commit(leaders, *deadline);
+    co_await task;
+  } else {
+    give_up(leaders, "no time was left after a batch that failed");
+  }
   for (const auto& [follower, leader] : followers)
     follower->answer = leader->answer == Stored::stored ? Stored::duplicate : *leader->answer;
   // Answering takes a while for a large batch; meanwhile the next one is already on its way.
@@ -130,10 +139,7 @@ Task<void> Receiver::State::commit(Batch batch, base::SteadyTime deadline) {
     const auto error = co_await attempt;
     if (!error) co_return;
     if (error->kind() == pg::Kind::other || base::BootClock::now() >= deadline) {
-      telemetry::log_error("inbox_store_failed")
-          .field("messages", batch.size())
-          .field("error", error->what());
-      for (Waiting* waiting : batch) waiting->answer = Stored::unavailable;
+      give_up(batch, error->what());
       co_return;
     }
     if (is_missing_partition(*error)) {
@@ -157,6 +163,7 @@ Task<std::optional<pg::Error>> Receiver::State::try_commit(const Batch& batch, b
     base::reach("inbox.before_store");
     const auto results = co_await link.run(std::move(store), deadline);
     base::reach("inbox.after_commit");
+    patience.succeeded();
     std::unordered_set<base::Uuid> is_new;
     for (size_t row = 0; row < results[0].size(); ++row) is_new.insert(results[0].get<base::Uuid>(row, 0));
     for (Waiting* waiting : batch)
@@ -193,6 +200,12 @@ Task<void> Receiver::State::make_partition(const Batch& batch) {
   }
 }
 
+void Receiver::State::give_up(const Batch& batch, std::string_view why) {
+  telemetry::log_error("inbox_store_failed").field("messages", batch.size()).field("error", why);
+  patience.gave_up();
+  for (Waiting* waiting : batch) waiting->answer = Stored::unavailable;
+}
+
 void Receiver::State::finish(const Batch& batch) {
   std::set<SourceId> sources;
   double stored_count = 0, duplicate_count = 0;
@@ -224,6 +237,7 @@ Task<Stored> Receiver::store(NewMessage message) {
   if (!state_->batcher.has_room(1, bytes)) co_return Stored::overloaded;
   Waiting waiting;
   waiting.message = std::move(message);
+  waiting.came = base::BootClock::now();
   const publish::BatchWeight weight{2, bytes};
   state_->batcher.add(&waiting, weight);
   state_->batcher.start();

@@ -28,7 +28,7 @@ enum class Stored {
 struct ReceiverOptions {
   int buckets = 64;
   publish::BatchLimits limits{};
-  std::chrono::milliseconds give_up_after{10'000};  // without a database
+  std::chrono::milliseconds give_up_after{10'000};  // without a database, since the message came
 };
 
 class Receiver {

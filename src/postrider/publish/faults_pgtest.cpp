@@ -205,5 +205,16 @@ TEST_F(PublishFaultTest, SaysSoWhenTheDatabaseStaysAwayAndTellsTheOwnersLater) {
   EXPECT_EQ(db.sql("select count(*) from event"), "2");
 }
 
+TEST_F(PublishFaultTest, WhoWaitsBehindAFailedFlushIsRefusedInTheSameTime) {
+  PublisherOptions options{.give_up_after = std::chrono::milliseconds(500)};
+  options.limits.items_max = 1;
+  publishers.push_back(std::make_unique<TestPublisher>(loop, "host=/nowhere", ids, options));
+  const auto begun = base::BootClock::now();
+  const auto answers = publish_all(*publishers.back(), events(false));
+  EXPECT_LT(base::BootClock::now() - begun, std::chrono::milliseconds(1'500));
+  EXPECT_GE(base::BootClock::now() - begun, std::chrono::milliseconds(500));
+  for (const auto& answer : answers) EXPECT_TRUE(is_refused(answer, Reason::unavailable)) << text_of(answer);
+}
+
 }  // namespace
 }  // namespace postrider::publish

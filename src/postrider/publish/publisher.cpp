@@ -9,6 +9,7 @@
 #include "postrider/publish/announce.hpp"
 #include "postrider/publish/commit.hpp"
 #include "postrider/publish/followers.hpp"
+#include "postrider/publish/patience.hpp"
 #include "postrider/publish/recover.sql.hpp"
 #include "postrider/telemetry/log.hpp"
 
@@ -34,6 +35,7 @@ struct WaitingDraft {
   std::unique_ptr<Draft> draft;
   Waiter* waiter;
   size_t place;
+  base::SteadyTime came;
 };
 
 milliseconds jittered(milliseconds pause) {
@@ -52,6 +54,7 @@ struct Publisher::State {
         announcer(hand_over_, metrics_),
         batch_size(metrics_.batch_size.at("publish")),
         options(options_),
+        patience(options.give_up_after),
         batcher(options.limits, [this](std::vector<WaitingDraft> batch) { return flush(std::move(batch)); }),
         pause(loop_),
         unsure_pause(loop_) {}
@@ -62,6 +65,7 @@ struct Publisher::State {
   Announcer announcer;
   telemetry::Histogram batch_size;
   PublisherOptions options;
+  Patience patience;
   Batcher<WaitingDraft> batcher;
   runtime::Wakeup pause;  // between tries of the one flush that runs
   KnownRoutes routes;
@@ -113,7 +117,7 @@ std::optional<Refused> Publisher::State::take_on(std::vector<NewEvent> events, W
     }
     const auto seen = fan_outs.find(draft->event.tenant_id);
     const BatchWeight weight{1 + (seen == fan_outs.end() ? 1 : seen->second), draft->event.data_bytes()};
-    batcher.add({std::move(draft), &waiter, place}, weight);
+    batcher.add({std::move(draft), &waiter, place, now}, weight);
     ++waiter.missing;
   }
   batcher.start();
@@ -127,11 +131,16 @@ CommitSettings Publisher::State::settings(const Flush& flush) const {
 Task<void> Publisher::State::flush(std::vector<WaitingDraft> batch) {
   batch_size.observe(static_cast<double>(batch.size()));
   Flush flush;
-  flush.deadline = base::BootClock::now() + options.give_up_after;
   Drafts pending;
   for (auto& waiting : batch) {
     prepare(*waiting.draft, ids);
     pending.push_back(waiting.draft.get());
+  }
+  if (const auto deadline = patience.deadline(batch.front().came, base::BootClock::now())) {
+    flush.deadline = *deadline;
+  } else {
+    give_up(pending, false, "no time was left after a batch that failed");
+    pending.clear();
   }
   while (!pending.empty()) {
     auto split = split_followers(pending);
@@ -188,6 +197,7 @@ Task<std::optional<pg::Error>> Publisher::State::try_commit(Flush& flush, Drafts
     flush.is_stale_unsure |= is_repeat && !committed.stale.empty();
     flush.stale.insert(flush.stale.end(), committed.stale.begin(), committed.stale.end());
     flush.committed.add(std::move(committed), drafts);
+    patience.succeeded();
   } catch (const pg::Error& error) {
     co_return error;
   }
@@ -228,6 +238,7 @@ Task<void> Publisher::State::wait(milliseconds& delay, base::SteadyTime deadline
 
 void Publisher::State::give_up(const Drafts& drafts, bool is_repeat, std::string_view why) {
   telemetry::log_error("publish_failed").field("events", drafts.size()).field("error", why);
+  patience.gave_up();
   refuse(drafts, {Refused::Reason::unavailable, "the database is not available"});
   if (!is_repeat) return;
   unsure.push_back(delivery_range_of(drafts));

@@ -50,7 +50,7 @@ struct PublisherOptions {
   int wide_endpoints = 2'000;      // a tenant with more endpoints is fanned out in chunks (WideFanout)
   PublishRates* rates = nullptr;   // shared by the publishers of a node; none: no rate is enforced
   BatchLimits limits{};
-  std::chrono::milliseconds give_up_after{10'000};  // without a database
+  std::chrono::milliseconds give_up_after{10'000};  // without a database, since the event came
 };
 
 class Publisher {

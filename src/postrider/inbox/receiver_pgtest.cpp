@@ -1,0 +1,58 @@
+// What storing does when there is no database.
+#include "postrider/inbox/receiver.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "support/run.hpp"
+
+namespace postrider::inbox {
+namespace {
+
+using std::chrono::milliseconds;
+
+runtime::Task<void> store_into(Receiver& receiver, std::string key, std::vector<Stored>& answers) {
+  NewMessage message;
+  message.source_id = "stripe";
+  message.key = std::move(key);
+  message.headers = "{}";
+  message.body = "{}";
+  auto task = receiver.store(std::move(message));
+  const Stored answer = co_await task;
+  answers.push_back(answer);
+}
+
+runtime::Task<void> store_many(Receiver& receiver, int count, std::vector<Stored>& answers) {
+  runtime::TaskGroup group;
+  for (int i = 0; i < count; ++i) group.spawn(store_into(receiver, std::to_string(i), answers));
+  co_await group.join();
+}
+
+TEST(Receiver, WhoWaitsBehindAFailedFlushIsRefusedInTheSameTime) {
+  runtime::Loop loop;
+  pg::LinkOptions nowhere;
+  nowhere.connect.url = "host=/nowhere";
+  pg::Link link(loop, nowhere);
+  model::IdSource ids;
+  ids.synchronise(1, base::wall_now(), base::BootClock::now());
+  telemetry::Metrics metrics;
+  ReceiverOptions options{.give_up_after = milliseconds(500)};
+  options.limits.items_max = 1;
+  Receiver receiver(loop, link, ids, metrics, options);
+  link.start();
+
+  std::vector<Stored> answers;
+  const auto begun = base::BootClock::now();
+  support::run(loop, store_many(receiver, 20, answers));
+  EXPECT_LT(base::BootClock::now() - begun, milliseconds(1'500));
+  EXPECT_EQ(answers, std::vector<Stored>(20, Stored::unavailable));
+
+  support::run(loop, receiver.stop());
+  support::run(loop, link.stop());
+}
+
+}  // namespace
+}  // namespace postrider::inbox
