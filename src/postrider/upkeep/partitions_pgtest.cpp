@@ -21,6 +21,13 @@ struct Partitions : UpkeepTest {
       has_failed = error.kind() == pg::Kind::retry;
     }
   }
+  runtime::Task<void> make_missing(int& made, std::string& error) {
+    try {
+      made = co_await make_partitions(link);
+    } catch (const pg::Error& thrown) {
+      error = thrown.what();
+    }
+  }
   static runtime::Task<void> end_of(runtime::TaskGroup& group) { co_await group.join(); }
   runtime::Task<void> until(std::string sql, std::string wanted) {
     runtime::Wakeup turn(loop);
@@ -40,6 +47,24 @@ TEST_F(Partitions, AreThereAWeekBackAndTwoAhead) {
   for (const std::string parent : kParents) EXPECT_EQ(days(parent), "-7|14|22") << parent;
   EXPECT_EQ(db.sql("select count(*) from pg_partitioned_table where partdefid <> 0"), "0")
       << "with a default partition none can be detached beside others' work";
+}
+
+TEST_F(Partitions, TwoNodesMakeTheSameDayAtOnce) {
+  const std::string day = "(now() at time zone 'UTC')::date + ";
+  for (const std::string ahead : {"13", "14"})
+    db.sql("drop table event_" + db.sql("select to_char(" + day + ahead + ", 'YYYYMMDD')"));
+  support::SyncSql other(db.url());
+  other("begin; select make_partition('event', " + day + "13)");
+  int made = -1;
+  std::string error;
+  runtime::TaskGroup group;
+  group.spawn(make_missing(made, error));
+  run(until("select count(*) from pg_locks where not granted", "1"));
+  other("commit");
+  run(end_of(group));
+  EXPECT_EQ(error, "");
+  EXPECT_EQ(made, 1) << "the one behind it";
+  EXPECT_EQ(days("event"), "-7|14|22");
 }
 
 TEST_F(Partitions, ADayIsMadeBesideAnOpenQuery) {

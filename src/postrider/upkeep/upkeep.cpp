@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "postrider/pg/error.hpp"
@@ -19,6 +20,26 @@ constexpr auto kPass = 1s;
 std::chrono::seconds health_interval(std::chrono::seconds disable_after) {
   return std::clamp<std::chrono::seconds>(disable_after / 200, 1s, 60s);
 }
+
+// Another node was making the same day: this one waited for it, and now it is there.
+bool is_made_by_another(const pg::Error& error) {
+  constexpr std::string_view kUniqueViolation = "23505", kDuplicateTable = "42P07",
+                             kDuplicateObject = "42710";
+  const std::string& state = error.sqlstate();
+  return state == kUniqueViolation || state == kDuplicateTable || state == kDuplicateObject;
+}
+
+// False: it is there already.
+runtime::Task<bool> make_partition(pg::Link& link, std::string parent, std::string day) {
+  try {
+    pg::Params which(parent, day);
+    const pg::Rows row = co_await link.run_one(sql::make_partition, std::move(which));
+    co_return row.get<bool>(0, 0);
+  } catch (const pg::Error& error) {
+    if (!is_made_by_another(error)) throw;
+  }
+  co_return false;
+}
 }  // namespace
 
 runtime::Task<int> make_partitions(pg::Link& link, int days_back) {
@@ -26,9 +47,9 @@ runtime::Task<int> make_partitions(pg::Link& link, int days_back) {
   const pg::Rows missing = co_await link.run_one(sql::missing_partitions, std::move(range));
   int made = 0;
   for (size_t i = 0; i < missing.size(); ++i) {
-    pg::Params which(missing.get<std::string>(i, 0), missing.get<std::string>(i, 1));
-    const pg::Rows row = co_await link.run_one(sql::make_partition, std::move(which));
-    if (row.get<bool>(0, 0)) ++made;
+    auto task = make_partition(link, missing.get<std::string>(i, 0), missing.get<std::string>(i, 1));
+    const bool is_new = co_await task;
+    if (is_new) ++made;
   }
   if (made > 0) telemetry::log_info("partitions_made").field("count", made);
   co_return made;
