@@ -30,5 +30,27 @@ TEST_F(Rollups, AnHourThatIsOverSaysWhatTheAttemptsSay) {
   EXPECT_EQ(db.sql("select hour = " + hour + " from rollup_closed"), "t");
 }
 
+TEST_F(Rollups, AnHourThatTakesTooLongDoesNotKeepTheNextOpen) {
+  db.sql(
+      "insert into rollup (hour, tenant_id, endpoint_id, event_type, node_id) select date_trunc('hour', "
+      "now()) "
+      "- h * interval '1 hour', 'acme', md5('ep')::uuid, '', md5('node')::uuid from generate_series(2, 3) h");
+  db.sql(
+      "create sequence tried; create function take_long() returns trigger language plpgsql as $$ begin "
+      "if new.hour < date_trunc('hour', now()) - interval '2 hours' then perform nextval('tried'); raise "
+      "exception 'too long' using errcode = 'query_canceled'; end if; return new; end $$; create trigger "
+      "slow "
+      "before insert on rollup_closed for each row execute function take_long()");
+  telemetry::Metrics metrics;
+  const auto kept = 24h * 30;
+  Upkeep upkeep(loop, link, metrics,
+                {.retention = {.events = kept, .attempts = kept, .rollups = kept, .archive_dir = ""}});
+  const auto now = base::BootClock::now();
+  for (const auto later : {0min, 2min, 4min}) run(upkeep.run_once(now + later));
+  EXPECT_EQ(db.sql("select string_agg((date_trunc('hour', now()) - hour)::text, ',') from rollup_closed"),
+            "02:00:00");
+  EXPECT_EQ(db.sql("select last_value from tried"), "1") << "it is not tried over and over";
+}
+
 }  // namespace
 }  // namespace postrider::upkeep

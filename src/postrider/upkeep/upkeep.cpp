@@ -15,6 +15,7 @@ namespace postrider::upkeep {
 namespace {
 using namespace std::chrono_literals;
 constexpr auto kPass = 1s;
+constexpr auto kHourPutOff = 24h;
 
 // Often enough for each stage to be seen in its time.
 std::chrono::seconds health_interval(std::chrono::seconds disable_after) {
@@ -39,6 +40,13 @@ runtime::Task<bool> make_partition(pg::Link& link, std::string parent, std::stri
     if (!is_made_by_another(error)) throw;
   }
   co_return false;
+}
+
+// Not a lock or a connection that was lost: the hour takes too long, or something in it is wrong.
+bool is_hours_fault(const pg::Error& error) {
+  constexpr std::string_view kStatementTimeout = "57014";
+  return error.kind() == pg::Kind::item || error.kind() == pg::Kind::other ||
+         error.sqlstate() == kStatementTimeout;
 }
 }  // namespace
 
@@ -139,12 +147,28 @@ runtime::Task<void> Upkeep::analyze_parents() {
   }
 }
 
-// One hour at a time, each its own transaction.
+std::vector<base::Timestamp> Upkeep::hours_put_off() {
+  std::erase_if(put_off_, [](const auto& entry) { return entry.second <= base::BootClock::now(); });
+  std::vector<base::Timestamp> hours;
+  for (const auto& [hour, until] : put_off_) hours.push_back(hour);
+  return hours;
+}
+
+// One hour at a time, each its own transaction. One that cannot be closed is put off, so that those behind it
+// have their turn and the database is not kept busy with it; until then its counts are what nodes have
+// counted.
 runtime::Task<void> Upkeep::close_hours() {
-  const pg::Rows hours = co_await link_.run_one(sql::hours_to_close);
+  pg::Params but(hours_put_off());
+  const pg::Rows hours = co_await link_.run_one(sql::hours_to_close, std::move(but));
   for (size_t i = 0; i < hours.size() && !is_stopping_; ++i) {
-    pg::Params params(hours.get<base::Timestamp>(i, 0));
-    co_await link_.run_one(sql::close_hour, std::move(params));
+    const auto hour = hours.get<base::Timestamp>(i, 0);
+    pg::Params params(hour);
+    try {
+      co_await link_.run_one(sql::close_hour, std::move(params));
+    } catch (const pg::Error& error) {
+      if (is_hours_fault(error)) put_off_[hour] = base::BootClock::now() + kHourPutOff;
+      throw;
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ class Upkeep {
   runtime::Task<void> tell_health();
   runtime::Task<void> tell_dead_letters();
   runtime::Task<void> drop_old();
+  std::vector<base::Timestamp> hours_put_off();
   runtime::Task<void> close_hours();
   runtime::Task<void> add_up_dead_letters();
 
@@ -63,6 +65,7 @@ class Upkeep {
   telemetry::Metrics& metrics_;
   UpkeepOptions options_;
   std::vector<Duty> duties_;
+  std::map<base::Timestamp, base::SteadyTime> put_off_;  // hours that could not be closed, and until when
   bool is_stopping_ = false;
   runtime::Wakeup wakeup_;
   runtime::TaskGroup tasks_;

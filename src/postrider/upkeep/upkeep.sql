@@ -53,10 +53,12 @@ where schemaname = 'postrider'
 
 -- name: hours_to_close
 -- Hours with rollups that are over for ten minutes: what began in them has ended and was written. Index: the key.
+-- $1 but for these.
 select distinct r.hour
 from rollup r
 where r.hour < date_trunc('hour', now() - interval '10 minutes')
   and r.hour > now() - interval '7 days'
+  and r.hour <> all ($1::timestamptz[])
   and not exists (select from rollup_closed c where c.hour = r.hour)
 order by r.hour
 limit 24
