@@ -25,7 +25,7 @@ struct Partition {
 };
 
 struct Commands {
-  std::string detach, finalize, drop, read;
+  std::string detach, finalize, attach, drop, read;
 };
 
 Task<std::vector<Partition>> old_partitions(pg::Link& link, std::string parent, std::chrono::seconds kept) {
@@ -42,7 +42,7 @@ Task<Commands> commands_of(pg::Link& link, const Partition& partition) {
   pg::Params params(partition.parent, partition.name);
   const pg::Rows row = co_await link.run_one(sql::commands, std::move(params));
   Commands commands{row.get<std::string>(0, 0), row.get<std::string>(0, 1), row.get<std::string>(0, 2),
-                    row.get<std::string>(0, 3)};
+                    row.get<std::string>(0, 3), row.get<std::string>(0, 4)};
   co_return commands;
 }
 
@@ -64,19 +64,30 @@ Task<void> archive(pg::Link& link, const Partition& partition, const std::string
   telemetry::log_info("partition_archived").field("file", file.path()).field("rows", lines);
 }
 
+Task<bool> is_held(pg::Link& link, const Partition& partition) {
+  pg::Params which(partition.parent, partition.day);
+  const pg::Rows held = co_await link.run_one(sql::held_by, std::move(which));
+  const auto by = held.get<std::optional<std::string>>(0, 0);
+  if (by) telemetry::log_info("partition_held").field("partition", partition.name).field("by", *by);
+  co_return by.has_value();
+}
+
 // False: something is in it that has to stay.
 Task<bool> retire_one(pg::Link& link, const Partition& partition, const std::string& archive_dir) {
   const Commands commands = co_await commands_of(link, partition);
   if (partition.is_detaching) {
     co_await link.connection().execute(commands.finalize);
   } else if (partition.is_attached) {
-    pg::Params which(partition.parent, partition.day);
-    const pg::Rows held = co_await link.run_one(sql::held_by, std::move(which));
-    if (const auto by = held.get<std::optional<std::string>>(0, 0)) {
-      telemetry::log_info("partition_held").field("partition", partition.name).field("by", *by);
-      co_return false;
-    }
+    const bool has_to_stay = co_await is_held(link, partition);
+    if (has_to_stay) co_return false;
     co_await link.connection().execute(commands.detach);
+  }
+  // The detach has waited for those who were writing: an outbox row that was left lying for long has its
+  // event in an old day.
+  const bool was_written = co_await is_held(link, partition);
+  if (was_written) {
+    co_await link.connection().execute(commands.attach);
+    co_return false;
   }
   if (!archive_dir.empty()) co_await archive(link, partition, commands.read, archive_dir);
   co_await link.connection().execute(commands.drop);

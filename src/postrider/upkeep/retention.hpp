@@ -2,9 +2,9 @@
 //
 // A day of events, attempts, dead letters or inbound messages is detached concurrently, written to the
 // archive if there is one, and dropped. A day with something in it that is not over (a pending delivery, a
-// message that nobody worked on, an unresolved dead letter) stays. Whatever is interrupted goes on at the
-// next pass: a detach is finished, a detached day is archived and dropped. The audit log and rollups are
-// deleted row by row.
+// message that nobody worked on, an unresolved dead letter) stays, and comes back if that was written while
+// it was detached. Whatever is interrupted goes on at the next pass: a detach is finished, a detached day is
+// archived and dropped. The audit log and rollups are deleted row by row.
 #pragma once
 
 #include <chrono>

@@ -33,10 +33,14 @@ order by c.relname
 select held_by($1::text, $2::text::date)
 
 -- name: commands
--- $1 parent, $2 partition: what takes it away, as text, since none of it can be prepared; and what reads it, behind the
--- row $1 and $2 rows at most.
+-- $1 parent, $2 partition: what takes it away and what puts it back, as text, since none of it can be prepared; and what
+-- reads it, behind the row $1 and $2 rows at most. A detached day has kept its bounds as a constraint: attaching it reads
+-- nothing.
 select format('alter table postrider.%I detach partition postrider.%I concurrently', $1::text, $2::text),
        format('alter table postrider.%I detach partition postrider.%I finalize', $1, $2),
+       format('alter table postrider.%I attach partition postrider.%I for values from (%L) to (%L)', $1, $2,
+              id_floor(to_date(right($2, 8), 'YYYYMMDD')::timestamp at time zone 'UTC'),
+              id_floor((to_date(right($2, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC')),
        format('drop table postrider.%I', $2),
        format('select t.ctid::text, row_to_json(t)::text from postrider.%I t where t.ctid > $1::text::tid limit $2::integer',
               $2)

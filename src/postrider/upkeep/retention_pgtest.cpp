@@ -34,6 +34,12 @@ class Retention : public UpkeepTest {
         id + ", 1, gen_random_uuid(), " + id + ", 'acme', 'exhausted', 1, now())");
   }
   Retired pass(RetentionOptions options) { return run(retire(link, std::move(options))); }
+  runtime::Task<void> pass_into(Retired& retired) { retired = co_await retire(link, kept(10, 10)); }
+  runtime::Task<void> until_waiting() {
+    runtime::Wakeup turn(loop);
+    while (db.sql("select count(*) from pg_locks where not granted") == "0") co_await turn.wait_for(1ms);
+  }
+  static runtime::Task<void> end_of(runtime::TaskGroup& group) { co_await group.join(); }
   static RetentionOptions kept(int events, int attempts) {
     return {.events = events * kDay,
             .attempts = attempts * kDay,
@@ -158,6 +164,27 @@ TEST_F(Retention, AnInterruptedDetachIsFinished) {
   EXPECT_EQ(pass(kept(10, 30)).held, 0);
   EXPECT_EQ(db.sql("select to_regclass('postrider." + name + "') is null"), "t");
   EXPECT_EQ(days("event"), "11");
+}
+
+TEST_F(Retention, ADayThatIsWrittenWhileItIsDetachedStays) {
+  pass(kept(10, 10));
+  db.sql("select make_partition('event', (now() at time zone 'UTC')::date - 12)");
+  support::SyncSql publisher(db.url());
+  publisher(
+      "begin; insert into event (id, tenant_id, type, body) values (id_floor(now() - interval '12 days'), "
+      "'acme', 't', '{}'); insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, "
+      "created_at) select 3, id, id, gen_random_uuid(), 'acme', now(), now() from event");
+  Retired retired;
+  runtime::TaskGroup group;
+  group.spawn(pass_into(retired));
+  run(until_waiting());
+  publisher("commit");
+  run(end_of(group));
+  EXPECT_EQ(retired.held, 1);
+  EXPECT_EQ(db.sql("select count(*) from event"), "1");
+  db.sql("delete from queue where bucket >= 0");
+  EXPECT_EQ(pass(kept(10, 10)).dropped, 1);
+  EXPECT_EQ(db.sql("select count(*) from event"), "0");
 }
 
 TEST_F(Retention, ADayGoesToTheArchiveFirst) {
