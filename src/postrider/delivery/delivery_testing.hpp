@@ -255,6 +255,14 @@ class TestShard {
   void post(std::function<void(Shard&)> job) {
     on_.loop.post([this, job = std::move(job)] { job(*shard_); });
   }
+  // Its result, when there is one; while it runs the shard may be used.
+  std::future<bool> drain_bucket(int bucket, std::chrono::milliseconds patience) {
+    auto result = std::make_shared<std::promise<bool>>();
+    on_.loop.post([this, bucket, patience, result] {
+      drains_.spawn(drain_and_tell(shard_->drain_bucket(bucket, patience), result));
+    });
+    return result->get_future();
+  }
   model::NodeId node() const { return node_; }
 
   LeaseClock lease;
@@ -265,6 +273,12 @@ class TestShard {
     return {.allow_http = true, .allow_networks = {*http::Network::parse("127.0.0.0/8")}};
   }
 
+  static runtime::Task<void> drain_and_tell(runtime::Task<bool> drain,
+                                            std::shared_ptr<std::promise<bool>> result) {
+    const bool is_drained = co_await drain;
+    result->set_value(is_drained);
+  }
+
   support::Database& db_;
   model::NodeId node_;
   http::AddressGuard guard_;
@@ -273,6 +287,7 @@ class TestShard {
   std::unique_ptr<pg::Link> link_;
   std::unique_ptr<http::Client> client_;
   std::unique_ptr<Shard> shard_;
+  runtime::TaskGroup drains_;
 };
 
 }  // namespace postrider::delivery

@@ -67,7 +67,7 @@ struct Node::State {
   runtime::Task<std::vector<TallyRow>> collect_tallies();
   runtime::Task<std::vector<InFlight>> collect_in_flight();
   runtime::Task<void> begin(base::SteadyTime deadline);
-  runtime::Task<void> drain_bucket(int bucket, base::SteadyTime deadline);
+  runtime::Task<bool> drain_bucket(int bucket, std::chrono::milliseconds patience);
   runtime::Task<void> stop_control();
   void read_gauges();
   void show_gauges();
@@ -106,8 +106,7 @@ Node::State::State(NodeTools node_tools)
              {.node_id = id,
               .name = base::host_name(),
               .delivers = tools.config.roles.delivery,
-              .lease = std::chrono::seconds(tools.config.lease_seconds),
-              .drain_timeout = tools.config.drain_timeout},
+              .lease = std::chrono::seconds(tools.config.lease_seconds)},
              keeper_events()),
       follower(control, log_link, id, follower_events()),
       watcher(control, log_link, watcher_events()),
@@ -142,7 +141,9 @@ KeeperEvents Node::State::keeper_events() {
   events.lost_everything = [this](int64_t term) {
     everywhere([term](Shard& shard) { shard.drop_everything(term); });
   };
-  events.drain = [this](int bucket, base::SteadyTime deadline) { return drain_bucket(bucket, deadline); };
+  events.drain = [this](int bucket, std::chrono::milliseconds patience) {
+    return drain_bucket(bucket, patience);
+  };
   events.renewed = [this] { everywhere([](Shard& shard) { shard.lease_renewed(); }); };
   return events;
 }
@@ -252,21 +253,27 @@ void Node::State::show_gauges() {
 
 namespace {
 
-runtime::Task<void> drain_and_tell(Shard& shard, int bucket, base::SteadyTime deadline, runtime::Loop& home,
-                                   runtime::OneShot<bool>& done) {
-  co_await shard.drain_bucket(bucket, deadline);
-  home.post([&done] { done.set(true); });
+struct Draining {
+  Shard& shard;
+  int bucket;
+  std::chrono::milliseconds patience;
+};
+
+runtime::Task<void> drain_and_tell(Draining what, runtime::Loop& home, runtime::OneShot<bool>& done) {
+  const bool is_drained = co_await what.shard.drain_bucket(what.bucket, what.patience);
+  home.post([&done, is_drained] { done.set(is_drained); });
 }
 
 }  // namespace
 
-runtime::Task<void> Node::State::drain_bucket(int bucket, base::SteadyTime deadline) {
+runtime::Task<bool> Node::State::drain_bucket(int bucket, std::chrono::milliseconds patience) {
   runtime::OneShot<bool> done;
   ShardThread& home = thread_of(bucket);
-  home.loop.post([this, &home, &done, bucket, deadline] {
-    home.tasks.spawn(drain_and_tell(home.shard, bucket, deadline, control, done));
+  home.loop.post([this, &home, &done, bucket, patience] {
+    home.tasks.spawn(drain_and_tell({home.shard, bucket, patience}, control, done));
   });
-  co_await done;
+  const bool is_drained = co_await done;
+  co_return is_drained;
 }
 
 // In this order, nothing is missed: the log's and the registry's cursors are taken before the first bucket
@@ -370,6 +377,9 @@ void Node::drain(std::chrono::milliseconds timeout) {
 void Node::stop() {
   State& state = *state_;
   if (!state.control_thread.joinable()) return;
+  // First: once the node has left, others send what is still unsettled.
+  for (const auto& each : state.shards)
+    runtime::run_on(each->loop, each->tasks, [&shard = each->shard] { return shard.cut_off(); });
   runtime::run_on(state.control, state.control_tasks, [&state] { return state.stop_control(); });
   for (const auto& each : state.shards) {
     runtime::run_on(each->loop, each->tasks, [&shard = each->shard] { return shard.stop(); });

@@ -215,10 +215,10 @@ void BucketKeeper::hand_over(int count) {
 }
 
 runtime::Task<void> BucketKeeper::release(int bucket, int64_t epoch) {
-  const auto deadline = base::BootClock::now() + options_.drain_timeout;
-  co_await events_.drain(bucket, deadline);
+  auto draining = events_.drain(bucket, options_.patience);
+  const bool is_drained = co_await draining;
   const auto held = owned_.find(bucket);
-  if (held != owned_.end() && held->second == epoch) {
+  if (is_drained && held != owned_.end() && held->second == epoch) {
     owned_.erase(held);
     events_.lost(bucket);
     base::reach("ownership.before_release");

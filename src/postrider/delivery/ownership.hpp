@@ -28,7 +28,8 @@ struct KeeperOptions {
   bool delivers = true;
   std::chrono::milliseconds lease{10'000};
   std::chrono::milliseconds pass_interval{250};
-  std::chrono::milliseconds drain_timeout{30'000};  // for handing a bucket over
+  // While a bucket is handed over: so long all its endpoints wait for those that take their time.
+  std::chrono::milliseconds patience{5'000};
 };
 
 // Called on the keeper's loop.
@@ -37,7 +38,8 @@ struct KeeperEvents {
   std::function<void(int bucket)> lost;  // stop at once; also called after a drain, before the release
   // All at once; what is taken from now on is held under that term of the lease.
   std::function<void(int64_t term)> lost_everything;
-  std::function<runtime::Task<void>(int bucket, base::SteadyTime deadline)> drain;
+  // True: nothing of it is under way, and nothing will be. False: it is lost, or this node stops.
+  std::function<runtime::Task<bool>(int bucket, std::chrono::milliseconds patience)> drain;
   std::function<void()> renewed;
 };
 
@@ -52,7 +54,7 @@ class BucketKeeper {
   // Registers the node; returns when its ids are unique. Throws pg::Error when the database does not let it.
   runtime::Task<void> join();
   void start();
-  // Frees all buckets and leaves. The caller has drained them.
+  // Frees all buckets and leaves. The caller has drained them; a drain that is under way returns now.
   runtime::Task<void> stop();
 
   // Another server answers, which may lack the last changes of the one before: what is held in memory is

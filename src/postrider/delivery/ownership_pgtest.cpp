@@ -23,7 +23,7 @@ struct TestKeeper {
       serving.clear();
       told_term = term;
     };
-    events.drain = [this, &loop](int bucket, base::SteadyTime) { return drain(loop, bucket); };
+    events.drain = [this, &loop](int bucket, std::chrono::milliseconds) { return drain(loop, bucket); };
     events.renewed = [] {};
     keeper = std::make_unique<BucketKeeper>(
         loop, link, lease, ids, metrics,
@@ -31,10 +31,11 @@ struct TestKeeper {
     link.start();
   }
 
-  runtime::Task<void> drain(runtime::Loop& loop, int bucket) {
+  runtime::Task<bool> drain(runtime::Loop& loop, int bucket) {
     drained.insert(bucket);
     runtime::Wakeup turn(loop);
-    while (is_busy) co_await turn.wait_for(1ms);
+    while (is_busy && !gives_up) co_await turn.wait_for(1ms);
+    co_return !gives_up;
   }
 
   std::set<int> buckets() const {
@@ -50,7 +51,7 @@ struct TestKeeper {
   std::map<int, int64_t> serving;
   std::set<int> drained;
   int64_t told_term = 0;
-  bool is_busy = false;
+  bool is_busy = false, gives_up = false;
   std::unique_ptr<BucketKeeper> keeper;
 };
 
@@ -143,6 +144,19 @@ TEST_F(OwnershipTest, NodesThatJoinGetTheirShareAfterItWasDrained) {
   pass_until(
       [&] { return first.serving.size() == 6 && second.serving.size() == 5 && third.serving.size() == 5; });
   for (const auto& [bucket, epoch] : third.serving) EXPECT_GE(epoch, 2) << "each new owner is a new epoch";
+}
+
+TEST_F(OwnershipTest, ABucketThatCouldNotBeDrainedIsKeptAndGivenLater) {
+  TestKeeper& first = join();
+  pass_until([&] { return first.serving.size() == 16; });
+  first.gives_up = true;
+  TestKeeper& second = join();
+  pass_until([&] { return first.drained.size() == 8; });
+  for (int i = 0; i < 3; ++i) run(first.keeper->run_once());
+  EXPECT_EQ(first.serving.size(), 16u);
+  EXPECT_EQ(db.sql("select count(*) from bucket_lease where owner = " + quoted(node_number(1).uuid)), "16");
+  first.gives_up = false;
+  pass_until([&] { return first.serving.size() == 8 && second.serving.size() == 8; });
 }
 
 TEST_F(OwnershipTest, ANodeThatLeavesLetsGoAtOnce) {

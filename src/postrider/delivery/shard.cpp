@@ -89,21 +89,6 @@ void Shard::drop_everything(int64_t term) {
   term_ = term;
 }
 
-runtime::Task<void> Shard::drain_bucket(int bucket, base::SteadyTime deadline) {
-  const auto found = buckets_.find(bucket);
-  if (found == buckets_.end()) co_return;
-  found->second.is_draining = true;
-  for (const auto& [id, lane] : lanes_)
-    if (lane->bucket == bucket) lane->is_draining = true;
-  runtime::Wakeup wakeup(tools_.loop);
-  const auto is_busy = [this, bucket] {
-    return std::any_of(lanes_.begin(), lanes_.end(), [bucket](const auto& entry) {
-      return entry.second->bucket == bucket && !entry.second->away.empty();
-    });
-  };
-  while (base::BootClock::now() < deadline && is_busy()) co_await wakeup.wait_for(5ms);
-}
-
 void Shard::rescan() {
   for (auto& [bucket, state] : buckets_) {
     state.is_scanning = true;
@@ -337,30 +322,6 @@ bool Shard::may_send(base::SteadyTime at) {
   notice_stall(at);
   const LeaseClock& lease = tools_.lease;
   return lease.is_valid(at) && lease.term() == term_ && lease.is_confirmed_since(woken_at_);
-}
-
-runtime::Task<void> Shard::drain(base::SteadyTime deadline) {
-  runtime::Wakeup wakeup(tools_.loop);
-  while (chooser_.in_flight() > 0 && base::BootClock::now() < deadline) co_await wakeup.wait_for(2ms);
-  co_await settler_.drain(deadline);
-}
-
-runtime::Task<void> Shard::stop() {
-  is_stopping_ = true;
-  tools_.client.close();
-  settler_.abandon();
-  loader_.abandon();
-  co_await tools_.link.stop();
-  co_await settler_.stop();
-  co_await loader_.stop();
-  co_await tasks_.join();
-  timer_.cancel();
-  tenant_timer_.cancel();
-  house_timer_.cancel();
-  tick_timer_.cancel();
-  patrol_timer_.cancel();
-  runtime::Yield turn{tools_.loop};
-  while (is_pump_posted_) co_await turn;
 }
 
 }  // namespace postrider::delivery

@@ -70,9 +70,10 @@ class Shard {
   // The same for all of them. Until this is called, nothing is sent under the lease's new term: its renewal
   // is seen at once, but what was lost before it may still be here.
   void drop_everything(int64_t term);
-  // Sends nothing new for the bucket and returns when nothing of it is under way, or at the deadline. Then
-  // drop it.
-  runtime::Task<void> drain_bucket(int bucket, base::SteadyTime deadline);
+  // Sends nothing new for the bucket and returns when nothing of it is under way; then drop it. An endpoint
+  // that takes longer than `patience` is waited for alone, while the others go on. False: it is not to be
+  // given away, since it is lost or the shard stops.
+  runtime::Task<bool> drain_bucket(int bucket, std::chrono::milliseconds patience);
 
   void offer(std::vector<model::CommittedDelivery> deliveries);
   struct Found {
@@ -96,7 +97,8 @@ class Shard {
   void stop_sending() { is_stopping_ = true; }
   // After stop_sending(): returns when nothing is under way, or at the deadline.
   runtime::Task<void> drain(base::SteadyTime deadline);
-  runtime::Task<void> stop();  // gives up what is under way; the link is stopped with it
+  runtime::Task<void> cut_off();  // exchanges under way end now, unanswered; what was answered may be settled
+  runtime::Task<void> stop();     // gives up what is under way; the link is stopped with it
 
   // Exchanges that began before then, the oldest first, at most so many.
   std::vector<InFlight> in_flight_since(base::SteadyTime time, size_t most) const {
@@ -128,6 +130,13 @@ class Shard {
 
   Now now() const { return {base::BootClock::now(), tools_.clock.now()}; }
   LoaderEvents loader_events();
+
+  // shard_drain.cpp
+  bool has_bucket(int bucket, int64_t epoch) const;
+  void halt(int bucket);
+  void resume_idle(int bucket);
+  std::vector<LanePtr> halted_and_busy(int bucket) const;
+  runtime::Task<bool> until_idle(int bucket, base::SteadyTime deadline);
 
   // shard.cpp: buckets and lanes; shard_table.cpp: scan, fetch_found and sweep
   LanePtr lane_of(model::EndpointId endpoint, int bucket);

@@ -17,6 +17,11 @@ struct ShardTest : DeliveryTest {
   static Edit strict() {
     return [](registry::EndpointSettings& settings) { settings.ordering = model::Ordering::strict; };
   }
+  TestEndpoint make_endpoint_in(int bucket, const std::string& path) {
+    auto made = make_endpoint("acme", receiver.url(path));
+    made.bucket = bucket;  // what its rows say counts
+    return made;
+  }
   static ShardOptions small_lanes(size_t rows) {
     ShardOptions options;
     options.lane_rows_max = rows;
@@ -215,6 +220,48 @@ TEST_F(ShardTest, RetriesThatWaitDoNotHideFreshEvents) {
   db.wait_for("select count(*) from queue where bucket >= 0", "60");
   shard.offer(commit(endpoint, {"handed over"}));
   ASSERT_TRUE(receiver.wait_for_count("/in", 41));
+}
+
+TEST_F(ShardTest, ABucketIsDrainedWhenItsSlowestAttemptIsOver) {
+  receiver.answer("/slow", {.hangs = true});
+  auto slow = make_endpoint_in(3, "/slow"), quick = make_endpoint_in(3, "/quick");
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(slow, {"first"}));
+  ASSERT_TRUE(receiver.wait_for_count("/slow", 1));
+  auto drained = shard.drain_bucket(3, 50ms);
+  shard.offer(commit(slow, {"second"}));
+  shard.offer(commit(quick, {"a"}));
+  ASSERT_TRUE(receiver.wait_for_count("/quick", 1)) << "it waits for its neighbour";
+  EXPECT_EQ(drained.wait_for(0s), std::future_status::timeout);
+  receiver.answer("/slow", {});
+  EXPECT_TRUE(drained.get());
+  EXPECT_EQ(receiver.concurrent("/slow"), 0);
+  // From now on it is somebody else's.
+  shard.offer(commit(quick, {"b"}));
+  auto beside = make_endpoint_in(4, "/beside");
+  shard.offer(commit(beside, {"c"}));
+  ASSERT_TRUE(receiver.wait_for_count("/beside", 1));
+  EXPECT_EQ(receiver.count("/quick"), 1u);
+  EXPECT_EQ(receiver.count("/slow"), 1u);
+  db.wait_for("select count(*) from queue where bucket >= 0", "2");
+}
+
+TEST_F(ShardTest, ADrainEndsWithTheShardOrTheLease) {
+  receiver.answer("/slow", {.hangs = true});
+  auto slow = make_endpoint_in(3, "/slow");
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(slow, {"first"}));
+  ASSERT_TRUE(receiver.wait_for_count("/slow", 1));
+  auto lost = shard.drain_bucket(3, 10ms);
+  shard.call([](Shard& on) { on.drop_bucket(3); });
+  EXPECT_FALSE(lost.get());
+  shard.take_all();
+  ASSERT_TRUE(receiver.wait_for_count("/slow", 2));
+  auto stopped = shard.drain_bucket(3, 1h);
+  shard.call([](Shard& on) { on.stop_sending(); });
+  EXPECT_FALSE(stopped.get());
 }
 
 }  // namespace
