@@ -142,8 +142,8 @@ Task<Response> attempts(Call& call) {
   const pg::Rows rows = co_await lease->run_one(sql::attempts_of, std::move(params));
   std::vector<PageRow> items;
   for (size_t row = 0; row < rows.size(); ++row)
-    items.push_back({std::to_string(rows.get<int32_t>(row, 0)),
-                     attempt_json(rows, row, call.principal).text()});
+    items.push_back(
+        {std::to_string(rows.get<int32_t>(row, 0)), attempt_json(rows, row, call.principal).text()});
   co_return page(std::move(items), limit);
 }
 

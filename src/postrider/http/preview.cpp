@@ -85,8 +85,8 @@ bool passes_luhn(std::string_view digits) {
 }
 
 // How much of `text` is a card number: 13 to 19 digits, perhaps in groups with single spaces or dashes
-// between. Behind it another number may follow in the same way, as its date or code does: so each group may be
-// the last.
+// between. Behind it another number may follow in the same way, as its date or code does: so each group may
+// be the last.
 size_t card_length(std::string_view text, bool is_complete) {
   if (text.front() < '2' || text.front() > '6') return 0;  // what card numbers begin with
   std::string digits;
@@ -110,8 +110,7 @@ size_t word_length(std::string_view text) {
   constexpr size_t kCardDigitsMin = 13;
   const size_t length = run_length(text, is_word);
   for (size_t i = 1; i < length; ++i)
-    if (is_digit(text[i]) && !is_digit(text[i - 1]) &&
-        run_length(text.substr(i), is_digit) >= kCardDigitsMin)
+    if (is_digit(text[i]) && !is_digit(text[i - 1]) && run_length(text.substr(i), is_digit) >= kCardDigitsMin)
       return i;
   return length;
 }
