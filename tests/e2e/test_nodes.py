@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 
 from harness.wait import wait_until
 
@@ -30,6 +31,22 @@ def test_sigterm_lets_what_is_in_flight_finish(start_node, database_url, hook):
     assert node.wait_exit() == 0
     assert node.sql("select outcome from postrider.attempt") == [("delivered",)]
     assert queued(node) == 0
+
+
+def test_after_the_signal_nothing_new_is_sent_whoever_holds_up_the_stop(start_node, database_url, hook):
+    hook.reply(then=503)
+    node = start_node(database_url=database_url, drain_timeout="6s")
+    node.api.create_tenant("t")
+    node.api.create_endpoint("t", hook.url, retry_schedule=[3])
+    node.api.publish("t")
+    wait_until(lambda: node.sql("select count(*) from postrider.queue where attempts = 1") == [(1,)], "it is retried")
+    host, port = node.address.rsplit(":", 1)
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(b"POST /v1/tenants/t/events HTTP/1.1\r\nhost: h\r\ncontent-length: 9\r\n\r\n{")
+        node.api.get("/readyz")  # let in after it
+        assert node.stop() == 0
+    assert len(hook.requests) == 1
+    assert queued(node) == 1
 
 
 def test_a_second_signal_stops_at_once(start_node, database_url, hook):

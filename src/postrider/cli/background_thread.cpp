@@ -67,9 +67,8 @@ struct BackgroundThread::State {
     co_await replays.stop();
     client.close();
     co_await notices.stop();
-    co_await upkeep.stop();
+    co_await upkeep.stop();  // and its link
     co_await replay_link.stop();
-    co_await upkeep_link.stop();
     co_await link.stop();
   }
 

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "postrider/telemetry/metrics.hpp"
+#include "postrider/upkeep/upkeep.hpp"
 #include "postrider/upkeep/upkeep_testing.hpp"
 
 namespace postrider::upkeep {
@@ -32,6 +34,10 @@ class Retention : public UpkeepTest {
         "created_at) "
         "values (" +
         id + ", 1, gen_random_uuid(), " + id + ", 'acme', 'exhausted', 1, now())");
+  }
+  runtime::Task<void> until_there(std::string file) {
+    runtime::Wakeup turn(loop);
+    while (!std::filesystem::exists(file)) co_await turn.wait_for(1ms);
   }
   Retired pass(RetentionOptions options) { return run(retire(link, std::move(options))); }
   runtime::Task<void> pass_into(Retired& retired) { retired = co_await retire(link, kept(10, 10)); }
@@ -215,6 +221,36 @@ TEST_F(Retention, ADayGoesToTheArchiveFirst) {
                    "'16 days') at "
                    "time zone 'UTC', 'YYYYMMDD')"),
             "t");
+}
+
+TEST_F(Retention, AStopCutsOffTheArchiveWhichTheNextPassMakes) {
+  std::string directory = "/tmp/archive-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const auto id = event_of(12);
+  db.sql("insert into event (id, tenant_id, type, body) select (left(" + id +
+         ", 18) || '-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'acme', 't', '{}' from "
+         "generate_series(1, 100000) n");
+  RetentionOptions options = kept(10, 30);
+  options.archive_dir = directory;
+  telemetry::Metrics metrics;
+  Upkeep upkeep(loop, link, metrics, {.retention = options});
+  upkeep.start();
+  const std::string file =
+      directory + "/event_" +
+      db.sql("select to_char((now() - interval '12 days') at time zone 'UTC', 'YYYYMMDD')") + ".ndjson.gz";
+  run(until_there(file + ".part"));
+  run(upkeep.stop());
+  EXPECT_FALSE(std::filesystem::exists(file)) << "it waited for the end of the archive";
+  EXPECT_FALSE(std::filesystem::exists(file + ".part"));
+
+  db.wait_for("select count(*) from pg_stat_activity where datname = current_database()", "1");
+  pg::Link next(loop, link_options());
+  next.start();
+  run(next.wait_up(base::BootClock::now() + 30s));
+  run(retire(next, options));
+  run(next.stop());
+  EXPECT_EQ(std::system(("test $(zcat " + file + " | wc -l) = 100001").c_str()), 0);
+  std::filesystem::remove_all(directory);
 }
 
 TEST_F(Retention, MessagesGoByTheirOwnTimeAndTheirKeysWithThem) {

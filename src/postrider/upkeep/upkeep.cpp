@@ -98,6 +98,7 @@ runtime::Task<void> Upkeep::run_once(base::SteadyTime now) {
       auto task = duty.run();
       co_await task;
     } catch (const std::exception& error) {
+      if (is_stopping_) co_return;
       // A lock that could not be had in time is normal; soon again, not at the next full interval.
       duty.due = now + std::min<std::chrono::nanoseconds>(duty.interval, 30s);
       telemetry::log_warn("upkeep_failed").field("duty", duty.name).field("error", error.what());
@@ -179,6 +180,7 @@ runtime::Task<void> Upkeep::add_up_dead_letters() {
 runtime::Task<void> Upkeep::stop() {
   is_stopping_ = true;
   wakeup_.notify();
+  co_await link_.stop();
   co_await tasks_.join();
 }
 

@@ -36,6 +36,8 @@ class Upkeep {
   Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics, UpkeepOptions options);
 
   void start();
+  // At once: a pass of retention may take minutes, and whatever is cut off goes on at the next one. The link
+  // is stopped with it.
   runtime::Task<void> stop();
 
   runtime::Task<void> run_once(base::SteadyTime now);  // every duty that is due
