@@ -7,8 +7,11 @@ import struct
 import subprocess
 import threading
 
+import psycopg2
 import pytest
 from harness.node import MASTER_KEY, binary, environment
+from harness.postgres import run_sql
+from harness.wait import wait_until
 
 
 def run(*arguments, **settings):
@@ -121,6 +124,17 @@ def test_a_signal_ends_the_wait_for_a_silent_database(start_node):
         node = start_node(ready=False, database_url=f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/mine")
         silent.accept()
         assert node.stop(5) == 0
+
+
+def test_a_signal_ends_a_start_that_waits(start_node, database_url):
+    with contextlib.closing(psycopg2.connect(database_url)) as other, other.cursor() as cursor:
+        cursor.execute("lock table postrider.brakes")
+        node = start_node(ready=False, database_url=database_url)
+        waiting = """select count(*) from pg_stat_activity where wait_event_type = 'Lock'
+            and application_name = 'postrider control' and datname = current_database()"""
+        wait_until(lambda: run_sql(database_url, waiting) == [(1,)], "the node waits for its brakes")
+        assert node.stop(10) == 0
+    node.wait_for_log("stopped")
 
 
 def test_a_signal_ends_the_wait_for_a_data_directory(node, start_node):

@@ -28,6 +28,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kDatabaseWait = 60s;
+constexpr auto kStartGrace = 1s;  // after a signal
 
 // What the database has to say before anything is served.
 struct Prepared {
@@ -221,6 +222,18 @@ auto run_or_quit(Step step, StopSignals& signals, const Quit& quit) {
   return result.get();
 }
 
+// A signal that comes meanwhile waits for the end of the start if that is near, and is returned: the stop is
+// then like any other. If it is not, somebody is being waited for, and the process ends.
+template <class Quit>
+std::optional<StopSignal> start_or_quit(Serving& serving, StopSignals& signals, const Quit& quit) {
+  auto started = std::async(std::launch::async, [&serving] { serving.start(); });
+  std::optional<StopSignal> signal;
+  while (!signal && started.wait_for(20ms) != std::future_status::ready) signal = signals.wait_for(0ms);
+  if (signal && started.wait_for(kStartGrace) != std::future_status::ready) quit(*signal);
+  started.get();
+  return signal;
+}
+
 // Stops in another thread while this one watches for a second signal.
 void stop_or_quit(Serving& serving, StopSignals& signals, Database& database, telemetry::Log& log) {
   auto stopped = std::async(std::launch::async, [&serving] { serving.stop(); });
@@ -261,15 +274,14 @@ int serve(const config::Loaded& loaded) {
   if (prepared.new_admin_key) print_admin_key(*prepared.new_admin_key);
 
   Serving serving(config, listener, database, keys, std::move(sources));
-  serving.start();
+  std::optional<StopSignal> signal = start_or_quit(serving, signals, quit);
   telemetry::log_info("started")
       .field("version", base::kVersion)
       .field("node_id", serving.id())
       .field("listen", serving.address())
       .field("schema", schema.version)
       .field("private_postgres", database.is_private());
-  std::optional<StopSignal> signal;
-  while (!(signal = signals.wait_for(500ms))) database.keep_alive();
+  while (!signal && !(signal = signals.wait_for(500ms))) database.keep_alive();
 
   log_stopping(*signal, config);
   stop_or_quit(serving, signals, database, log);
