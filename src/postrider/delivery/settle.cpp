@@ -22,6 +22,7 @@ using Items = std::vector<const Settlement*>;
 
 constexpr auto kRetryPause = 50ms, kRetryPauseMax = 1'000ms;  // doubled from one to the other
 constexpr auto kDatabaseWait = 60s;
+constexpr auto kAwayMax = 3s;                // at the end: longer than it takes to connect again
 constexpr int kSingleTries = 5;              // of an item that Postgres refuses; others must not wait for it
 constexpr auto kMissingPartition = "23514";  // check_violation, also "no partition of relation found for row"
 
@@ -311,8 +312,12 @@ void Settler::note_health_unless_newer(const HealthChange& change) {
 }
 
 runtime::Task<void> Settler::drain(base::SteadyTime deadline) {
-  while (waiting() > 0 && base::BootClock::now() < deadline && link_.is_up())
+  base::SteadyTime up_at = base::BootClock::now();
+  while (waiting() > 0 && base::BootClock::now() < deadline) {
+    if (link_.is_up()) up_at = base::BootClock::now();
+    if (base::BootClock::now() - up_at > kAwayMax) break;
     co_await draining_.wait_for(5ms);
+  }
 }
 
 runtime::Task<void> Settler::stop() {

@@ -87,7 +87,7 @@ class Settler {
   void note_hold(model::EndpointId endpoint, std::string reason);
 
   size_t waiting() const { return waiting_.size() + writing_; }
-  // Returns when nothing waits, or at the deadline.
+  // Returns when nothing waits, at the deadline, or when the database has been away for seconds.
   runtime::Task<void> drain(base::SteadyTime deadline);
   void abandon() { is_stopping_ = true; }  // what could not be written is given up; then stop the link
   runtime::Task<void> stop();

@@ -82,6 +82,11 @@ struct SettleTest : DeliveryTest {
     while (db.sql("select count(*) > 0 from pg_locks where not granted") != "t") co_await turn.wait_for(1ms);
   }
 
+  runtime::Task<void> until_down() {
+    runtime::Wakeup turn(loop);
+    while (link.is_up() && link.connection_number() == 1) co_await turn.wait_for(1ms);
+  }
+
   runtime::Task<void> until_refused_or_told(int refusals) {
     runtime::Wakeup turn(loop);
     const std::string are_enough = "select last_value >= " + std::to_string(refusals) + " from refusals";
@@ -309,6 +314,22 @@ TEST_F(SettleTest, AnAnswerLostWithItsConnectionIsFoundOutAtTheSecondTry) {
   cutter.join();
   EXPECT_EQ(live_rows(), "0");
   EXPECT_EQ(db.sql("select count(*) from attempt where outcome = 'delivered'"), "20");
+}
+
+TEST_F(SettleTest, ADrainOutlastsALostConnection) {
+  const auto row = commit(endpoint, {"x"}).front();
+  support::SyncSql blocker(db.url());
+  blocker("begin; lock table attempt in access exclusive mode");
+  settler->add(settlement(row, Verdict::Kind::delivered));
+  run(until_somebody_waits());
+  db.sql("select pg_terminate_backend(pid, 10000) from pg_locks where not granted");
+  runtime::TaskGroup group;
+  group.spawn(settler->drain(base::BootClock::now() + 60s));
+  run(until_down());
+  blocker("commit");
+  run(end_of(group));
+  EXPECT_EQ(settler->waiting(), 0u);
+  EXPECT_EQ(live_rows(), "0");
 }
 
 TEST_F(SettleTest, TheLastOfTwoHealthNotesCounts) {
