@@ -267,8 +267,14 @@ runtime::Task<bool> Settler::make_partitions(const Batch& batch) {
 }
 
 runtime::Task<void> Settler::write_changes() {
+  const bool are_noted = co_await write_notes();
+  const bool are_changed = co_await write_statuses();
+  const bool has_failed = !are_noted || !are_changed;
+  if (has_failed && !is_stopping_) co_await pause_.wait_for(kRetryPause);
+}
+
+runtime::Task<bool> Settler::write_notes() {
   pg::Batch out;
-  const auto statuses = std::exchange(status_changes_, {});
   const auto healths = std::exchange(health_changes_, {});  // one per endpoint
   if (!healths.empty()) {
     pg::Params params;
@@ -285,24 +291,49 @@ runtime::Task<void> Settler::write_changes() {
   if (!holds.empty())
     out.with(sql::note_holds, std::views::keys(holds) | std::views::transform(&model::EndpointId::uuid),
              std::views::values(holds), options_.node_id.uuid);
-  for (const StatusChange& change : statuses) {
-    const bool is_disable = change.what == Verdict::Endpoint::disable;
-    out.with(is_disable ? sql::disable_endpoint : sql::pause_endpoint, change.endpoint.uuid, change.reason);
-  }
-  bool has_failed = false;
+  if (healths.empty() && holds.empty()) co_return true;
   try {
     const auto deadline = base::BootClock::now() + kDatabaseWait;
     co_await link_.run(std::move(out), deadline);
   } catch (const pg::Error& error) {
     telemetry::log_warn("endpoint_change_failed").field("error", error.what());
-    // The next answer of that kind brings a status up again, but health is noted only when it changes.
+    // Both are noted only when they change.
     const bool is_passing = !is_items_fault(error);
     for (const HealthChange& change : healths)
       if (is_passing) note_health_unless_newer(change);
     if (is_passing) holds_.merge(holds);  // what was noted meanwhile stays
-    has_failed = true;
+    co_return false;
   }
-  if (has_failed && !is_stopping_) co_await pause_.wait_for(kRetryPause);
+  co_return true;
+}
+
+// Each in a transaction of its own: it holds the registry's version to its end, and who changes another
+// endpoint asks for that with the endpoint in hand.
+runtime::Task<bool> Settler::write_statuses() {
+  auto statuses = std::exchange(status_changes_, {});
+  for (auto next = statuses.begin(); next != statuses.end(); ++next) {
+    const bool is_done = co_await write_status(*next);
+    if (is_done) continue;
+    status_changes_.insert(status_changes_.begin(), std::make_move_iterator(next),
+                           std::make_move_iterator(statuses.end()));
+    co_return false;
+  }
+  co_return true;
+}
+
+// True also for one that Postgres does not take: the next answer of that kind brings it up again.
+runtime::Task<bool> Settler::write_status(const StatusChange& change) {
+  pg::Batch out;
+  const bool is_disable = change.what == Verdict::Endpoint::disable;
+  out.with(is_disable ? sql::disable_endpoint : sql::pause_endpoint, change.endpoint.uuid, change.reason);
+  try {
+    const auto deadline = base::BootClock::now() + kDatabaseWait;
+    co_await link_.run(std::move(out), deadline);
+  } catch (const pg::Error& error) {
+    telemetry::log_warn("endpoint_change_failed").field("error", error.what());
+    co_return is_items_fault(error);
+  }
+  co_return true;
 }
 
 void Settler::note_health_unless_newer(const HealthChange& change) {

@@ -63,7 +63,7 @@ class Settler {
 
   void add(Settlement settlement);
 
-  // The endpoint itself is to be disabled or paused. Written with the next batch.
+  // The endpoint itself is to be disabled or paused. Written before the next batch.
   struct StatusChange {
     model::EndpointId endpoint;
     Verdict::Endpoint what;
@@ -101,6 +101,10 @@ class Settler {
   runtime::Task<void> write(Batch batch, Repeat repeat);
   runtime::Task<void> write_once(Batch& batch, Repeat repeat);
   runtime::Task<void> write_changes();
+  // False: not now. What may be written in a moment waits again.
+  runtime::Task<bool> write_notes();
+  runtime::Task<bool> write_statuses();
+  runtime::Task<bool> write_status(const StatusChange& change);
   bool has_changes() const { return !status_changes_.empty() || !health_changes_.empty() || !holds_.empty(); }
   void note_health_unless_newer(const HealthChange& change);
   // False: not now, but maybe in a moment.

@@ -352,5 +352,33 @@ TEST_F(SettleTest, DisablingAndPausingAreNotedOnce) {
   EXPECT_EQ(db.sql("select count(*) from control_log where version > " + version), "1");
 }
 
+TEST_F(SettleTest, TwoEndpointsThatAreGoneDoNotWaitCrosswiseWithAPerson) {
+  const auto other = make_endpoint("acme", receiver.url("/in"));
+  const auto row = commit(endpoint, {"x"}).front();
+  support::SyncSql person(db.url());
+  person("begin; update endpoint set description = 'x' where id = " + quoted(other.id.uuid));
+  settler->change_status({endpoint.id, Verdict::Endpoint::disable, "gone"});
+  settler->change_status({other.id, Verdict::Endpoint::disable, "gone"});
+  run(until_somebody_waits());
+  EXPECT_NO_THROW(person("set local lock_timeout = '500ms'; select note_change('endpoint', 'acme', " +
+                         quoted(other.id.uuid) + ")"));
+  person("commit");
+  settle(settlement(row, Verdict::Kind::delivered));
+  EXPECT_EQ(db.sql("select count(*) from endpoint where status = 'disabled'"), "2");
+}
+
+TEST_F(SettleTest, AStatusThatCouldNotBeWrittenIsWrittenLater) {
+  const auto rows = commit(endpoint, {"x", "y"});
+  support::SyncSql person(db.url());
+  person("begin; select from endpoint for update");
+  settler->change_status({endpoint.id, Verdict::Endpoint::disable, "gone"});
+  run(until_somebody_waits());
+  db.sql("select pg_cancel_backend(pid) from pg_locks where not granted");
+  person("commit");
+  settle(settlement(rows[0], Verdict::Kind::delivered));
+  settle(settlement(rows[1], Verdict::Kind::delivered));  // changes go first
+  EXPECT_EQ(db.sql("select status from endpoint"), "disabled");
+}
+
 }  // namespace
 }  // namespace postrider::delivery
