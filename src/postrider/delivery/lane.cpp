@@ -66,7 +66,7 @@ Lane::Readiness Lane::readiness(Turn turn, const Now& now) {
     return {Wait::event};
   }
   if (busy >= breaker.allowed_in_flight(now.steady, max_in_flight)) return {Wait::event};
-  const Row& row = rows.rows()[next_index(rows, now)];
+  const Row& row = next(turn, now);
   if (row.key.due_at > now.db) return {Wait::time, now.steady_of(row.key.due_at)};
   if (rate && rate->ready_at(now.steady) > now.steady) return {Wait::time, rate->ready_at(now.steady)};
   if (!row.event) return {Wait::body};
@@ -88,6 +88,11 @@ size_t Lane::next_index(const RowBuffer& rows, const Now& now) const {
   size_t due = 0;
   while (due < rows.size() && rows.rows()[due].key.due_at <= now.db) ++due;
   return due == 0 ? 0 : probes_ % due;
+}
+
+const Row& Lane::next(Turn turn, const Now& now) const {
+  const RowBuffer& rows = buffer(turn);
+  return rows.rows()[next_index(rows, now)];
 }
 
 Row Lane::start(Turn turn, const Now& now) {

@@ -93,6 +93,9 @@ class Lane {
   };
   Readiness readiness(Turn turn, const Now& now);
 
+  // The row that is sent next, ready or not; call only when there are rows.
+  const Row& next(Turn turn, const Now& now) const;
+
   // Call only when ready: the next row, counted as in flight.
   Row start(Turn turn, const Now& now);
   // The exchange is over, or never began. A strict lane keeps its place until settled().

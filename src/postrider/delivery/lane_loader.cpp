@@ -208,20 +208,29 @@ runtime::Task<bool> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
   co_return is_fetched;
 }
 
+// The row that is sent next, which need not be the first one, and the others if there is room. An open
+// breaker lets only one out. Rows that rest are left alone: their bodies would be given back at once, after
+// they have taken the place of those that are waited for.
+void LaneLoader::add_wanted_bodies(Lane& lane, Turn turn, std::set<base::Uuid>& wanted) const {
+  const RowBuffer& buffer = lane.buffer(turn);
+  const auto is_full = [&] { return wanted.size() == limits_.bodies_per_load; };
+  const Row* const next = events_.waits_for_body(lane, turn);
+  if (next == nullptr || is_full()) return;
+  wanted.insert(next->event_id.uuid);
+  if (lane.breaker.is_open() || !events_.has_room_for_bodies(buffer)) return;
+  size_t left = limits_.bodies_per_lane;
+  for (const Row& row : buffer.rows()) {
+    if (left == 0 || is_full()) break;
+    if (row.event) continue;
+    wanted.insert(row.event_id.uuid);
+    --left;
+  }
+}
+
 runtime::Task<bool> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
   std::set<base::Uuid> wanted;
-  for (const LanePtr& lane : lanes) {
-    for (const Turn turn : {Turn::first, Turn::retry}) {
-      const RowBuffer& buffer = lane->buffer(turn);
-      size_t left = events_.has_room_for_bodies(buffer) ? limits_.bodies_per_lane : 1;
-      for (const Row& row : buffer.rows()) {
-        if (left == 0 || wanted.size() == limits_.bodies_per_load) break;
-        if (row.event) continue;
-        wanted.insert(row.event_id.uuid);
-        --left;
-      }
-    }
-  }
+  for (const LanePtr& lane : lanes)
+    for (const Turn turn : {Turn::first, Turn::retry}) add_wanted_bodies(*lane, turn, wanted);
   std::unordered_map<base::Uuid, std::shared_ptr<const model::EventContent>> bodies;
   bool is_loaded = false;
   if (wanted.empty()) co_return true;

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "postrider/crypto/master_keys.hpp"
@@ -33,6 +34,8 @@ struct LoaderEvents {
       configured;                                             // null: no such endpoint
   std::function<size_t(RowBuffer&)> rows_wanted;              // how many more rows it may hold
   std::function<bool(const RowBuffer&)> has_room_for_bodies;  // else it gets one at a time
+  // The row whose body that turn waits for; null: it does not.
+  std::function<const Row*(Lane&, Turn)> waits_for_body;
   std::function<void(const LanePtr&, Turn, std::vector<Row>, bool is_last)> fetched;
   std::function<void(const LanePtr&)> fetch_failed;
   std::function<void(const LanePtr&)> bodies_loaded;
@@ -65,6 +68,7 @@ class LaneLoader {
   runtime::Task<bool> load_configs(std::vector<LanePtr> lanes);
   runtime::Task<bool> load_rows(std::vector<LanePtr> lanes);
   runtime::Task<bool> load_bodies(std::vector<LanePtr> lanes);
+  void add_wanted_bodies(Lane& lane, Turn turn, std::set<base::Uuid>& wanted) const;
   template <class Load>
   runtime::Task<void> run(Wanted& wanted, Load load);
 

@@ -54,6 +54,10 @@ LoaderEvents Shard::loader_events() {
   events.has_room_for_bodies = [this](const RowBuffer& buffer) {
     return totals_.body_bytes < options_.body_bytes_max && buffer.body_bytes() < options_.lane_bytes_max;
   };
+  events.waits_for_body = [this](Lane& lane, Turn turn) -> const Row* {
+    const Now at = now();
+    return lane.readiness(turn, at).wait == Lane::Wait::body ? &lane.next(turn, at) : nullptr;
+  };
   events.fetched = [this](const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last) {
     fetched(lane, turn, std::move(rows), is_last);
   };

@@ -222,6 +222,41 @@ TEST_F(ShardTest, RetriesThatWaitDoNotHideFreshEvents) {
   ASSERT_TRUE(receiver.wait_for_count("/in", 41));
 }
 
+TEST_F(ShardTest, AProbeLoadsTheBodyThatItSends) {
+  receiver.answer("/in", {.status = 503, .delay = 50ms});
+  auto endpoint = make_endpoint("acme", receiver.url("/in"),
+                                [](registry::EndpointSettings& settings) { settings.max_attempts = 1; });
+  constexpr size_t body_bytes = 100 << 10;
+  commit(endpoint, std::vector<std::string>(8, std::string(body_bytes, 'x')));
+  ShardOptions options;
+  options.body_bytes_max = options.lane_bytes_max = options.loader.bytes_per_load = body_bytes / 2;
+  options.breaker.failures_to_open = 1;
+  options.breaker.probe_interval_min = options.breaker.probe_interval_max = 1100ms;  // so long that it rests
+  TestShard shard(db, ids, keys, options);
+  shard.take_all();
+  size_t most = 0;
+  // Each probe takes another one.
+  EXPECT_TRUE(receiver.wait_for([&] {
+    shard.call([&](Shard& on) { most = std::max(most, on.body_bytes()); });
+    return receiver.count("/in") >= 5;
+  }));
+  EXPECT_LE(most, body_bytes);
+}
+
+TEST_F(ShardTest, RetriesThatRestTakeNoRoomFromWhatIsDue) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  Fields later;
+  later.attempts = 1;
+  later.due_in = 3600s;
+  commit(endpoint, numbered(2, std::string(1'000, 'x')), later);
+  ShardOptions options;
+  options.loader.bytes_per_load = 500;
+  TestShard shard(db, ids, keys, options);
+  commit(endpoint, {"due"});
+  shard.take_all();
+  ASSERT_TRUE(receiver.wait_for_count("/in", 1));
+}
+
 TEST_F(ShardTest, ABucketIsDrainedWhenItsSlowestAttemptIsOver) {
   receiver.answer("/slow", {.hangs = true});
   auto slow = make_endpoint_in(3, "/slow"), quick = make_endpoint_in(3, "/quick");
