@@ -1,5 +1,6 @@
 // Official libraries sign (or, where they only verify, judge) requests for a source of each provider.
 // Reads {now, url: {twilio, twilio_json}} from standard input; prints [{provider, case, secret, headers, body, query}].
+import "./webcrypto.mjs";
 import { createHash, createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
