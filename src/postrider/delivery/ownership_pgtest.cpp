@@ -82,7 +82,9 @@ struct OwnershipTest : testing::Test {
             db.sql("select owner, epoch from bucket_lease where bucket = " + std::to_string(bucket));
         const std::string held =
             node_number(static_cast<uint8_t>(i + 1)).uuid.text() + "|" + std::to_string(epoch);
-        if (keepers[i]->lease.is_valid(base::BootClock::now())) EXPECT_EQ(lease, held) << bucket;
+        if (keepers[i]->lease.is_valid(base::BootClock::now())) {
+          EXPECT_EQ(lease, held) << bucket;
+        }
       }
   }
 
