@@ -37,6 +37,15 @@ def rows(node, source):
     return node.sql("select count(*) from postrider.inbox where source_id = %s", [source])[0][0]
 
 
+def test_a_source_that_cannot_be_read_is_refused_and_harms_nobody_else(node):
+    make_source(node, "unreadable")
+    make_source(node, "sound")
+    # As a newer version, or a hand, might have left it.
+    node.sql("update postrider.source set provider = 'hmac', signature = '[]' where id = 'unreadable'")
+    assert send_standard(node, "unreadable", "msg_1").status == 503
+    assert send_standard(node, "sound", "msg_1").status in (200, 202)
+
+
 def test_a_verified_message_is_stored_once_with_its_exact_bytes(node):
     make_source(node, "shop")
     body = '{"big": 12345678901234567890123, "text": "\\u0000 ä"}'.encode()

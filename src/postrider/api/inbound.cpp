@@ -1,13 +1,13 @@
 // POST /in/{source}: inbound webhooks. There is no API key: the signature is the authentication, and whoever
 // fails it learns no more than that.
 #include <cstdlib>
+#include <exception>
 #include <utility>
 
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/inbox/receiver.hpp"
 #include "postrider/inbox/rejections.hpp"
-#include "postrider/pg/error.hpp"
 
 namespace postrider::api {
 
@@ -84,7 +84,7 @@ Task<size_t> find_limit(Services& services, const http::Request& head, std::stri
   inbox::SourcePtr source;
   try {
     source = co_await find_source(services, named);
-  } catch (const pg::Error&) {
+  } catch (const std::exception&) {
     co_return kBodyBytesMax;  // whatever it is, it is told to come again
   }
   if (!source) co_return 0;

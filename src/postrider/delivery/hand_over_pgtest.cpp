@@ -1,28 +1,10 @@
 // Whole nodes that give each other buckets while something is being sent.
 #include <future>
 
-#include "postrider/delivery/delivery_testing.hpp"
-#include "postrider/delivery/node.hpp"
+#include "postrider/delivery/node_testing.hpp"
 
 namespace postrider::delivery {
 namespace {
-
-config::Config small_node() {
-  config::Config config;
-  config.shards = 1;
-  config.buckets = support::buckets;
-  config.lease_seconds = 10;
-  config.max_in_flight = 100;
-  config.lane_rows_max = 100;
-  config.lane_bytes_max = 1 << 20;
-  config.buffer_bytes_max = 1 << 20;
-  config.response_bytes_max = 1 << 10;
-  config.pooled_connections_max = 10;
-  config.settle_batch_items_max = 100;
-  config.breaker_failures = 5;
-  config.drain_timeout = 0s;
-  return config;
-}
 
 struct TestNode {
   TestNode(support::Database& db, const crypto::MasterKeys& keys)
@@ -33,7 +15,7 @@ struct TestNode {
 
   std::string quoted_id() const { return quoted(node.id().uuid); }
 
-  config::Config config = small_node();
+  config::Config config = small_node_config();
   http::AddressGuard guard{
       http::GuardPolicy{.allow_http = true, .allow_networks = {*http::Network::parse("127.0.0.0/8")}}};
   http::TlsContext tls{{.trust_system_store = false}};
@@ -49,17 +31,16 @@ struct HandOverTest : DeliveryTest {
     return "select count(*) from bucket_lease where owner = " + node.quoted_id();
   }
   // In a bucket that the first node gives to the second: it begins with the last ones.
-  TestEndpoint make_moving_endpoint(const std::string& path) {
-    auto made = make_endpoint("acme", receiver.url(path));
-    made.bucket = support::buckets - 1;  // what its rows say counts
-    return made;
+  void commit_to_slow_moving_endpoint() {
+    receiver.answer("/slow", {.hangs = true});
+    auto endpoint = make_endpoint("acme", receiver.url("/slow"));
+    endpoint.bucket = support::buckets - 1;  // what its rows say counts
+    commit(endpoint, {"x"});
   }
 };
 
 TEST_F(HandOverTest, ABucketIsNotGivenAwayWhileAnAttemptIsOpen) {
-  receiver.answer("/slow", {.hangs = true});
-  auto endpoint = make_moving_endpoint("/slow");
-  commit(endpoint, {"x"});
+  commit_to_slow_moving_endpoint();
   TestNode first(db, keys);
   ASSERT_TRUE(receiver.wait_for_count("/slow", 1));
   TestNode second(db, keys);
@@ -72,9 +53,7 @@ TEST_F(HandOverTest, ABucketIsNotGivenAwayWhileAnAttemptIsOpen) {
 }
 
 TEST_F(HandOverTest, AStopDoesNotWaitForABucketThatIsBeingGivenAway) {
-  receiver.answer("/slow", {.hangs = true});
-  auto endpoint = make_moving_endpoint("/slow");
-  commit(endpoint, {"x"});
+  commit_to_slow_moving_endpoint();
   TestNode first(db, keys);
   ASSERT_TRUE(receiver.wait_for_count("/slow", 1));
   TestNode second(db, keys);

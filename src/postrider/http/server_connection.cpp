@@ -123,12 +123,7 @@ bool ServerConnection::takes_time() {
 }
 
 Task<void> ServerConnection::decide() {
-  size_t bytes_max = 0;
-  try {
-    bytes_max = co_await context_.handler.find_body_bytes_max(reader_.request());
-  } catch (const std::exception& error) {
-    telemetry::log_error("http_handler_failed").field("error", error.what());
-  }
+  const size_t bytes_max = co_await context_.handler.find_body_bytes_max(reader_.request());
   accept_body(bytes_max);
 }
 

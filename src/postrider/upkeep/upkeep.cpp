@@ -167,8 +167,11 @@ runtime::Task<void> Upkeep::close_hours() {
     try {
       co_await link_.run_one(sql::close_hour, std::move(params));
     } catch (const pg::Error& error) {
-      if (is_hours_fault(error)) put_off_[hour] = base::BootClock::now() + kHourPutOff;
-      throw;
+      if (!is_hours_fault(error)) throw;
+      put_off_[hour] = base::BootClock::now() + kHourPutOff;
+      telemetry::log_warn("rollup_hour_put_off")
+          .field("hour", base::to_rfc3339(hour))
+          .field("error", error.what());
     }
   }
 }
