@@ -25,11 +25,13 @@ Connection::~Connection() {
 
 void Connection::on_events(uint32_t epoll_events) {
   ready_ |= epoll_events & (readable | writable);
-  if (epoll_events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
-    has_ended_ = true;
-    ready_ |= readable | writable;
-  }
+  if (epoll_events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) end();
   if (user_ != nullptr) user_->on_connection_ready(*this);
+}
+
+void Connection::end() {
+  has_ended_ = true;
+  ready_ |= readable | writable;
 }
 
 int Connection::take_connect_error() {
@@ -64,16 +66,19 @@ IoResult Connection::read(char* to, size_t bytes_max) {
 }
 
 IoResult Connection::write(std::string_view bytes) {
-  if (tls_) {
-    const IoResult result = tls_->write(bytes);
-    if (result.kind == Kind::would_block) would_block(writable);
-    return result;
-  }
+  const IoResult result = tls_ ? tls_->write(bytes) : write_plain(bytes);
+  if (result.kind == Kind::would_block) would_block(writable);
+  // What the peer said before it closed can still be read. A write may learn of the end before the poller tells.
+  if (result.kind == Kind::failed || result.kind == Kind::closed) end();
+  return result;
+}
+
+IoResult Connection::write_plain(std::string_view bytes) const {
   const auto sent = send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (sent >= 0) return {.kind = Kind::moved, .bytes = static_cast<size_t>(sent)};
-  if (errno != EAGAIN && errno != EINTR) return {.kind = Kind::failed, .system_error = errno};
-  if (errno == EAGAIN) would_block(writable);
-  return {.kind = Kind::would_block};
+  if (errno == EINTR) return {.kind = Kind::moved};  // none of them: the caller tries again
+  if (errno == EAGAIN) return {.kind = Kind::would_block};
+  return {.kind = Kind::failed, .system_error = errno};
 }
 
 bool Connection::is_still_quiet() {

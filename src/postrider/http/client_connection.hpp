@@ -63,6 +63,8 @@ class Connection final : private Watch {
  private:
   void on_events(uint32_t epoll_events) override;
   void would_block(uint32_t event) { ready_ &= ~event; }
+  void end();
+  IoResult write_plain(std::string_view bytes) const;
 
   Poller& poller_;
   const int descriptor_;
