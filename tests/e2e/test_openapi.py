@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from harness import senders
-from openapi_walk import Document
+from harness.openapi import Document
 
 NUMBERS = itertools.count(1)
 NO_DATABASE = "postgresql://nobody@127.0.0.1:1/none"

@@ -5,6 +5,8 @@ import http.client
 import json
 import urllib.parse
 
+from harness.openapi import Document
+
 
 @dataclasses.dataclass
 class Answer:
@@ -21,6 +23,23 @@ class Answer:
         return self.json if self.body else None
 
 
+class Judge:
+    """Every answer is judged by the OpenAPI document: one that it does not describe fails the test that got it."""
+
+    is_asked = False  # not where nodes are killed: asking for the document could fail a call that went well
+    document = None   # asked of the first node that answers
+
+    @classmethod
+    def look(cls, api, method, path, answer):
+        if cls.document is None:
+            cls.document = Document(api.exchange("GET", "/openapi.json").json)
+        operation = cls.document.operation_of(method, path)
+        if operation is None or operation.streams() or answer.status == 405:  # a role that a node does not have
+            return
+        wrong = operation.judge(answer)
+        assert not wrong, "the document says otherwise: " + "\n".join(wrong)
+
+
 class Api:
     def __init__(self, url, key):
         self.url, self.key = url, key
@@ -31,6 +50,12 @@ class Api:
 
     def call(self, method, path, body=None, headers=None, timeout=60):
         """`body` is bytes as they are, or something to be sent as JSON."""
+        answer = self.exchange(method, path, body, headers, timeout)
+        if Judge.is_asked:
+            Judge.look(self, method, path, answer)
+        return answer
+
+    def exchange(self, method, path, body=None, headers=None, timeout=60):
         connection = http.client.HTTPConnection(self._target.hostname, self._target.port, timeout=timeout)
         try:
             sent = dict(headers or {})

@@ -95,17 +95,21 @@ std::string to_json(const HmacScheme& scheme) {
 }
 
 HmacScheme hmac_scheme_from_json(std::string_view text) {
-  const json::value document = json::parse(text);
-  const json::object& object = document.as_object();
-  const auto at = [&](const char* name) { return std::string_view(object.at(name).as_string()); };
   HmacScheme scheme;
-  scheme.header = at("header");
-  scheme.prefix = at("prefix");
-  scheme.signed_text = at("template");
-  scheme.hash = parse_hash(at("hash")).value_or(Hash::sha256);
-  scheme.encoding = parse_encoding(at("encoding")).value_or(SignatureEncoding::hex);
-  scheme.key = parse_key_form(at("key")).value_or(KeyForm::raw);
-  if (object.contains("timestamp_header")) scheme.timestamp_header = at("timestamp_header");
+  try {
+    const json::value document = json::parse(text);
+    const json::object& object = document.as_object();
+    const auto at = [&](const char* name) { return std::string_view(object.at(name).as_string()); };
+    scheme.header = at("header");
+    scheme.prefix = at("prefix");
+    scheme.signed_text = at("template");
+    scheme.hash = parse_hash(at("hash")).value();
+    scheme.encoding = parse_encoding(at("encoding")).value();
+    scheme.key = parse_key_form(at("key")).value();
+    if (object.contains("timestamp_header")) scheme.timestamp_header = at("timestamp_header");
+  } catch (const std::exception&) {
+    scheme.header.clear();
+  }
   return scheme;
 }
 

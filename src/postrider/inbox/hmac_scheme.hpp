@@ -31,6 +31,7 @@ struct HmacScheme {
   KeyForm key = KeyForm::raw;
   std::string timestamp_header;  // seconds since 1970; empty: there is none
 
+  bool can_verify() const { return !header.empty(); }
   bool operator==(const HmacScheme&) const = default;
 };
 
@@ -44,7 +45,9 @@ struct TemplatePiece {
 base::Result<std::vector<TemplatePiece>, std::string> parse_template(std::string_view text);
 
 std::string to_json(const HmacScheme& scheme);
-HmacScheme hmac_scheme_from_json(std::string_view json);  // as to_json() wrote it
+// As to_json() wrote it. Anything else, as a newer version or a hand may have left it, is a scheme without a
+// header: it can be shown and replaced, but nothing can be verified by it.
+HmacScheme hmac_scheme_from_json(std::string_view json);
 
 // The bytes of a secret; the error is a sentence that does not repeat it.
 base::Result<std::string, std::string> decode_key(KeyForm form, std::string_view secret);

@@ -27,6 +27,8 @@ class Document:
         self.document = document
         # References are into the document itself.
         self.resolver = jsonschema.RefResolver("", document)
+        self._operations = [Operation(self, method, path, item[method]) for path, item in document["paths"].items()
+                            for method in METHODS if method in item]
 
     def at(self, value):
         """What a reference stands for."""
@@ -35,10 +37,13 @@ class Document:
         return value
 
     def operations(self):
-        for path, item in self.document["paths"].items():
-            for method in METHODS:
-                if method in item:
-                    yield Operation(self, method, path, item[method])
+        return self._operations
+
+    def operation_of(self, method, target):
+        """The operation that a request is for, or None."""
+        path = target.split("?")[0]
+        fitting = [one for one in self.operations() if one.method == method.lower() and one.pattern.fullmatch(path)]
+        return min(fitting, key=lambda one: one.path.count("{"), default=None)
 
     def find(self, operation_id):
         return next(operation for operation in self.operations() if operation.id == operation_id)
@@ -54,6 +59,8 @@ class Operation:
         self.document, self.method, self.path, self.fields = document, method, path, fields
         self.id = fields["operationId"]
         self.access = fields["x-access"]
+        self.pattern = re.compile(re.sub(r"{\w+(\*?)}", lambda match: ".+" if match[1] else "[^/]+",
+                                         path.replace(".", r"\.")))
 
     def __repr__(self):
         return f"{self.method} {self.path}"
@@ -98,7 +105,7 @@ class Operation:
             return [f"{self}: {answer.status} has a body"] if answer.body else []
         if given not in content:
             return [f"{self}: {answer.status} is {given!r}, not one of {list(content)}"]
-        if given.endswith("json"):
+        if given.endswith("/json") or given.endswith("+json"):
             wrong = self.document.violations(content[given]["schema"], json.loads(answer.body))
         if answer.status >= 400:
             problem = json.loads(answer.body)
