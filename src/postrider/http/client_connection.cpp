@@ -68,7 +68,8 @@ IoResult Connection::read(char* to, size_t bytes_max) {
 IoResult Connection::write(std::string_view bytes) {
   const IoResult result = tls_ ? tls_->write(bytes) : write_plain(bytes);
   if (result.kind == Kind::would_block) would_block(writable);
-  // What the peer said before it closed can still be read. A write may learn of the end before the poller tells.
+  // What the peer said before it closed can still be read. A write may learn of the end before the poller
+  // tells.
   if (result.kind == Kind::failed || result.kind == Kind::closed) end();
   return result;
 }
