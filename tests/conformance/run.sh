@@ -3,8 +3,11 @@
 set -eu
 signer=$(realpath "$1")
 cd "$(dirname "$0")"
+exec 9< package-lock.json
+flock 9  # end-to-end tests install the same packages
 # npm writes this file when an installation is complete.
 if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
   npm ci
 fi
+exec 9<&-
 exec node judge.mjs "$signer"

@@ -7,14 +7,14 @@ import subprocess
 
 import pytest
 
+from harness.npm import npm_install
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.fixture(scope="session")
 def node_packages():
-    folder = EXAMPLES / "orders-node"
-    if not (folder / "node_modules" / "pg").exists():
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    npm_install(EXAMPLES / "orders-node")
 
 
 def command_of(language, request):

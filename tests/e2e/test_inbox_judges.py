@@ -1,6 +1,7 @@
 """Official libraries sign what is sent to postrider; consumers written as examples work on it."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -8,22 +9,17 @@ import time
 
 import pytest
 
+from harness.npm import npm_install
 from harness.signatures import CONFORMANCE
 from harness.wait import wait_until
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 
 
-def install():
-    done = CONFORMANCE / "node_modules" / ".package-lock.json"
-    if not done.exists() or done.stat().st_mtime < (CONFORMANCE / "package-lock.json").stat().st_mtime:
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=CONFORMANCE, check=True, stdout=subprocess.DEVNULL)
-
-
 @pytest.fixture(scope="module")
 def judged(node):
     """Requests as the official libraries sign them, by the name of their source."""
-    install()
+    npm_install(CONFORMANCE)
     probe = node.api.post("/v1/sources", {"id": "judge_probe", "provider": "github"}).expect(201)
     base = probe["url"].removesuffix("/in/judge_probe")  # what Twilio is told to call
     given = {"now": int(time.time()),
@@ -70,14 +66,13 @@ def test_a_consumer_written_as_the_example_works_on_every_message_once(node, jud
     source = {"python": "judge_stripe", "node": "judge_github"}[runner]
     name = source.removeprefix("judge_")
     send(node, name, judged[name])
-    program = {"python": [sys.executable, str(EXAMPLES / "inbox_consumer.py")],
-               "node": ["node", str(CONFORMANCE / "inbox_consumer.mjs")]}[runner]
-    if runner == "node":  # imports are looked up beside the file
-        (CONFORMANCE / "inbox_consumer.mjs").write_text((EXAMPLES / "inbox_consumer.mjs").read_text())
+    copied = CONFORMANCE / f"inbox_consumer.{os.getpid()}.mjs"  # imports are looked up beside the file
+    program = {"python": [sys.executable, str(EXAMPLES / "inbox_consumer.py")], "node": ["node", str(copied)]}[runner]
+    copied.write_text((EXAMPLES / "inbox_consumer.mjs").read_text())
     try:
         subprocess.run([*program, node.database_url, source, f"{runner}-1", "--until-empty"], check=True)
     finally:
-        (CONFORMANCE / "inbox_consumer.mjs").unlink(missing_ok=True)
+        copied.unlink()
     wait_until(lambda: node.sql("select count(*) from public.processed where worker = %s", [f"{runner}-1"]) == [(1,)],
                "it is processed")
     assert node.sql("select status from postrider.inbox where source_id = %s", [source]) == [("done",)]
