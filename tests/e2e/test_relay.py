@@ -1,6 +1,5 @@
 """The relay at the application's side: it hands over by HTTP, and postrider needs no access to that database."""
 
-import http.client
 import http.server
 import itertools
 import json
@@ -11,7 +10,9 @@ import threading
 
 import pytest
 
+from harness.api import Api
 from harness.node import ADMIN_KEY, binary, environment
+from harness.ports import lasting_port
 from harness.postgres import run_sql
 from harness.relay import RelayProcess, install
 from harness.wait import wait_until
@@ -72,12 +73,10 @@ def test_committed_rows_are_handed_over_under_their_ids_and_marked(start_relay, 
     assert request.headers["traceparent"] == trace
     assert b'{"n": 12345678901234567890123}' in request.body and json.loads(request.body)["version"] == "2"
     wait_until(lambda: run_sql(application, PROCESSED) == [(1,)], "the row is marked")
-    connection = http.client.HTTPConnection(relay.wait_for_log("started")["listen"])
-    connection.request("GET", "/metrics")
-    assert b'webhook_relay_rows_total{outbox="outbox",result="published"} 1' in connection.getresponse().read()
-    connection.request("GET", "/readyz")
-    assert connection.getresponse().status == 200
-    connection.close()
+    at_relay = Api(f"http://{relay.wait_for_log('started')['listen']}", None)
+    published = b'webhook_relay_rows_total{outbox="outbox",result="published"} 1\n'
+    wait_until(lambda: published in at_relay.exchange("GET", "/metrics").body, "the row is counted")
+    assert at_relay.exchange("GET", "/readyz").status == 200
     assert relay.stop() == 0
 
 
@@ -97,17 +96,16 @@ def test_a_relay_killed_in_between_makes_no_second_event(start_relay, applicatio
 
 def test_while_the_server_is_down_nothing_is_lost(start_relay, start_node, application, tenant, database_url, key_file,
                                                   hook):
-    fresh = start_node(database_url=database_url)
+    fresh = start_node(database_url=database_url, listen=f"127.0.0.1:{lasting_port()}")
     fresh.api.create_tenant(tenant)
     fresh.api.create_endpoint(tenant, hook.url)
     key_file.write_text(ADMIN_KEY)
     relay = start_relay(to=f"http://{fresh.address}")
-    settings = {**fresh.settings, "listen": fresh.address}
     fresh.stop()
     publish(application, tenant, 5)
     relay.wait_for_log("relay_target_not_taking")
     assert run_sql(application, "select sum(attempts), count(processed_at) from postrider.outbox") == [(0, 0)]
-    start_node(**settings)
+    start_node(**fresh.settings)
     hook.wait_for(5)
     relay.wait_for_log("relay_target_reachable")
     assert received(hook) == [1, 2, 3, 4, 5]

@@ -5,6 +5,7 @@ import subprocess
 import threading
 
 from harness.node import ADMIN_KEY, binary, environment
+from harness.ports import lasting_port
 from harness.wait import wait_until
 
 
@@ -88,7 +89,7 @@ def numbers(hook):
 
 
 def test_listen_forwards_the_bytes_and_misses_nothing_when_its_node_is_killed(start_node, database_url, hook):
-    node = start_node(database_url=database_url)
+    node = start_node(database_url=database_url, listen=f"127.0.0.1:{lasting_port()}")
     other = start_node(database_url=database_url)
     node.api.create_tenant("acme")
     node.api.publish("acme", data={"number": -1})  # from before: not forwarded
@@ -97,12 +98,11 @@ def test_listen_forwards_the_bytes_and_misses_nothing_when_its_node_is_killed(st
         big = b'{"type":"a.b","data":{"number":0,"big":12345678901234567890123}}'
         node.api.post("/v1/tenants/acme/events", big).expect(202)
         assert b'"big":12345678901234567890123' in hook.wait_for(1)[0].body
-        settings = {**node.settings, "listen": node.address}
         node.kill()
         listening.wait_said("not connected")
         for number in range(1, 150):  # more than the server reads at once
             other.api.publish("acme", data={"number": number})
-        again = start_node(**settings)
+        again = start_node(**node.settings)
         listening.wait_said("connected again: 149 messages caught up")
         again.api.publish("acme", data={"number": 150})
         hook.wait_for(151)
@@ -143,7 +143,7 @@ def test_listen_ends_when_coming_again_does_not_help(node):
 
 
 def test_tail_shows_each_attempt_once_over_a_restart(start_node, database_url, hook):
-    node = start_node(database_url=database_url)
+    node = start_node(database_url=database_url, listen=f"127.0.0.1:{lasting_port()}")
     other = start_node(database_url=database_url)
     node.api.create_tenant("acme")
     node.api.create_endpoint("acme", hook.url)
@@ -151,12 +151,11 @@ def test_tail_shows_each_attempt_once_over_a_restart(start_node, database_url, h
         tailing.wait_said("connected to")
         first = node.api.publish("acme")["id"]
         wait_until(lambda: any(first in line for line in tailing.printed), "the first is shown")
-        settings = {**node.settings, "listen": node.address}
         assert node.stop() == 0
         tailing.wait_said("not connected")
         between = other.api.publish("acme")["id"]
         hook.wait_for(2)
-        again = start_node(**settings)
+        again = start_node(**node.settings)
         tailing.wait_said("connected again")
         last = again.api.publish("acme")["id"]
 
