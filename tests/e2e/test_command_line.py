@@ -108,13 +108,13 @@ def test_a_database_that_is_starting_up_is_waited_for(start_node):
         node = start_node(ready=False, database_url=url)
         waiting = node.wait_for_log("database_unreachable", count=2)
         assert waiting["error"].endswith("FATAL:  the database system is starting up")
-        assert node.stop(10) == 0
+        assert node.stop(30) == 0
 
 
 def test_a_signal_ends_the_wait_for_a_database(start_node, tmp_path):
     node = start_node(ready=False, database_url=f"postgresql://me@/mine?host={tmp_path}")
     node.wait_for_log("database_unreachable")
-    assert node.stop(10) == 0
+    assert node.stop(30) == 0
     assert node.wait_for_log("stopping")["signal"] == "SIGTERM"
     node.wait_for_log("stopped")
 
@@ -133,14 +133,14 @@ def test_a_signal_ends_a_start_that_waits(start_node, database_url):
         waiting = """select count(*) from pg_stat_activity where wait_event_type = 'Lock'
             and application_name = 'postrider control' and datname = current_database()"""
         wait_until(lambda: run_sql(database_url, waiting) == [(1,)], "the node waits for its brakes")
-        assert node.stop(10) == 0
+        assert node.stop(30) == 0
     node.wait_for_log("stopped")
 
 
 def test_a_signal_ends_the_wait_for_a_data_directory(node, start_node):
     second = start_node(ready=False, **node.settings)
     second.wait_for_log("data_directory_in_use")
-    assert second.stop(3) == 0
+    assert second.stop(30) == 0
     second.wait_for_log("stopped")
     assert node.api.get("/readyz").status == 200
 

@@ -234,11 +234,13 @@ def answer_of(node, path):
 
 
 def test_a_canceled_replay_of_one_delivery_counts_in_its_replay(node, tenant, hook):
-    made = node.api.create_endpoint(tenant, hook.url)
+    node.api.create_endpoint(tenant, hook.url, max_in_flight=1, timeout_ms=60_000)
     hook.reply(400)
     node.api.publish(tenant)
     wait_until(lambda: deliveries(node, tenant, status="dead_letter"), "a dead letter")
-    node.api.post(f"/v1/tenants/{tenant}/endpoints/{made['id']}/pause").expect(200)
+    hook.hold()
+    node.api.publish(tenant)  # what is replayed waits behind it
+    hook.wait_for(2)
     since = (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=1)).isoformat()
     replay = node.api.post(f"/v1/tenants/{tenant}/replays", {
         "only": "failed", "since": since, "reason": "x"}).expect(202)["id"]
@@ -248,6 +250,7 @@ def test_a_canceled_replay_of_one_delivery_counts_in_its_replay(node, tenant, ho
     node.api.post(f"/v1/tenants/{tenant}/deliveries/{again['id']}/cancel", {"reason": "not needed"}).expect(200)
     seen = node.api.get(path).expect(200)
     assert (seen["canceled"], seen["pending"], seen["queued"]) == (1, 0, 1)
+    hook.release()
 
 
 def test_a_failed_probe_says_why(start_node, data_dir, hook):

@@ -35,9 +35,9 @@ def test_sigterm_lets_what_is_in_flight_finish(start_node, database_url, hook):
 
 def test_after_the_signal_nothing_new_is_sent_whoever_holds_up_the_stop(start_node, database_url, hook):
     hook.reply(then=503)
-    node = start_node(database_url=database_url, drain_timeout="6s")
+    node = start_node(database_url=database_url, drain_timeout="12s")
     node.api.create_tenant("t")
-    node.api.create_endpoint("t", hook.url, retry_schedule=[3])
+    node.api.create_endpoint("t", hook.url, retry_schedule=[8])  # due before the stop is over
     node.api.publish("t")
     wait_until(lambda: node.sql("select count(*) from postrider.queue where attempts = 1") == [(1,)], "it is retried")
     host, port = node.address.rsplit(":", 1)
@@ -97,8 +97,8 @@ def test_the_private_postgres_keeps_everything_over_a_kill(start_node, data_dir,
 
 
 def test_two_nodes_share_the_buckets_and_send_each_event_once(start_node, database_url, receiver):
-    first = start_node(database_url=database_url, lease_seconds=LEASE_SECONDS)
-    second = start_node(database_url=database_url, lease_seconds=LEASE_SECONDS)
+    first = start_node(database_url=database_url, lease_seconds=10)
+    second = start_node(database_url=database_url, lease_seconds=10)
     wait_until(lambda: owners(first) == [32, 32], "each owns half of the buckets")
     first.api.create_tenant("t")
     hooks = [receiver.hook() for _ in range(8)]

@@ -19,8 +19,8 @@ def test_what_is_being_sent_is_processing_everywhere_and_only_while_it_is(node, 
     hook.wait_for(1)
     lists = f"/v1/tenants/{tenant}/deliveries"
     try:
-        wait_until(lambda: ids(node, f"{lists}?status=processing"), "the node says what it is sending")
-        sent = ids(node, f"{lists}?status=processing&limit=250")
+        wait_until(lambda: len(ids(node, f"{lists}?status=delivered&endpoint={quick}")) == 2, "the quick one has both")
+        sent = wait_until(lambda: ids(node, f"{lists}?status=processing&limit=250"), "the node says what it is sending")
         assert len(sent) == 1
         assert ids(node, f"{lists}?status=processing&endpoint={slow}") == sent
         assert ids(node, f"{lists}?status=processing&endpoint={quick}") == []

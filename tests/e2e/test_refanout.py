@@ -126,7 +126,7 @@ def test_a_killed_run_goes_on_where_it_stood(start_node, database_url, hook):
     node.sql("""insert into postrider.event (id, tenant_id, type, body)
                 select postrider.id_floor(now() - interval '1 s' + n * interval '1 ms'), 'acme', 'a.b', '{}'
                 from generate_series(1, 900) n""")
-    words = [binary(), "outbox", "refanout", "--from", FROM, "--rate", "100"]  # 500 at once, then it rests 5 s
+    words = [binary(), "outbox", "refanout", "--from", FROM, "--rate", "20"]  # 500 at once, then it rests 25 s
     running = subprocess.Popen(words, env=environment(**node.settings), cwd="/", stdout=subprocess.DEVNULL)
     queued = "select count(*) from postrider.queue where bucket >= 0"
     wait_until(lambda: node.sql(queued) == [(500,)], "the first step is committed")

@@ -91,12 +91,22 @@ def test_a_replay_is_refused_where_it_makes_no_sense(node, tenant, hook):
 def test_one_key_replays_ten_deliveries_a_second(node, tenant, hook):
     make_dead_letters(node, tenant, hook)
     [(old, _)] = dead_letters(node, tenant)
-    answers = [replay(node, tenant, old).status for _ in range(40)]
-    assert set(answers) == {202, 429}
+    answers = {replay(node, tenant, old).status for _ in range(40)}
+    assert answers <= {202, 429}  # a slow machine makes fewer
     [(most,)] = node.sql("""select max(beside) from (
                               select count(*) over (order by created_at range interval '1 second' preceding) as beside
                               from postrider.replay where tenant_id = %s) as r""", (tenant,))
     assert most <= 11  # the window is closed on both sides
+    count = "select count(*) from postrider.replay where tenant_id = %s"
+    wait_until(lambda: replay(node, tenant, old).status == 202 and node.sql(count, (tenant,))[0][0] >= 10, "ten are made")
+    move = "update postrider.replay set created_at = clock_timestamp() + %s * interval '1 second' where tenant_id = %s"
+    node.sql(move, (30, tenant))
+    try:
+        refused = replay(node, tenant, old)
+        assert refused.status == 429 and refused.json["type"].endswith("too-fast"), refused
+    finally:
+        node.sql(move, (-30, tenant))
+    assert replay(node, tenant, old).status == 202
     assert node.api.get("/metrics").body.count(b"webhook_replay_requests_total") >= 1
 
 

@@ -14,7 +14,7 @@ def body_of(got):
 def test_nothing_but_failure_disables_an_endpoint_and_operators_hear_of_each_step(start_node, data_dir, receiver):
     node = start_node(data_dir=data_dir, disable_after="6s", breaker_failures=1000)
     pager, hook = receiver.hook(), receiver.hook()
-    node.api.create_endpoint("postrider", pager.url, event_types=["endpoint.*"])
+    node.api.create_endpoint("postrider", pager.url, event_types=["endpoint.*"], ordering="strict")
     node.api.create_tenant("acme")
     endpoint = node.api.create_endpoint("acme", hook.url, retry_schedule=[1], max_attempts=100)["id"]
     hook.reply(then=503)
