@@ -116,7 +116,8 @@ TEST_F(Access, NodesAndFreeBucketsAreShown) {
 }
 
 TEST(NoDatabase, IsSaidWithRetryAfter) {
-  ApiServer server({.database_url = "postgresql:///nowhere?host=/nonexistent", .guard = {}});
+  ApiServer server(
+      {.database_url = "postgresql:///nowhere?host=/nonexistent", .guard = {}, .has_database = false});
   EXPECT_EQ(server.send({"GET", "/healthz"}).status, 200);
   EXPECT_EQ(server.send({"GET", "/readyz"}).status, 503);
   const auto answer = server.send({"GET", "/v1/tenants", "", std::string(32, 'k')});

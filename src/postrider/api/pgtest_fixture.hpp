@@ -45,6 +45,7 @@ class ApiServer {
     std::string database_url;
     http::GuardPolicy guard;
     bool has_resolver = false;
+    bool has_database = true;
   };
   explicit ApiServer(Options options);
   ~ApiServer();

@@ -33,7 +33,8 @@ struct HandOverTest : DeliveryTest {
   // In a bucket that the first node gives to the second: it begins with the last ones.
   void commit_to_slow_moving_endpoint() {
     receiver.answer("/slow", {.hangs = true});
-    auto endpoint = make_endpoint("acme", receiver.url("/slow"));
+    auto endpoint =
+        make_endpoint("acme", receiver.url("/slow"), [](auto& settings) { settings.timeout_ms = 60'000; });
     endpoint.bucket = support::buckets - 1;  // what its rows say counts
     commit(endpoint, {"x"});
   }

@@ -72,15 +72,16 @@ TEST_F(SendingTest, TheBreakerOpensProbesAndClosesWithoutRaisingAttempts) {
   receiver.answer("/in", {.status = 500});
   auto endpoint = make_endpoint("acme", receiver.url("/in"), [](auto& settings) {
     settings.max_in_flight = 1;
-    settings.retry_schedule = "[1]";
+    settings.retry_schedule = "[5]";
   });
   TestShard shard(db, ids, keys, quick_breaker());
   shard.take_all();
   shard.offer(commit(endpoint, numbered(10)));
+  const char* attempts = "select sum(attempts), max(attempts) from queue where bucket >= 0";
+  db.wait_for(attempts, "3|1");
   db.wait_for("select breaker from endpoint", "open");
   ASSERT_TRUE(receiver.wait_for_count("/in", 12)) << "probes go on";
-  EXPECT_EQ(db.sql("select sum(attempts), max(attempts) from queue where bucket >= 0"), "3|1")
-      << "failed probes raise nobody's attempts";
+  EXPECT_EQ(db.sql(attempts), "3|1") << "failed probes raise nobody's attempts";
   const auto tried = receiver.bodies("/in");
   EXPECT_GE(std::set<std::string>(tried.begin() + 3, tried.end()).size(), 3u) << "probes go round";
   receiver.answer("/in", {});
@@ -100,7 +101,7 @@ TEST_F(SendingTest, RetryAfterHoldsTheWholeEndpoint) {
   TestShard shard(db, ids, keys);
   shard.take_all();
   shard.offer(commit(endpoint, numbered(5)));
-  db.wait_for("select count(*) from attempt", "1");
+  ASSERT_TRUE(receiver.wait_for_count("/in", 1));
   receiver.answer("/in", {});
   wait_until_drained();
   const auto all = receiver.received("/in");

@@ -29,11 +29,12 @@ class Deadlines : public testing::Test {
   Recorded& add(int number, std::chrono::milliseconds delay) {
     deadlines_.push_back(std::make_unique<Recorded>(fired_, number));
     Recorded& added = *deadlines_.back();
-    added.set_for = base::BootClock::now() + delay;
+    added.set_for = begun_ + delay;
     wheel_.set(added, added.set_for);
     return added;
   }
 
+  const base::SteadyTime begun_ = base::BootClock::now();  // of all: their order is that of their delays
   runtime::Loop loop_;
   DeadlineWheel wheel_{loop_};
   std::vector<int> fired_;
@@ -50,7 +51,7 @@ TEST_F(Deadlines, FireInOrderAndNeverEarly) {
 }
 
 TEST_F(Deadlines, AnEarlierOneSetLaterStillFiresFirst) {
-  add(2, 60ms).then = [this] { loop_.stop(); };
+  add(2, 500ms).then = [this] { loop_.stop(); };
   loop_.post([this] { add(1, 10ms); });
   loop_.run();
   EXPECT_EQ(fired_, (std::vector<int>{1, 2}));
@@ -96,7 +97,7 @@ TEST_F(Deadlines, OneThatIsSetAnewBySlowWorkDelaysNoOther) {
 
 TEST_F(Deadlines, WorkAgainAfterTheWheelWasEmpty) {
   for (int round = 0; round < 3; ++round) {
-    add(round, 15ms).then = [this] { loop_.stop(); };
+    add(round, 15ms * (round + 1)).then = [this] { loop_.stop(); };
     loop_.run();
   }
   EXPECT_EQ(fired_, (std::vector<int>{0, 1, 2}));

@@ -210,7 +210,7 @@ TEST_F(ClientExchange, FailuresAreToldApart) {
   runtime::TaskGroup group;
   for (size_t i = 0; i < exchanges.size(); ++i)
     group.spawn(
-        fetch_one(urls[i], 2s, failure_cases[i].error == "timeout_send" ? large : small, exchanges[i]));
+        fetch_one(urls[i], 5s, failure_cases[i].error == "timeout_send" ? large : small, exchanges[i]));
   run_until_done(group);
   for (size_t i = 0; i < exchanges.size(); ++i) {
     EXPECT_EQ(error_of(exchanges[i]), failure_cases[i].error) << failure_cases[i].name;

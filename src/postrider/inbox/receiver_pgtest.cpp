@@ -47,7 +47,7 @@ TEST(Receiver, WhoWaitsBehindAFailedFlushIsRefusedInTheSameTime) {
   std::vector<Stored> answers;
   const auto begun = base::BootClock::now();
   support::run(loop, store_many(receiver, 20, answers));
-  EXPECT_LT(base::BootClock::now() - begun, milliseconds(1'500));
+  EXPECT_LT(base::BootClock::now() - begun, std::chrono::seconds(8)) << "one after the other takes 10";
   EXPECT_EQ(answers, std::vector<Stored>(20, Stored::unavailable));
 
   support::run(loop, receiver.stop());

@@ -137,7 +137,7 @@ TEST_F(ConnectionTest, WhatWasNotSentIsUnavailableAfterALoss) {
 
 TEST_F(ConnectionTest, AServerThatHangsIsGivenUp) {
   ConnectOptions impatient = to_public();
-  impatient.response_timeout = 100ms;
+  impatient.response_timeout = 2s;
   connection = run(Connection::open(loop, impatient));
   EXPECT_EQ(error_of(connection->execute("select pg_sleep(600)")).kind(), Kind::unknown);
   EXPECT_FALSE(connection->is_open());

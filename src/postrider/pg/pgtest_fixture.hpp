@@ -21,6 +21,7 @@ struct ConnectedTest : testing::Test {
   ConnectOptions options() {
     ConnectOptions chosen;
     chosen.url = database.url();
+    chosen.connect_timeout = std::chrono::seconds(60);
     return chosen;
   }
 

@@ -30,7 +30,7 @@ class UpkeepTest : public testing::Test {
   pg::LinkOptions link_options() {
     pg::LinkOptions options;
     options.connect.url = db.url();
-    options.connect.lock_timeout = pg::Milliseconds(2'000);
+    options.connect.lock_timeout = pg::Milliseconds(5'000);
     return options;
   }
   template <class T>
