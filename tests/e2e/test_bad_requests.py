@@ -42,6 +42,7 @@ TABLE = [
     ("http/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, None),
     ("no host", raw("GET /healthz HTTP/1.1\r\n\r\n"), 400, None),
     ("two hosts", raw("GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), 400, None),
+    ("two types", request("POST", TENANTS, '{"id":"a"}', fields=HEAD + "Content-Type: text/plain\r\n"), 400, None),
     ("bare LF", raw("GET /healthz HTTP/1.1\nHost: a\n\n"), 400, None),
     ("folded field", raw("GET /healthz HTTP/1.1\r\nHost: a\r\nX: 1\r\n 2\r\n\r\n"), 400, None),
     ("space before colon", raw("GET /healthz HTTP/1.1\r\nHost : a\r\n\r\n"), 400, None),

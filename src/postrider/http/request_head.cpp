@@ -231,6 +231,10 @@ bool RequestHead::end_of_field() {
     if (!equals_ignoring_case(value, "chunked"))
       return refuse(400, "The only transfer coding known here is chunked.");
     is_chunked_ = true;
+  } else if (equals_ignoring_case(name, "content-type")) {
+    // Whoever reads the body could be led to read another type than whoever let the request pass.
+    if (has_content_type_) return refuse(400, "There are two Content-Type headers.");
+    has_content_type_ = true;
   } else if (equals_ignoring_case(name, "connection")) {
     return take_connection(value);
   } else if (equals_ignoring_case(name, "expect")) {

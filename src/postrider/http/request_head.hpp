@@ -102,6 +102,7 @@ class RequestHead {
   uint8_t escape_digits_left_ = 0;  // hex digits still owed to a '%' in the target
   int minor_version_ = 1;
   bool is_chunked_ = false, says_close_ = false, says_keep_alive_ = false, expects_continue_ = false;
+  bool has_content_type_ = false;
   std::optional<Refusal> refusal_;
 };
 

@@ -116,6 +116,8 @@ const Bad kBadRequests[] = {
     {"HostWithSlash", "GET / HTTP/1.1\r\nHost: a/b\r\n", 400},
     {"HostWithUser", "GET / HTTP/1.1\r\nHost: u@h\r\n", 400},
     {"HostList", "GET / HTTP/1.1\r\nHost: a, b\r\n", 400},
+    {"TwoTypes", head("Content-Type: text/plain\r\nContent-Type: application/json\r\n"), 400},
+    {"TwoEqualTypes", head("Content-Type: a/b\r\ncontent-type: a/b\r\n"), 400},
     {"ConnectionNotTokens", head("Connection: a b\r\n"), 400},
     {"UnknownExpectation", head("Expect: miracles\r\n"), 417},
     {"HeadTooLarge", head("A: " + std::string(16384, 'a')).substr(0, 16385), 431},
