@@ -171,6 +171,8 @@ def test_wrong_requests_are_told_which_field(node, tenant):
     assert pointers(**{**good, "rate_per_second": 0}) == {"/rate_per_second"}
     assert pointers(**{**good, "more": 1}) == {"/more"}
     assert node.api.get(f"{path}/rpl_{'0' * 32}").status == 404
+    assert node.api.get(f"{path}?status=canceled").expect(200)["data"] == []
+    assert node.api.get(f"{path}?status=finished").json["errors"][0]["pointer"] == "status"
 
 
 def test_dead_letters_are_replayed_by_id_or_by_filter(node, tenant, hook):
@@ -185,3 +187,5 @@ def test_dead_letters_are_replayed_by_id_or_by_filter(node, tenant, hook):
     rest = node.api.post(path, {"cause": "rejected", "reason": "the rest"}).expect(202)
     assert wait_settled(node, tenant, rest["id"])["delivered"] == 3
     assert node.api.post(path, {"ids": ["x"], "reason": "x"}).json["errors"][0]["pointer"] == "/ids/0"
+    unknown = node.api.post(path, {"cause": "bad luck", "reason": "x"})
+    assert unknown.status == 422 and unknown.json["errors"][0]["pointer"] == "/cause"

@@ -1,6 +1,5 @@
 // /v1/tenants/{tenant}/dead-letters and /v1/dead-letters: list, summary, discard. Replaying them is a replay.
 #include <algorithm>
-#include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 #include <utility>
@@ -25,8 +24,6 @@ constexpr int kDiscardChunk = 1'000;
 constexpr int kDiscardMax = 100'000;  // by one call; `more` says that there is more
 constexpr size_t kIdsMax = 1'000;
 constexpr size_t kReasonMax = 1'000;
-constexpr std::array<std::string_view, 6> kCauses{"rejected", "gone",    "exhausted",
-                                                  "expired",  "blocked", "endpoint_disabled"};
 
 struct Filter {
   std::optional<std::string> tenant, endpoint_name, cause;
@@ -35,12 +32,6 @@ struct Filter {
   base::Uuid from, before;
   int limit = 0;
 };
-
-bool is_cause(std::string_view text) {
-  return std::find(kCauses.begin(), kCauses.end(), text) != kCauses.end();
-}
-
-constexpr auto kCauseRule = "must be one of: rejected, gone, exhausted, expired, blocked, endpoint_disabled";
 
 std::optional<std::string> tenant_of(const Call& call) {
   const auto& parameters = call.request.path_parameters;
@@ -53,7 +44,7 @@ Filter read_filter(const Call& call, Query& query) {
   filter.tenant = tenant_of(call);
   filter.endpoint_name = query.value("endpoint");
   filter.cause = query.value("cause");
-  if (filter.cause && !is_cause(*filter.cause)) query.refuse("cause", kCauseRule);
+  if (filter.cause && !is_cause(*filter.cause)) query.refuse("cause", cause_rule);
   if (const auto resolved = query.value("resolved")) {
     if (*resolved != "true" && *resolved != "false") query.refuse("resolved", "must be true or false");
     filter.resolved = *resolved == "true";
@@ -237,7 +228,7 @@ Discard read_discard(const Call& call, const boost::json::object& document, Fiel
   fields.read("reason", wanted.reason, TextRule{.bytes_max = kReasonMax});
   fields.read("endpoint", filter.endpoint_name, TextRule{.bytes_max = 64});
   fields.read("cause", filter.cause, TextRule{.bytes_max = 32});
-  if (filter.cause && !is_cause(*filter.cause)) fields.refuse("cause", kCauseRule);
+  if (filter.cause && !is_cause(*filter.cause)) fields.refuse("cause", cause_rule);
   if (const auto floor = read_floor(fields, "since", wanted.since)) filter.from = *floor;
   if (const auto floor = read_floor(fields, "until", wanted.until)) filter.before = *floor;
   bool is_all = false;

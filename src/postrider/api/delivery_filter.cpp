@@ -1,6 +1,7 @@
 #include "postrider/api/delivery_filter.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "postrider/api/deliveries.sql.hpp"
@@ -10,6 +11,9 @@
 namespace postrider::api {
 
 namespace {
+
+constexpr std::array<std::string_view, 6> kCauses{"rejected", "gone",    "exhausted",
+                                                  "expired",  "blocked", "endpoint_disabled"};
 
 http::Problem not_found(const char* type, const char* detail) {
   http::Problem problem;
@@ -24,6 +28,10 @@ bool has_tenant(const Call& call) {
 }
 
 }  // namespace
+
+bool is_cause(std::string_view text) {
+  return std::find(kCauses.begin(), kCauses.end(), text) != kCauses.end();
+}
 
 base::Uuid id_floor(base::Timestamp time) {
   const auto ms =

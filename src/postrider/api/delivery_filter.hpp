@@ -27,6 +27,11 @@ runtime::Task<base::Result<LaneRef, http::Problem>> find_lane(pg::Link& link,
                                                               std::optional<model::TenantId> tenant,
                                                               std::string endpoint);
 
+// Why a delivery became a dead letter, and what is said to who writes another word.
+bool is_cause(std::string_view text);
+inline constexpr auto cause_rule =
+    "must be one of: rejected, gone, exhausted, expired, blocked, endpoint_disabled";
+
 // The smallest id of that moment.
 base::Uuid id_floor(base::Timestamp time);
 

@@ -2,6 +2,7 @@
 #include <boost/json/array.hpp>
 #include <utility>
 
+#include "postrider/api/delivery_filter.hpp"
 #include "postrider/api/document.hpp"
 #include "postrider/api/json_writer.hpp"
 #include "postrider/api/page.hpp"
@@ -249,6 +250,7 @@ RangeBody read_dead_letters(const boost::json::object& document, const config::C
   std::optional<std::string> cause;
   fields.read("endpoint", body.endpoint, {.bytes_max = 64});
   fields.read("cause", cause, {.bytes_max = 64});
+  if (cause && !is_cause(*cause)) fields.refuse("cause", cause_rule);
   if (cause) range.causes = std::vector<std::string>{*cause};
   if (const auto* value = fields.take("ids"); value && !value->is_null()) {
     const auto* array = value->if_array();
@@ -309,6 +311,9 @@ Task<Response> list(Call& call) {
   const int limit = query.limit();
   filter.limit = limit + 1;
   filter.status = query.value("status");
+  const auto& status = filter.status;
+  if (status && status != "queued" && status != "running" && status != "completed" && status != "canceled")
+    query.refuse("status", "must be one of: queued, running, completed, canceled");
   const std::string after = query.after();
   if (!after.empty()) {
     const auto last = base::Uuid::from_hex(after);
