@@ -9,9 +9,10 @@ FOLDER/_document.json is the frame. Every other file is one area:
     {"tag": {"name", "description"}, "paths": {…}, "webhooks": {…}, "components": {"schemas": {…}, …}}
 
 So that a fragment says only what is particular to it, each operation gets, unless it has its own: the tag of its file,
-the parameters of its path from components.parameters, and the answers that every such call can give (401 and 403 where
-a key is needed, 404 where the path names something, 400, 413, 415 and 422 where there is a body, 422 where there are
-parameters, 429 and 503). What is wrong with a fragment stops the build.
+the parameters of its path from components.parameters, and the answers that every such call can give (400 and 503
+always, 401, 403 and 429 where a key is needed, 404 where the path names something, 413, 415 and 422 where there is a
+body, 422 where there are query parameters, 412 and 304 where If-Match or If-None-Match is one of its headers). What is
+wrong with a fragment stops the build.
 """
 
 import json
@@ -37,17 +38,25 @@ def merge_components(whole, part, file):
             known[name] = value
 
 
-def usual_answers(path, operation):
-    """Status to component, for what was not said about an operation."""
-    answers = {}
+def usual_answers(path, operation, parameters):
+    """Status to component, for what was not said about an operation. `parameters` are components.parameters."""
+    named = [parameters[given["$ref"].rsplit("/", 1)[-1]] if "$ref" in given else given
+             for given in operation.get("parameters", [])]
+    headers = {parameter["name"] for parameter in named if parameter["in"] == "header"}
+    # Before anybody looks at what is asked for: a path that does not decode, and too many connections.
+    answers = {"400": "Malformed", "503": "Unavailable"}
     if operation["x-access"] != "everyone":
-        answers |= {"401": "Unauthorized", "403": "Forbidden", "429": "TooFast", "503": "Unavailable"}
+        answers |= {"401": "Unauthorized", "403": "Forbidden", "429": "TooFast"}
         if "{" in path:
             answers["404"] = "NotFound"
     if "requestBody" in operation:
-        answers |= {"400": "Malformed", "413": "TooLarge", "415": "NotJson", "422": "Invalid"}
-    if any(parameter.get("in") != "path" for parameter in operation.get("parameters", [])):
+        answers |= {"413": "TooLarge", "415": "NotJson", "422": "Invalid"}
+    if any(parameter["in"] == "query" for parameter in named):
         answers["422"] = "Invalid"
+    if "If-Match" in headers:
+        answers["412"] = "PreconditionFailed"
+    if "If-None-Match" in headers:
+        answers["304"] = "NotModified"
     return answers
 
 
@@ -60,7 +69,7 @@ def complete(path, operation, tag, parameters, where):
     operation.setdefault("tags", [tag])
     if operation["x-access"] == "everyone":
         operation["security"] = []
-    answers = usual_answers(path, operation)
+    answers = usual_answers(path, operation, parameters)
     given = operation.setdefault("parameters", [])
     names = {parameter.get("name") or parameter["$ref"].rsplit("/", 1)[-1] for parameter in given}
     for name in reversed(re.findall(r"{(\w+)\*?}", path)):

@@ -259,6 +259,65 @@ def test_unknown_ids_are_not_found(document, world, node):
     assert not wrong, "\n".join(wrong)
 
 
+def test_unknown_endpoints_and_tenants_of_a_filter_are_not_found(document, world, node):
+    wrong = []
+    for operation in document.operations():
+        asked = [("?endpoint=no-such-thing", None)] if "endpoint" in operation.parameters("query") else []
+        if operation.id == "show_stats":
+            asked += [("?tenant=no-such-thing", None)]
+        if operation.id.startswith("discard_dead_letters"):
+            asked += [("", {"endpoint": "no-such-thing", "reason": "walk"})]
+        for query, body in asked:
+            answer = call(node.api, operation, world().values(operation), body, query)
+            wrong += operation.judge(answer)
+            if answer.status != 404:
+                wrong.append(f"{operation}{query}: {answer.status} {answer.body[:200]!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_paths_that_do_not_decode_are_malformed(document, node):
+    wrong = []
+    for operation in document.operations():
+        names = operation.parameters("path")
+        if names:
+            answer = call(node.api, operation, dict.fromkeys(names, "%ff"), None)
+            wrong += operation.judge(answer)
+            if answer.status != 400:
+                wrong.append(f"{operation}: {answer.status} {answer.body[:200]!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_was_changed_meanwhile_is_left_alone(document, world, node):
+    """Every change with If-Match, so that one that looks at it and does not say so is found, too."""
+    wrong = []
+    for operation in document.operations():
+        if operation.method == "get":
+            continue
+        here = world()
+        answer = node.api.call(operation.method.upper(), operation.target(here.values(operation)), here.body(operation),
+                               headers={"if-match": '"r99-0"'})
+        wrong += operation.judge(answer)
+        if ("If-Match" in operation.parameters("header")) != (answer.status == 412):
+            wrong.append(f"{operation}: {answer.status} {answer.body[:200]!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_is_known_is_not_sent_again(document, world, node):
+    wrong = []
+    for operation in document.operations():
+        if operation.method != "get" or operation.streams():
+            continue
+        here = world()
+        query = "?q=walk" if operation.id == "search" else ""
+        answer = node.api.get(operation.target(here.values(operation)) + query, headers={"if-none-match": "*"})
+        wrong += operation.judge(answer)
+        if ("If-None-Match" in operation.parameters("header")) != (answer.status == 304):
+            wrong.append(f"{operation}: {answer.status} {answer.body[:200]!r}")
+        if answer.status == 304:
+            assert answer.headers["etag"], operation
+    assert not wrong, "\n".join(wrong)
+
+
 BAD_BODIES = {
     "no JSON": (b'{"a":', {}, {400}),
     "no UTF-8": (b'{"a":"\xff"}', {}, {400}),
@@ -290,8 +349,11 @@ def test_unknown_and_bad_query_parameters_are_refused(document, world, node):
     for operation in document.operations():
         parameters = operation.parameters("query")
         if not parameters:
+            if operation.method == "get":  # if it minds, the document must say so
+                wrong += operation.judge(call(node.api, operation, here.values(operation), None, "?no_such_parameter=1"))
             continue
         queries = ["?no_such_parameter=1"]
+        queries += [f"?{name}=no-such-word" for name, one in parameters.items() if "enum" in document.at(one["schema"])]
         queries += ["?limit=0", "?limit=251", "?limit=x", "?limit=1&limit=2"] if "limit" in parameters else []
         queries += ["?cursor=forged"] if "cursor" in parameters else []
         queries += ["?since=yesterday"] if "since" in parameters else []
