@@ -47,6 +47,8 @@ def test_a_source_that_cannot_be_read_is_refused_and_harms_nobody_else(node):
     assert send_standard(node, "sound", "msg_1").status in (200, 202)
     listed = {source["id"]: source for source in node.api.get("/v1/sources?limit=250").expect(200)["data"]}
     assert "sound" in listed and listed["unreadable"]["signature"]["header"] == ""
+    refused = node.api.call("PATCH", "/v1/sources/unreadable", {"description": "the shop"}).expect(422)
+    assert refused["errors"][0]["pointer"] == "/signature"
     mended = node.api.call("PATCH", "/v1/sources/unreadable", {"signature": {"header": "x-signature"}}).expect(200)
     assert mended["signature"]["header"] == "x-signature"
     assert send_standard(node, "unreadable", "msg_1").status == 401

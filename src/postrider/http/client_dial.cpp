@@ -121,6 +121,8 @@ NetError net_error_of_lookup(LookupError error) {
       return NetError::timeout_lookup;
     case LookupError::canceled:
       return NetError::canceled;
+    case LookupError::local:
+      return NetError::local_failure;
   }
   return NetError::name_lookup_failed;
 }

@@ -1,4 +1,6 @@
 // Names, with a DNS server of the test's own.
+#include <sys/resource.h>
+
 #include <cstring>
 #include <unordered_map>
 
@@ -246,6 +248,32 @@ TEST_F(ClientNames, OnlyThisMachinesOwnTroubleIsALocalFailure) {
     EXPECT_EQ(net_error_of(error), NetError::local_failure) << std::strerror(error);
   for (const int error : {EAFNOSUPPORT, ENOPROTOOPT, EPROTO, EOPNOTSUPP, ENETUNREACH, EACCES})
     EXPECT_EQ(net_error_of(error), NetError::unreachable) << std::strerror(error);
+}
+
+// No descriptor can be opened while it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(ClientNames, ALookupWithoutADescriptorIsThisMachinesOwnTrouble) {
+  DnsServer dns({{{"a.example", {.addresses = {"192.0.2.1"}}}}});
+  use_names(dns);
+  {
+    const NoDescriptors none;
+    EXPECT_EQ(error_of(fetch("http://a.example:8080/")), "local_failure");
+  }
+  EXPECT_EQ(lookup("a.example"), "192.0.2.1 ") << "it is not remembered";
 }
 
 TEST_F(ClientNames, LookupFailuresEndTheExchange) {

@@ -144,6 +144,29 @@ Keyword keyword_of(std::string_view word) {
   return Keyword::none;
 }
 
+// A quote at the start, with its escapes.
+std::string_view quote_at(std::string_view text) {
+  const size_t slashes = run_length(text, [](char c) { return c == '\\'; });
+  const bool is_quoted = slashes < text.size() && (text[slashes] == '"' || text[slashes] == '\'');
+  return text.substr(0, is_quoted ? slashes + 1 : 0);
+}
+
+// How far a value goes that follows `opening`: a quote, perhaps escaped as JSON within JSON is, or nothing.
+size_t value_length(std::string_view text, std::string_view opening) {
+  const size_t bare = run_length(text, [](char c) {
+    return c != '"' && c != '\'' && c != '\\' && c != '&' && c != ',' && c != ';' && c != '<' && c != '}' &&
+           !is_blank(c);
+  });
+  if (opening.empty()) return bare;
+  const size_t escapes = opening.size() - 1;  // of the closing quote, too; within the value it has more
+  size_t slashes = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == opening.back() && slashes == escapes) return i - slashes;
+    slashes = text[i] == '\\' ? slashes + 1 : 0;
+  }
+  return text.size();  // cut off
+}
+
 class Redactor {
  public:
   Redactor(std::string_view text, bool is_complete) : rest_(text), is_complete_(is_complete) {}
@@ -215,17 +238,16 @@ class Redactor {
     if (at == rest_.size() || (rest_[at] != ':' && rest_[at] != '=')) return;
     ++at;
     at += run_length(rest_.substr(at), is_blank);
-    at += run_length(rest_.substr(at), [](char c) { return c == '"' || c == '\'' || c == '\\'; });
+    const std::string_view opening = quote_at(rest_.substr(at));
+    at += opening.size();
     const std::string_view after = rest_.substr(at);
-    const size_t length = run_length(after, [](char c) {
-      return c != '"' && c != '\'' && c != '\\' && c != '&' && c != ',' && c != ';' && c != '<' && c != '}' &&
-             !is_blank(c);
-    });
-    const std::string_view value = after.substr(0, length);
-    const std::string scheme = lowered(value);
+    const std::string_view bare = after.substr(0, value_length(after, {}));
+    const std::string scheme = lowered(bare);
     if (scheme == "bearer" || scheme == "basic") return;  // the word itself is met next
-    const bool is_opaque = length >= 8 && std::any_of(value.begin(), value.end(), is_digit);
-    if (length == 0 || value.starts_with(redacted) || (keyword == Keyword::weak && !is_opaque)) return;
+    const bool is_opaque = bare.size() >= 8 && std::any_of(bare.begin(), bare.end(), is_digit);
+    // Behind a strong word all that is in quotes is secret: a passphrase has blanks.
+    const size_t length = keyword == Keyword::strong ? value_length(after, opening) : bare.size();
+    if (length == 0 || after.starts_with(redacted) || (keyword == Keyword::weak && !is_opaque)) return;
     keep(at);
     redact(length);
   }

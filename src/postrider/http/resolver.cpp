@@ -3,8 +3,12 @@
 #include <ares.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <coroutine>
 #include <cstring>
 #include <mutex>
@@ -128,12 +132,32 @@ struct Resolver::State {
                      ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB;
     int status = ares_init_options(&channel, &settings, mask);
     if (status != ARES_SUCCESS) throw std::runtime_error(std::string("c-ares: ") + ares_strerror(status));
+    ares_set_socket_functions(channel, &socket_functions, this);  // before anything is asked
     if (options.servers.empty()) return;
     status = ares_set_servers_ports_csv(channel, options.servers.c_str());
     if (status == ARES_SUCCESS) return;
     ares_destroy(channel);
     throw std::runtime_error("DNS servers not understood: " + options.servers);
   }
+
+  // Sockets as c-ares would open them itself, but it does not tell why one could not be opened.
+  static ares_socket_t open_socket(int family, int type, int protocol, void* data) {
+    const int descriptor = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
+    static_cast<State*>(data)->has_no_socket =
+        descriptor < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
+    return descriptor;
+  }
+  static constexpr ares_socket_functions socket_functions{
+      &State::open_socket, [](ares_socket_t descriptor, void*) { return ::close(descriptor); },
+      [](ares_socket_t descriptor, const sockaddr* to, ares_socklen_t size, void*) {
+        return ::connect(descriptor, to, size);
+      },
+      [](ares_socket_t descriptor, void* into, size_t size, int flags, sockaddr* from,
+         ares_socklen_t* from_size,
+         void*) { return recvfrom(descriptor, into, size, flags, from, from_size); },
+      [](ares_socket_t descriptor, const iovec* parts, int count, void*) {
+        return writev(descriptor, parts, count);
+      }};
 
   static void on_socket_state(void* data, ares_socket_t descriptor, int is_readable, int is_writable) {
     auto& self = *static_cast<State*>(data);
@@ -204,6 +228,10 @@ struct Resolver::State {
       const bool is_absent = status == ARES_SUCCESS || status == ARES_ENOTFOUND || status == ARES_ENODATA;
       entry.error = is_absent ? LookupError::not_found : LookupError::failed;
       if (is_absent) fresh_for = options.ttl_not_found;
+      if (!is_absent && has_no_socket) {
+        entry.error = LookupError::local;
+        fresh_for = {};
+      }
     }
     entry.fresh_until = base::BootClock::now() + fresh_for;
     entry.waiting.move_all_to(answered);
@@ -237,6 +265,7 @@ struct Resolver::State {
   Link answered;
   Stats stats;
   bool is_closed = false;
+  bool has_no_socket = false;  // the last time one was wanted
 };
 
 Resolver::Resolver(runtime::Loop& loop, ResolverOptions options)

@@ -26,7 +26,8 @@ struct ResolverOptions {
   int query_tries = 3;
 };
 
-enum class LookupError : uint8_t { not_found, failed, timed_out, canceled };
+// local: nobody could be asked, because this machine had no descriptor for it.
+enum class LookupError : uint8_t { not_found, failed, timed_out, canceled, local };
 
 using Addresses = std::vector<IpAddress>;  // IPv4 first: most endpoints have it, and broken IPv6 is common
 
