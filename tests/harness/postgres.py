@@ -54,7 +54,8 @@ class Postgres:
                 self._as_user(programs() / "postgres", "-D", self.home / "data", "-k", self.home, "-h", "",
                               "-c", "max_connections=200", "-c", "wal_level=logical"),
                 cwd="/", env=ENVIRONMENT, stdout=log, stderr=log, start_new_session=True)
-        wait_until(self._accepts, "Postgres takes connections")
+        wait_until(lambda: self._accepts() or self.process.poll() is not None, "Postgres takes connections")
+        assert self.process.poll() is None, f"Postgres did not start: {(self.home / 'log').read_text()[-2000:]}"
 
     def _accepts(self):
         try:
