@@ -8,7 +8,7 @@ import json
 from harness.signatures import standard_signature
 
 CLOCK_SECONDS = 0.25         # between the clocks of the receiver, the node and the database, on one machine
-READ_LATE_SECONDS = 1.0      # the receiver's thread may come to what a dead node sent only after its death
+READ_LATE_SECONDS = 5.0      # the receiver's thread may come to what a dead node sent only after its death
 UNSETTLED_SECONDS = 6.0      # how long before a fault a request may have come and still not be written down
 SIGNED_SECONDS = 60
 
@@ -167,9 +167,12 @@ def duplicates(ledgers):
 def explanation(world, before, after):
     """The fault by which a node was lost or stopped while `before` may not have been written down yet."""
     for fault in world.faults:
-        if (fault.kind in ("kill", "stop") and before.at >= fault.start - UNSETTLED_SECONDS and
-                before.at <= fault.end + (UNSETTLED_SECONDS if fault.kind == "stop" else READ_LATE_SECONDS) and
-                after.at >= fault.start):
+        if fault.kind == "kill":
+            # However late it was read: a dead node has signed nothing.
+            is_in_time = before.signed_at <= fault.end and before.at <= fault.end + READ_LATE_SECONDS
+        else:
+            is_in_time = fault.kind == "stop" and before.at <= fault.end + UNSETTLED_SECONDS
+        if is_in_time and before.at >= fault.start - UNSETTLED_SECONDS and after.at >= fault.start:
             return fault
     return None
 
@@ -179,7 +182,8 @@ def after_the_end(ledgers, key, requests):
     rows = [row for row in ledgers.attempts.get(key, []) if row.outcome == "delivered"]
     if not rows:
         return
-    settled = [got for got in requests if got.is_accepted and got.at >= rows[0].started - CLOCK_SECONDS]
+    since = rows[0].started - CLOCK_SECONDS
+    settled = [got for got in requests if got.is_accepted and got.at >= since and got.signed_at >= int(since)]
     for late in settled[1:]:
         woken = any(fault.kind == "stop" and fault.start <= late.at <= fault.end + UNSETTLED_SECONDS
                     for fault in ledgers.world.faults)
@@ -195,7 +199,7 @@ def signatures(ledgers):
         given = got.headers.get("webhook-signature", "").split(" ")
         if not any(standard_signature(secret, got) in given for secret in endpoint.secrets):
             yield f"4: {got.event} at {endpoint.id} does not verify: {got.headers}"
-        if abs(got.at - int(got.headers["webhook-timestamp"])) > SIGNED_SECONDS:
+        if abs(got.at - got.signed_at) > SIGNED_SECONDS:
             yield f"4: {got.event} at {endpoint.id} was signed for another time: {got.headers}"
 
 

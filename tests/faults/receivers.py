@@ -33,6 +33,11 @@ class Got:
         return int(self.headers["webhook-attempt"])
 
     @property
+    def signed_at(self):
+        """By the sender's clock, in whole seconds."""
+        return int(self.headers["webhook-timestamp"])
+
+    @property
     def is_accepted(self):
         return self.status is not None and 200 <= self.status < 300
 
@@ -151,10 +156,10 @@ class Connection(asyncio.Protocol):
 
 
 class Receivers:
-    def __init__(self):
+    def __init__(self, port=0):
         self.hooks = {}
         self.connections = set()
-        self.port = 0
+        self.port = port
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()

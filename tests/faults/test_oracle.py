@@ -3,6 +3,7 @@
 import copy
 
 import oracle
+from world import Fault
 
 
 def test_the_oracle_notices_what_is_wrong(world):
@@ -36,6 +37,11 @@ def test_the_oracle_notices_what_is_wrong(world):
     notices(2, lambda: world.producers[0].sent.pop(5))
     notices(2, lambda: foreign.hook.requests.append(moved(last, foreign.hook)))
     notices(3, lambda: strict.hook.requests.append(copy.copy(last)))
+    # A node that was lost explains what it sent, however late that was read, and nothing that was signed afterwards.
+    for lost_at, is_explained in ((last.signed_at - 1, False), (last.signed_at, True)):
+        world.faults[:] = [Fault("kill", lost_at, lost_at)]
+        assert bool(oracle.explanation(world, last, copy.copy(last))) == is_explained
+    world.faults.clear()
     notices(3, lambda: replace(strict.hook, -1, body=last.body + b" "))
     notices(4, lambda: replace(strict.hook, -1, headers=changed))
     notices(5, lambda: replace(strict.hook, -1, headers={**last.headers, "webhook-attempt": "3"}))

@@ -10,12 +10,14 @@ import threading
 import time
 
 from harness.node import Node
+from harness.ports import lasting_port
 from harness.postgres import run_sql
 from harness.wait import wait_until
 from oracle import check
 from producer import Producer
 from receivers import Receivers
 
+LEASE_SECONDS = 10          # nobody is missed because the machine is slow; experiments that lose a node say less
 DRAIN_SECONDS = 90          # invariant 8: after the last fault the backlog is gone within this
 DESCRIPTORS_SPARE = 4       # short-lived: a name lookup, a log file, a health check
 
@@ -50,7 +52,7 @@ class World:
     def __init__(self, name, database_url, seed, **settings):
         self.name, self.database_url, self.seed = name, database_url, seed
         self.random = random.Random(f"{name}/{seed}")
-        self.settings = {"lease_seconds": 2, **self.some_settings(), **settings}
+        self.settings = {"lease_seconds": LEASE_SECONDS, **self.some_settings(), **settings}
         self.nodes, self.endpoints, self.faults, self.producers = [], [], [], []
         self.receivers = Receivers()
         self.other_receivers = []
@@ -145,7 +147,7 @@ class World:
         hook = (receivers or self.receivers).hook()
         if behave is not None:
             hook.behave = behave
-        fields = {"retry_schedule": [1], "timeout_ms": 5000, "max_in_flight": 10, "max_attempts": 20, **fields}
+        fields = {"retry_schedule": [1], "timeout_ms": 15000, "max_in_flight": 10, "max_attempts": 20, **fields}
         hook.max_in_flight = fields["max_in_flight"]
         made = self.api.create_endpoint(tenant, hook.url, **fields)
         endpoint = Endpoint(made["id"], tenant, hook, [made["secret"]], fields["max_in_flight"],
@@ -154,7 +156,8 @@ class World:
         return endpoint
 
     def more_receivers(self):
-        self.other_receivers.append(Receivers())
+        """Others, which may go away and come back."""
+        self.other_receivers.append(Receivers(lasting_port()))
         return self.other_receivers[-1]
 
     def produce(self, tenants, **options):
