@@ -4,8 +4,6 @@ import time
 
 from harness.wait import wait_until
 
-NOTICED_SECONDS = 3.0    # a change reaches the owner within one second; this machine may be busy
-
 
 def path(endpoint, action=""):
     return f"/v1/tenants/{endpoint.tenant}/endpoints/{endpoint.id}{action}"
@@ -22,12 +20,21 @@ def busy(world, count=4):
     return endpoints, producer
 
 
+def wait_quiet(world, hook, producer, changed):
+    """Until nothing comes although others publish: whoever sends has noticed the change. From then on nothing may come."""
+    def is_quiet():
+        before = len(hook.requests)
+        producer.wait_acknowledged(100)
+        return hook.in_flight == 0 and len(hook.requests) == before
+    wait_until(is_quiet, "the change is noticed")
+    world.figures["noticed_s"] = round(max(0, hook.requests[-1].at - changed), 1)  # a second is promised to an idle machine
+    return time.time()
+
+
 def test_pause_and_resume_with_many_in_flight(world):
     [endpoint, *_], producer = busy(world)
     world.api.post(path(endpoint, "/pause"), {"reason": "test"}).expect(200)
-    paused = time.time()
-    wait_until(lambda: time.time() - paused > NOTICED_SECONDS, "the pause is noticed")
-    quiet = time.time()
+    quiet = wait_quiet(world, endpoint.hook, producer, time.time())
     producer.wait_acknowledged(100)
     resumed = time.time()
     world.api.post(path(endpoint, "/resume"), {"reason": "test"}).expect(200)
@@ -42,10 +49,11 @@ def test_delete_with_many_in_flight(world):
     [endpoint, *_], producer = busy(world)
     endpoint.deleted_at = time.time()
     world.api.call("DELETE", path(endpoint)).expect(200, 204)
-    producer.wait_acknowledged(150)
+    quiet = wait_quiet(world, endpoint.hook, producer, endpoint.deleted_at)
+    producer.wait_acknowledged(100)
     figures = world.finish()
-    late = [got for got in endpoint.hook.requests if got.at > endpoint.deleted_at + NOTICED_SECONDS]
-    assert not late and figures["duplicates"] == 0 and figures["dead"] == 0
+    assert not [got for got in endpoint.hook.requests if got.at > quiet]
+    assert figures["duplicates"] == 0 and figures["dead"] == 0
 
 
 def test_url_change_with_many_in_flight(world):
@@ -53,11 +61,15 @@ def test_url_change_with_many_in_flight(world):
     moved = world.receivers.hook()
     endpoint.moved_to(moved)
     world.api.call("PATCH", path(endpoint), {"url": moved.url}).expect(200)
-    changed = time.time()
-    producer.wait_acknowledged(150)
+    quiet = wait_quiet(world, endpoint.hook, producer, time.time())
+    producer.wait_acknowledged(100)
     figures = world.finish()
-    assert not [got for got in endpoint.hook.requests if got.at > changed + NOTICED_SECONDS]
+    assert not [got for got in endpoint.hook.requests if got.at > quiet]
     assert moved.requests and figures["duplicates"] == 0 and figures["dead"] == 0
+
+
+def is_signed_twice(got):
+    return len(got.headers["webhook-signature"].split(" ")) == 2
 
 
 def test_secret_rotation_under_load(world):
@@ -69,10 +81,20 @@ def test_secret_rotation_under_load(world):
         endpoint.secrets.append(answer["secret"])
         rotated[endpoint.id] = time.time()
         producer.wait_acknowledged(20)
-    wait_until(lambda: time.time() - max(rotated.values()) > NOTICED_SECONDS, "the rotations are noticed")
+
+    def first_of(endpoint):
+        return next((got for got in list(endpoint.hook.requests) if is_signed_twice(got)), None)
+
+    def signed_later(endpoint):
+        """By the sender's clock: on another connection an older one may arrive later."""
+        first = first_of(endpoint)
+        return [got for got in list(endpoint.hook.requests) if first and got.signed_at > first.signed_at]
+
+    for endpoint in endpoints:
+        wait_until(lambda: signed_later(endpoint), "the rotation is noticed")
+    world.figures["noticed_s"] = round(max(0, *(first_of(each).at - rotated[each.id] for each in endpoints)), 1)
     producer.wait_acknowledged(60)
     figures = world.finish()
     assert figures["duplicates"] == 0
     for endpoint in endpoints:
-        later = [got for got in endpoint.hook.requests if got.at > rotated[endpoint.id] + NOTICED_SECONDS]
-        assert later and all(len(got.headers["webhook-signature"].split(" ")) == 2 for got in later)
+        assert all(is_signed_twice(got) for got in signed_later(endpoint))

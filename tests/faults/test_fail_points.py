@@ -30,7 +30,7 @@ def fail_points():
 
 def wide_world(make_world, name, url):
     """Two tenants with endpoints of all kinds, one of them wide enough for a fan-out in the background."""
-    world = make_world(name, url, wide_fanout_endpoints=8, fanout_chunk_rows=3)
+    world = make_world(name, url, lease_seconds=2, wide_fanout_endpoints=8, fanout_chunk_rows=3)
     world.start_node()
     narrow, wide = world.tenant("narrow"), world.tenant("wide")
     for _ in range(3):

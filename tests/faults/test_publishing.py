@@ -57,7 +57,7 @@ def test_kill_nine_during_a_wide_fan_out(make_world, is_short):
     """The fan-out goes on where it was; every endpoint gets the event."""
     width = 200 if is_short else 3000
     chunk = 20 if is_short else 200
-    world = make_world(wide_fanout_endpoints=chunk, fanout_chunk_rows=chunk, endpoints_max=100000)
+    world = make_world(lease_seconds=2, wide_fanout_endpoints=chunk, fanout_chunk_rows=chunk, endpoints_max=100000)
     first = world.start_node()
     tenant = world.tenant("wide", endpoints_max=100000)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
