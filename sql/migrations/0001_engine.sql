@@ -261,6 +261,7 @@ create table fanout_task (
   created_at timestamptz not null,
   after_endpoint uuid                          -- the chunks done so far end here; null: none yet
 );
+create index fanout_task_by_tenant on fanout_task (tenant_id, event_id);
 
 -- The last position given out per strict endpoint; its row lock makes position order commit order.
 create table endpoint_position (

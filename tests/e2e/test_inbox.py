@@ -268,6 +268,17 @@ def test_the_same_over_http_with_long_polling(node):
     assert node.api.post("/v1/inbox/ack", mine).expect(200) == {"acked": 1}
 
 
+def test_a_claim_answers_a_bounded_page_and_the_rest_comes_with_the_next(node):
+    make_source(node, "heavy", body_bytes_max=2 << 20)
+    body = b'{"n":"' + b"x" * ((1 << 20) - 8) + b'"}'
+    for number in range(18):
+        send_standard(node, "heavy", f"m{number}", body).expect(200)
+    wanted = {"worker": "w", "source": "heavy", "max": 1000}
+    pages = [node.api.post("/v1/inbox/claim", wanted).expect(200)["data"] for _ in range(3)]
+    assert [len(page) for page in pages] == [16, 2, 0]
+    assert {message["attempts"] for page in pages for message in page} == {1}
+
+
 # ── forwarding ──
 
 

@@ -152,6 +152,23 @@ retain = "1d"
     assert "sesame" not in everything
 
 
+def test_a_row_whose_fault_cannot_be_written_as_it_is_holds_nothing_up(fresh, application, hook):
+    """A fault names the field, which may be long, and hold what Postgres has no text for."""
+    schema = {"type": "object", "additionalProperties": False}
+    versions = [{"version": "1", "schema": schema}]
+    fresh.api.call("PUT", "/v1/event-types/order.checked", {"validation": "reject", "versions": versions}).expect(201)
+    unfit = {"type": "order.checked", "data": {"x": 1}}
+    wait_until(lambda: fresh.api.post("/v1/tenants/acme/events", unfit).status == 422, "the node knows the schema")
+    assert install(application).returncode == 0
+    fresh.api.call("PUT", "/v1/outboxes/billing", {"database_url": application}).expect(201)
+    for data in ({"x" + 600 * "é": 1}, {"\0": 1}, {}):
+        run_sql(application, "select postrider.publish('acme', 'order.checked', %s)", (json.dumps(data),))
+    hook.wait_for(1)
+    wait_until(lambda: run_sql(application, "select processed_at is not null, attempts > 0, last_error is not null "
+                               "from postrider.outbox order by id")
+               == [(False, True, True), (False, True, True), (True, False, False)], "the bad ones are refused")
+
+
 def test_operators_are_told_of_rows_that_are_set_aside(fresh, application, receiver):
     told = receiver.hook()
     fresh.api.create_endpoint("postrider", told.url, event_types=["outbox.stuck"])

@@ -1,5 +1,7 @@
 #include "postrider/api/document.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -117,9 +119,8 @@ void Fields::read(std::string_view name, std::optional<double>& target, const Nu
   if (!value) return;
   if (value->is_null()) return target.reset();
   const double number = value->is_number() ? value->to_number<double>() : 0;
-  if (!(number > 0 && number <= rule.max))
-    return refuse(name,
-                  "must be a number above 0 and at most " + std::to_string(static_cast<int64_t>(rule.max)));
+  if (!(number >= rule.min && number <= rule.max))
+    return refuse(name, fmt::format("must be a number from {} to {:.0f}", rule.min, rule.max));
   target = number;
 }
 

@@ -35,7 +35,8 @@ struct IntegerRule {
   int64_t max;
 };
 struct NumberRule {
-  double max;  // numbers are above 0
+  double max;
+  double min = 0.001;
 };
 
 // One object. A field that is not there leaves its target alone; null resets an optional one to nothing, and

@@ -110,6 +110,8 @@ Task<Response> receive(Call& call) {
   std::string named = call.parameter("source");
   const inbox::SourcePtr source = co_await find_source(call.services, std::move(named));
   if (!source) co_return reject(call, {RejectReason::unknown_source, ""});
+  if (!source->source.can_verify())
+    co_return call.refuse(problem(503, "unreadable-source", "How this source signs cannot be read."));
   inbox::Arrival arrival;
   arrival.body = call.request.body;
   arrival.fields = call.request.fields;

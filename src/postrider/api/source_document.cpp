@@ -144,7 +144,7 @@ void read_source(const boost::json::object& document, Provider provider, SourceS
       read_scheme(*object, settings.signature, problems);
     else
       fields.refuse("signature", "must be an object");
-  } else if (!settings.signature.can_verify()) {
+  } else if (provider == Provider::hmac && !settings.signature.can_verify()) {
     fields.refuse("signature", "cannot be read as it is stored: give it anew");
   }
   fields.read("tolerance_seconds", settings.tolerance_seconds, kToleranceRule, 300);

@@ -1,22 +1,22 @@
 // A rate limit: `rate` per second, in bursts of at most max(1, rate). Pure: the clock comes in as an
-// argument.
+// argument. A rate that is hardly above 0, or not at all, is rate_min: the wait for the next token is a time that
+// a clock can show.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 
-#include "postrider/base/check.hpp"
 #include "postrider/base/time.hpp"
 
 namespace postrider::base {
 
 class TokenBucket {
  public:
-  // Starts full. `rate_per_second` is above 0.
+  static constexpr double rate_min = 1e-6;  // one in eleven days
+
+  // Starts full.
   TokenBucket(double rate_per_second, SteadyTime now)
-      : rate_(rate_per_second), tokens_(burst()), filled_at_(now) {
-    CHECK(rate_per_second > 0);
-  }
+      : rate_(usable(rate_per_second)), tokens_(burst()), filled_at_(now) {}
 
   bool try_take(SteadyTime now) {
     fill(now);
@@ -45,15 +45,15 @@ class TokenBucket {
 
   // Keeps what is in the bucket, so that changing the limit grants no burst.
   void set_rate(double rate_per_second, SteadyTime now) {
-    CHECK(rate_per_second > 0);
     fill(now);
-    rate_ = rate_per_second;
+    rate_ = usable(rate_per_second);
     tokens_ = std::min(tokens_, burst());
   }
 
  private:
   static constexpr double whole = 1 - 1e-9;  // sums of fractions may end a hair below one
 
+  static double usable(double rate) { return rate > rate_min ? rate : rate_min; }  // not a number: the least
   double burst() const { return std::max(1.0, rate_); }
   void fill(SteadyTime now) {
     if (now <= filled_at_) return;

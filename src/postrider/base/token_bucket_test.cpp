@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace postrider::base {
 namespace {
 
@@ -28,6 +30,18 @@ TEST(TokenBucket, RatesBelowOneStillSend) {
   EXPECT_EQ(bucket.ready_at(start), start + seconds(10));
   EXPECT_FALSE(bucket.try_take(start + milliseconds(9'999)));
   EXPECT_TRUE(bucket.try_take(start + seconds(10)));
+}
+
+TEST(TokenBucket, HoweverSmallARateIsTheNextTokenIsInTheFuture) {
+  for (const double rate : {1e-9, 1e-11, 1e-300, 5e-324, 0.0, -1.0, std::nan("")}) {
+    TokenBucket bucket(rate, start);
+    EXPECT_TRUE(bucket.try_take(start)) << rate;
+    EXPECT_FALSE(bucket.try_take(start)) << rate;
+    EXPECT_GT(bucket.ready_at(start), start + minutes(60)) << rate;
+    bucket.set_rate(1, start);
+    bucket.set_rate(rate, start);
+    EXPECT_GT(bucket.ready_at(start), start + minutes(60)) << rate;
+  }
 }
 
 TEST(TokenBucket, NeverPassesItsRateOverALongTime) {

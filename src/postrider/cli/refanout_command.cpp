@@ -31,6 +31,7 @@ using runtime::Task;
 
 constexpr auto kDatabaseWait = std::chrono::seconds(10);
 constexpr uint64_t kParts = 1'000;  // of the progress bar
+constexpr double kRateMin = 0.001;
 constexpr double kRateMax = 100'000;
 
 struct Asked {
@@ -51,8 +52,8 @@ base::Timestamp read_time(Invocation& in, std::string_view name) {
 double read_rate(const std::string& text) {
   char* end = nullptr;
   const double rate = std::strtod(text.c_str(), &end);
-  if (*end != '\0' || !(rate > 0 && rate <= kRateMax))
-    throw Misuse("--rate must be a number of deliveries per second, up to 100000.");
+  if (*end != '\0' || !(rate >= kRateMin && rate <= kRateMax))
+    throw Misuse("--rate must be a number of deliveries per second, from 0.001 to 100000.");
   return rate;
 }
 

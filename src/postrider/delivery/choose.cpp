@@ -115,7 +115,7 @@ std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now,
   while (!queue.empty()) {
     Tenant& tenant = *queue.front();
     queue.pop_front();
-    if (!may_start(tenant, now)) {
+    if (!may_start(tenant, turn, now)) {
       parked_[index(turn)].push_back(&tenant);
       continue;
     }
@@ -136,7 +136,10 @@ std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now,
       Choice choice{lane, turn, lane->start(turn, now), readiness.is_probe};
       ++in_flight_;
       ++tenant.in_flight;
-      if (turn == Turn::retry) ++retries_in_flight_;
+      if (turn == Turn::retry) {
+        ++retries_in_flight_;
+        ++tenant.retries_in_flight;
+      }
       bytes_in_flight_ += choice.row.body_bytes();
       tenant.bytes_in_flight += choice.row.body_bytes();
       // Whether it is ready for another one is asked when its turn comes again.
@@ -148,7 +151,9 @@ std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now,
   return std::nullopt;
 }
 
-bool Chooser::may_start(Tenant& tenant, const Now& now) {
+bool Chooser::may_start(Tenant& tenant, Turn turn, const Now& now) {
+  if (turn == Turn::retry && tenant.retries_in_flight >= limits_.retry_in_flight_max - retries_in_flight_)
+    return false;
   const int free = limits_.in_flight_max - in_flight_;
   const size_t free_bytes = limits_.bytes_in_flight_max - bytes_in_flight_;
   if (tenant.in_flight >= free || tenant.bytes_in_flight > free_bytes) return false;
@@ -172,7 +177,10 @@ void Chooser::finished(const Finished& send) {
   CHECK(in_flight_ > 0 && send.tenant.in_flight > 0);
   --in_flight_;
   --send.tenant.in_flight;
-  if (send.turn == Turn::retry) --retries_in_flight_;
+  if (send.turn == Turn::retry) {
+    --retries_in_flight_;
+    --send.tenant.retries_in_flight;
+  }
   bytes_in_flight_ -= send.bytes;
   send.tenant.bytes_in_flight -= send.bytes;
   // A freed slot may be anybody's. Those who still may not start are set aside again at the next choice; that

@@ -2,7 +2,8 @@
 // retries, which have a share of their own and may use what is idle.
 //
 // Fair also over occupied slots: a tenant starts a send only while it has fewer in flight than the shard has
-// free (the same for bytes), so that hanging endpoints of a few tenants never fill the shard.
+// free (the same for bytes, and for retries and their share), so that hanging endpoints of a few tenants never
+// fill the shard.
 #pragma once
 
 #include <boost/container/devector.hpp>
@@ -26,6 +27,7 @@ struct Tenant {
   model::TenantId id;
   size_t lanes = 0;  // that point to it
   int in_flight = 0;
+  int retries_in_flight = 0;  // of them
   size_t bytes_in_flight = 0;
   TenantLimits limits;               // of the tenant everywhere
   std::optional<int> max_in_flight;  // this shard's share of them
@@ -89,7 +91,7 @@ class Chooser {
 
  private:
   std::optional<Choice> next_of(Turn turn, const Now& now, std::vector<std::shared_ptr<Lane>>& not_ready);
-  bool may_start(Tenant& tenant, const Now& now);
+  bool may_start(Tenant& tenant, Turn turn, const Now& now);
   void enqueue(Tenant& tenant, Turn turn);
   void unpark();
 

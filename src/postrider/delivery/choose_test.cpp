@@ -189,11 +189,21 @@ TEST_F(ChooseTest, FirstAttemptsGoBeforeRetriesWhichHaveAShare) {
 }
 
 TEST_F(ChooseTest, RetriesUseWhatIsIdleUpToTheirLimit) {
-  Chooser chooser({.retry_in_flight_max = 7});
+  Chooser chooser({.retry_in_flight_max = 8});
   fill(chooser, make_lane(chooser, "acme"), 100, Turn::retry);
-  EXPECT_EQ(choose_all(chooser)["acme"], 7);
+  EXPECT_EQ(choose_all(chooser)["acme"], 4) << "never more than are left for others";
   fill(chooser, make_lane(chooser, "acme"), 3, Turn::first);
   EXPECT_EQ(choose_all(chooser)["acme"], 3);
+}
+
+TEST_F(ChooseTest, HangingRetriesOfOneTenantLeaveRoomForThoseOfOthers) {
+  Chooser chooser({.in_flight_max = 64, .retry_in_flight_max = 32});
+  fill(chooser, make_lane(chooser, "hanging"), 100, Turn::retry);
+  EXPECT_EQ(choose_all(chooser)["hanging"], 16);
+  fill(chooser, make_lane(chooser, "other"), 100, Turn::retry);
+  EXPECT_EQ(choose_all(chooser)["other"], 8);
+  finish_all(chooser);
+  EXPECT_GT(choose_all(chooser)["hanging"], 0) << "it goes on when something has ended";
 }
 
 TEST_F(ChooseTest, ALaneThatIsNotReadyIsReported) {

@@ -85,7 +85,7 @@ order by q.bucket, q.position, q.due_at, q.id
 -- What is sent. The bounds prune partitions; without them every one of them is probed. Primary key, one descent
 -- per id: as `id = any ($1)` the planner reads a young partition from end to end, and goes on to do so while it
 -- grows. `offset 0` keeps it from making a hash join of it.
--- Those that are too much for one answer have none.
+-- Those that are too much for one answer have none; the first ones asked for come first.
 -- $1 event ids, $2 and $3 the smallest and the largest of them, $4 how many bytes; a body that begins below is sent
 select id,
        outside_id,
@@ -94,8 +94,8 @@ select id,
 from (
   select found.*,
          coalesce(sum(octet_length(found.body)) over (
-           order by found.id rows between unbounded preceding and 1 preceding), 0) as bytes_before
-  from unnest($1::uuid[]) as wanted (id)
+           order by wanted.place rows between unbounded preceding and 1 preceding), 0) as bytes_before
+  from unnest($1::uuid[]) with ordinality as wanted (id, place)
   cross join lateral (
     select id, outside_id, body, traceparent
     from event

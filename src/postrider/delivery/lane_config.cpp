@@ -48,14 +48,21 @@ std::shared_ptr<const LaneConfig> make_lane_config(registry::LoadedEndpoint endp
   config->signer.scheme = endpoint.signature;
   if (endpoint.unreadable) config->why_unsigned = "no configured master key opens its secret or headers";
   for (const registry::ActiveSecret& secret : endpoint.secrets) {
+    const bool is_reference = registry::is_reference(secret.text);
     std::optional<std::string> text = secret.text;
-    if (registry::is_reference(secret.text)) text = look_up(secret.text, secrets, *config);
-    if (!text) {
+    if (is_reference) text = look_up(secret.text, secrets, *config);
+    std::optional<crypto::SigningKey> key;
+    if (text) {
+      auto read = crypto::SigningKey::from_secret(endpoint.signature, *text);
+      if (read)
+        key = std::move(*read);
+      else
+        config->why_unsigned = "the secret " + read.error();
+    }
+    if (!key && is_reference) {
       config->signer.keys.clear();
       break;
     }
-    auto key = crypto::SigningKey::from_secret(endpoint.signature, *text);
-    if (!key) config->why_unsigned = "the secret " + key.error();
     if (!key) continue;
     config->signer.keys.push_back(std::move(*key));
     if (const auto end = secret.expires_at)

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <ranges>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "postrider/base/check.hpp"
@@ -208,44 +208,70 @@ runtime::Task<bool> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
   co_return is_fetched;
 }
 
+// Ids in the order in which they were asked for: what does not fit into one answer is what came last.
+class LaneLoader::WantedBodies {
+ public:
+  explicit WantedBodies(size_t most) : most_(most) {}
+
+  void add(base::Uuid id) {
+    if (!is_full() && known_.insert(id).second) ids_.push_back(id);
+  }
+  void put_off(base::Uuid id) { known_.erase(id); }
+  bool is_full() const { return ids_.size() == most_; }
+  bool contains(base::Uuid id) const { return known_.contains(id); }
+  const std::vector<base::Uuid>& ids() const { return ids_; }
+
+ private:
+  size_t most_;
+  std::vector<base::Uuid> ids_;
+  std::unordered_set<base::Uuid> known_;
+};
+
 // The row that is sent next, which need not be the first one, and the others if there is room. An open
 // breaker lets only one out. Rows that rest are left alone: their bodies would be given back at once, after
 // they have taken the place of those that are waited for.
-void LaneLoader::add_wanted_bodies(Lane& lane, Turn turn, std::set<base::Uuid>& wanted) const {
-  const RowBuffer& buffer = lane.buffer(turn);
-  const auto is_full = [&] { return wanted.size() == limits_.bodies_per_load; };
-  const Row* const next = events_.waits_for_body(lane, turn);
-  if (next == nullptr || is_full()) return;
-  wanted.insert(next->event_id.uuid);
-  if (lane.breaker.is_open() || !events_.has_room_for_bodies(buffer)) return;
-  size_t left = limits_.bodies_per_lane;
-  for (const Row& row : buffer.rows()) {
-    if (left == 0 || is_full()) break;
-    if (row.event) continue;
-    wanted.insert(row.event_id.uuid);
-    --left;
+// Every lane's next one comes first: a lane with many does not make others wait for theirs.
+LaneLoader::WantedBodies LaneLoader::bodies_wanted_by(const std::vector<LanePtr>& lanes) const {
+  WantedBodies wanted(limits_.bodies_per_load);
+  std::vector<const RowBuffer*> further;
+  for (const LanePtr& lane : lanes) {
+    for (const Turn turn : {Turn::first, Turn::retry}) {
+      const Row* const next = events_.waits_for_body(*lane, turn);
+      if (next == nullptr) continue;
+      wanted.add(next->event_id.uuid);
+      const RowBuffer& buffer = lane->buffer(turn);
+      if (!lane->breaker.is_open() && events_.has_room_for_bodies(buffer)) further.push_back(&buffer);
+    }
   }
+  for (const RowBuffer* buffer : further) {
+    size_t left = limits_.bodies_per_lane;
+    for (const Row& row : buffer->rows()) {
+      if (left == 0 || wanted.is_full()) break;
+      if (row.event) continue;
+      wanted.add(row.event_id.uuid);
+      --left;
+    }
+  }
+  return wanted;
 }
 
 runtime::Task<bool> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
-  std::set<base::Uuid> wanted;
-  for (const LanePtr& lane : lanes)
-    for (const Turn turn : {Turn::first, Turn::retry}) add_wanted_bodies(*lane, turn, wanted);
+  WantedBodies wanted = bodies_wanted_by(lanes);
   std::unordered_map<base::Uuid, std::shared_ptr<const model::EventContent>> bodies;
   bool is_loaded = false;
-  if (wanted.empty()) co_return true;
+  if (wanted.ids().empty()) co_return true;
   try {
     metrics_.database_round_trips.add();
     pg::Batch load;
-    load.with(sql::bodies, wanted, *wanted.begin(), *wanted.rbegin(),
-              static_cast<int64_t>(limits_.bytes_per_load));
+    const auto [first, last] = std::ranges::minmax(wanted.ids());
+    load.with(sql::bodies, wanted.ids(), first, last, static_cast<int64_t>(limits_.bytes_per_load));
     const auto deadline = base::BootClock::now() + kDatabaseWait;
     const auto answers = co_await link_.run(std::move(load), deadline);
     const pg::Rows& found = answers.front();
     for (size_t i = 0; i < found.size(); ++i) {
       auto body = found.get<std::optional<std::string>>(i, 2);
       if (!body) {  // next time
-        wanted.erase(found.get<base::Uuid>(i, 0));
+        wanted.put_off(found.get<base::Uuid>(i, 0));
         continue;
       }
       auto content = std::make_shared<model::EventContent>();
@@ -259,8 +285,10 @@ runtime::Task<bool> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
   } catch (const pg::Error& error) {
     log_failure("bodies", error);
   }
+  std::vector<LanePtr> served;  // asks again behind those that got none
   for (const LanePtr& lane : lanes) {
     if (lane->is_gone) continue;
+    bool is_served = false;
     for (const Turn turn : {Turn::first, Turn::retry}) {
       RowBuffer& buffer = lane->buffer(turn);
       for (size_t i = 0; is_loaded && i < buffer.size();) {
@@ -268,6 +296,7 @@ runtime::Task<bool> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
         const auto body = bodies.find(row.event_id.uuid);
         if (!row.event && body != bodies.end()) {
           buffer.set_body(i, body->second);
+          is_served = true;
         } else if (!row.event && wanted.contains(row.event_id.uuid)) {
           events_.body_missing(lane, buffer.take(i));
           continue;
@@ -275,8 +304,12 @@ runtime::Task<bool> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
         ++i;
       }
     }
-    events_.bodies_loaded(lane);
+    if (is_served)
+      served.push_back(lane);
+    else
+      events_.bodies_loaded(lane);
   }
+  for (const LanePtr& lane : served) events_.bodies_loaded(lane);
   co_return is_loaded;
 }
 

@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "postrider/crypto/master_keys.hpp"
@@ -68,7 +67,8 @@ class LaneLoader {
   runtime::Task<bool> load_configs(std::vector<LanePtr> lanes);
   runtime::Task<bool> load_rows(std::vector<LanePtr> lanes);
   runtime::Task<bool> load_bodies(std::vector<LanePtr> lanes);
-  void add_wanted_bodies(Lane& lane, Turn turn, std::set<base::Uuid>& wanted) const;
+  class WantedBodies;
+  WantedBodies bodies_wanted_by(const std::vector<LanePtr>& lanes) const;
   template <class Load>
   runtime::Task<void> run(Wanted& wanted, Load load);
 

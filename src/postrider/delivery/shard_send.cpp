@@ -136,7 +136,9 @@ void Shard::pump() {
   }
   for (const LanePtr& lane : not_ready) touch(lane);
   if (sends == kSendsPerTurn) pump_soon();
-  if (const auto next = chooser_.next_tenant_at()) tenant_timer_.call_at(*next, [this] { pump_soon(); });
+  // One that is past was not asked for: nothing may be sent now, and whatever ends that pumps.
+  const auto next = chooser_.next_tenant_at();
+  if (next && *next > base::BootClock::now()) tenant_timer_.call_at(*next, [this] { pump_soon(); });
 }
 
 runtime::Task<void> Shard::deliver(Chooser::Choice choice, base::SteadyTime begun_at) {

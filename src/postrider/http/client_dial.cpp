@@ -107,6 +107,8 @@ class TellingFailure {
 };
 
 void fail_blocked(Flight& flight, BlockedReason reason) {
+  if (reason == BlockedReason::unknown_own)
+    return flight.fail(NetError::local_failure, std::string(describe(reason)));
   const std::string detail = std::string(describe(NetError::blocked)) + ": " + std::string(describe(reason));
   flight.exchange.outcome = NetFailure{NetError::blocked, detail, reason};
 }

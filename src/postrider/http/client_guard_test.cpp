@@ -193,7 +193,7 @@ TEST(Guard, WhoCannotBeToldFromThisMachineIsRefused) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   const auto blind = guard.check(address("8.8.8.8"), 443);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-  EXPECT_EQ(blind, Reason::own_address);
+  EXPECT_EQ(blind, Reason::unknown_own);
   EXPECT_EQ(guard.check(address("8.8.8.8"), 443), std::nullopt);
 }
 

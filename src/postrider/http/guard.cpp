@@ -136,6 +136,8 @@ std::string_view to_string(BlockedReason reason) {
       return "metadata_service";
     case Reason::own_address:
       return "own_address";
+    case Reason::unknown_own:
+      return "unknown_own";
   }
   return "unknown";
 }
@@ -163,6 +165,8 @@ std::string_view describe(BlockedReason reason) {
       return "the address is a cloud provider's metadata service";
     case Reason::own_address:
       return "the address belongs to this machine (the setting allow_networks opens it)";
+    case Reason::unknown_own:
+      return "this machine's own addresses cannot be read, so nothing can be told from them";
   }
   return "unknown";
 }
@@ -173,15 +177,16 @@ struct AddressGuard::State {
   mutable std::optional<std::vector<IpAddress>> own_addresses;
   mutable base::SteadyTime own_addresses_at{};
 
-  bool is_own(const IpAddress& address) const {
+  std::optional<Reason> judge_own(const IpAddress& address) const {
     const std::lock_guard lock(mutex);
     const base::SteadyTime now = base::BootClock::now();
     if (!own_addresses || now - own_addresses_at > own_addresses_age_max) {
       if (auto read = read_own_addresses()) own_addresses = std::move(read);
       own_addresses_at = now;
     }
-    if (!own_addresses) return true;  // who cannot be told from this machine is treated as it
-    return std::find(own_addresses->begin(), own_addresses->end(), address) != own_addresses->end();
+    if (!own_addresses) return Reason::unknown_own;
+    const bool is_own = std::find(own_addresses->begin(), own_addresses->end(), address) != own_addresses->end();
+    return is_own ? std::optional(Reason::own_address) : std::nullopt;
   }
 
   bool is_port_allowed(uint16_t port) const {
@@ -204,8 +209,7 @@ std::optional<BlockedReason> AddressGuard::check(const IpAddress& given, uint16_
   if (!state_->is_port_allowed(port)) return Reason::port;
   if (any_contains(state_->policy.allow_networks, address)) return std::nullopt;
   if (const auto reason = address.is_v6 ? refused_v6(address) : refused(address.v4_number())) return reason;
-  if (state_->is_own(address)) return Reason::own_address;
-  return std::nullopt;
+  return state_->judge_own(address);
 }
 
 std::optional<BlockedReason> AddressGuard::check(const Url& url) const {

@@ -38,8 +38,9 @@ enum class BlockedReason : uint8_t {
   multicast,
   metadata_service,
   own_address,
+  unknown_own,  // this machine's own addresses cannot be read: its trouble, not the endpoint's
 };
-inline constexpr size_t blocked_reason_count = 10;
+inline constexpr size_t blocked_reason_count = 11;
 std::string_view to_string(BlockedReason reason);  // snake_case, for metrics
 // For operators, e.g. "the address is in a private network". Customers only learn "destination not allowed".
 std::string_view describe(BlockedReason reason);

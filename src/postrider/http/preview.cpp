@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "postrider/base/text.hpp"
+
 namespace postrider::http {
 
 namespace {
@@ -39,31 +41,11 @@ std::string lowered(std::string_view text) {
   return result;
 }
 
-// The length of the well-formed UTF-8 character at the start of `text`, 0 if there is none.
-size_t character_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return follows(1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    const bool is_overlong = first == 0xe0 && byte(1) < 0xa0;
-    const bool is_surrogate = first == 0xed && byte(1) >= 0xa0;
-    return follows(1) && follows(2) && !is_overlong && !is_surrogate ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    const bool is_overlong = first == 0xf0 && byte(1) < 0x90;
-    const bool is_beyond = first == 0xf4 && byte(1) >= 0x90;
-    return follows(1) && follows(2) && follows(3) && !is_overlong && !is_beyond ? 4 : 0;
-  }
-  return 0;
-}
-
 std::string printable(std::string_view raw) {
   std::string text;
   text.reserve(raw.size());
   while (!raw.empty()) {
-    const size_t length = character_length(raw);
+    const size_t length = base::character_length(raw);
     const bool is_control = length == 1 && ((raw[0] >= 0 && raw[0] < ' ') || raw[0] == 0x7f);
     if (length == 0 || (is_control && raw[0] != '\t' && raw[0] != '\n' && raw[0] != '\r'))
       text += replacement;
@@ -151,20 +133,19 @@ std::string_view quote_at(std::string_view text) {
   return text.substr(0, is_quoted ? slashes + 1 : 0);
 }
 
-// How far a value goes that follows `opening`: a quote, perhaps escaped as JSON within JSON is, or nothing.
-size_t value_length(std::string_view text, std::string_view opening) {
-  const size_t bare = run_length(text, [](char c) {
-    return c != '"' && c != '\'' && c != '\\' && c != '&' && c != ',' && c != ';' && c != '<' && c != '}' &&
-           !is_blank(c);
-  });
-  if (opening.empty()) return bare;
+// Up to the quote that closes `opening`, or the end: what is cut off counts, too.
+size_t quoted_length(std::string_view text, std::string_view opening) {
   const size_t escapes = opening.size() - 1;  // of the closing quote, too; within the value it has more
   size_t slashes = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == opening.back() && slashes == escapes) return i - slashes;
     slashes = text[i] == '\\' ? slashes + 1 : 0;
   }
-  return text.size();  // cut off
+  return text.size();
+}
+
+bool is_quoting(char c) {
+  return c == '"' || c == '\'' || c == '\\';
 }
 
 class Redactor {
@@ -234,20 +215,32 @@ class Redactor {
 
   // What follows a key word: `": "value"`, `=value`, `: value`.
   void step_value(Keyword keyword) {
-    size_t at = run_length(rest_, [](char c) { return c == '"' || c == '\'' || c == '\\' || is_blank(c); });
+    size_t at = run_length(rest_, [](char c) { return is_quoting(c) || is_blank(c); });
     if (at == rest_.size() || (rest_[at] != ':' && rest_[at] != '=')) return;
     ++at;
     at += run_length(rest_.substr(at), is_blank);
     const std::string_view opening = quote_at(rest_.substr(at));
-    at += opening.size();
-    const std::string_view after = rest_.substr(at);
-    const std::string_view bare = after.substr(0, value_length(after, {}));
-    const std::string scheme = lowered(bare);
-    if (scheme == "bearer" || scheme == "basic") return;  // the word itself is met next
-    const bool is_opaque = bare.size() >= 8 && std::any_of(bare.begin(), bare.end(), is_digit);
     // Behind a strong word all that is in quotes is secret: a passphrase has blanks.
-    const size_t length = keyword == Keyword::strong ? value_length(after, opening) : bare.size();
-    if (length == 0 || after.starts_with(redacted) || (keyword == Keyword::weak && !is_opaque)) return;
+    if (keyword == Keyword::strong && !opening.empty()) {
+      const size_t quoted = quoted_length(rest_.substr(at + opening.size()), opening);
+      if (quoted > 0) {
+        keep(at + opening.size());
+        return redact(quoted);
+      }
+    }
+    step_bare_value(at + run_length(rest_.substr(at), is_quoting), keyword);
+  }
+
+  void step_bare_value(size_t at, Keyword keyword) {
+    const std::string_view after = rest_.substr(at);
+    const size_t length = run_length(after, [](char c) {
+      return !is_quoting(c) && c != '&' && c != ',' && c != ';' && c != '<' && c != '}' && !is_blank(c);
+    });
+    const std::string_view value = after.substr(0, length);
+    const std::string scheme = lowered(value);
+    if (scheme == "bearer" || scheme == "basic") return;  // the word itself is met next
+    const bool is_opaque = length >= 8 && std::any_of(value.begin(), value.end(), is_digit);
+    if (length == 0 || value.starts_with(redacted) || (keyword == Keyword::weak && !is_opaque)) return;
     keep(at);
     redact(length);
   }
@@ -265,7 +258,7 @@ std::string redacted_preview(std::string_view raw, bool is_complete) {
     for (size_t cut = 1; cut <= 3 && cut <= raw.size(); ++cut) {
       const auto byte = static_cast<uint8_t>(raw[raw.size() - cut]);
       if ((byte & 0xc0) == 0x80) continue;
-      if (byte >= 0xc0 && character_length(raw.substr(raw.size() - cut)) == 0) raw.remove_suffix(cut);
+      if (byte >= 0xc0 && base::character_length(raw.substr(raw.size() - cut)) == 0) raw.remove_suffix(cut);
       break;
     }
   const std::string text = printable(raw);

@@ -147,14 +147,18 @@ struct Resolver::State {
         descriptor < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
     return descriptor;
   }
+  static ssize_t receive(ares_socket_t descriptor, void* into, size_t size, int flags, sockaddr* from,
+                         ares_socklen_t* from_size, void* data) {
+    const ssize_t received = recvfrom(descriptor, into, size, flags, from, from_size);
+    if (received > 0) static_cast<State*>(data)->has_no_socket = false;  // somebody was asked, after all
+    return received;
+  }
   static constexpr ares_socket_functions socket_functions{
       &State::open_socket, [](ares_socket_t descriptor, void*) { return ::close(descriptor); },
       [](ares_socket_t descriptor, const sockaddr* to, ares_socklen_t size, void*) {
         return ::connect(descriptor, to, size);
       },
-      [](ares_socket_t descriptor, void* into, size_t size, int flags, sockaddr* from,
-         ares_socklen_t* from_size,
-         void*) { return recvfrom(descriptor, into, size, flags, from, from_size); },
+      &State::receive,
       [](ares_socket_t descriptor, const iovec* parts, int count, void*) {
         return writev(descriptor, parts, count);
       }};

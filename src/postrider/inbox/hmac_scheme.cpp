@@ -95,8 +95,8 @@ std::string to_json(const HmacScheme& scheme) {
 }
 
 HmacScheme hmac_scheme_from_json(std::string_view text) {
-  HmacScheme scheme;
   try {
+    HmacScheme scheme;
     const json::value document = json::parse(text);
     const json::object& object = document.as_object();
     const auto at = [&](const char* name) { return std::string_view(object.at(name).as_string()); };
@@ -107,10 +107,12 @@ HmacScheme hmac_scheme_from_json(std::string_view text) {
     scheme.encoding = parse_encoding(at("encoding")).value();
     scheme.key = parse_key_form(at("key")).value();
     if (object.contains("timestamp_header")) scheme.timestamp_header = at("timestamp_header");
+    return scheme;
   } catch (const std::exception&) {
-    scheme.header.clear();
+    HmacScheme unknown;
+    unknown.header.clear();
+    return unknown;
   }
-  return scheme;
 }
 
 base::Result<std::string, std::string> decode_key(KeyForm form, std::string_view secret) {

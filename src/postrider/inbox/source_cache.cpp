@@ -1,7 +1,8 @@
 #include "postrider/inbox/source_cache.hpp"
 
-#include <stdexcept>
 #include <utility>
+
+#include "postrider/telemetry/log.hpp"
 
 namespace postrider::inbox {
 
@@ -36,8 +37,7 @@ runtime::Task<SourcePtr> SourceCache::load(pg::Link& link, const crypto::MasterK
   SourcePtr loaded;
   std::optional<Source> source = co_await find_source(link, id);
   if (source) {
-    if (source->provider == Provider::hmac && !source->settings.signature.can_verify())
-      throw std::runtime_error("how the source " + id + " signs cannot be read");
+    if (!source->can_verify()) telemetry::log_error("source_unreadable").field("source", id);
     std::vector<ActiveKey> active = co_await load_active_keys(link, keys, *source);
     loaded = std::make_shared<const LoadedSource>(loaded_source(std::move(*source), std::move(active)));
   }

@@ -54,6 +54,8 @@ struct Source {
   SourceSettings settings{};
   base::Timestamp created_at{};
   base::Timestamp updated_at{};
+
+  bool can_verify() const { return provider != Provider::hmac || settings.signature.can_verify(); }
 };
 
 struct SourceRejections {

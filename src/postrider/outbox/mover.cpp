@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "postrider/base/text.hpp"
 #include "postrider/outbox/relay.sql.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::outbox {
-
-namespace {
-constexpr size_t kErrorBytesMax = 1'000;
-}
 
 // Always three answers: the snapshot, taken before the others; late rows; fresh rows.
 pg::Batch fresh_batch(const Window& window, const MoveLimits& limits) {
@@ -26,10 +23,10 @@ pg::Batch fail_batch(const std::vector<Failure>& failures, const MoveLimits& lim
   for (const auto& failure : failures) sorted.push_back(&failure);
   std::sort(sorted.begin(), sorted.end(), [](const Failure* a, const Failure* b) { return a->id < b->id; });
   std::vector<int64_t> ids;
-  std::vector<std::string_view> errors;
+  std::vector<std::string> errors;  // they may repeat what is in the rows
   for (const Failure* failure : sorted) {
     ids.push_back(failure->id);
-    errors.push_back(std::string_view(failure->error).substr(0, kErrorBytesMax));
+    errors.push_back(base::storable(failure->error, kErrorBytesMax));
   }
   pg::Batch batch;
   batch.with(sql::fail_rows, ids, errors, int32_t{limits.attempts_max}, limits.retry_seconds);

@@ -46,6 +46,7 @@ struct SetAside {
 
 // The two ends that all movers share.
 pg::Batch fresh_batch(const Window& window, const MoveLimits& limits);
+inline constexpr size_t kErrorBytesMax = 1'000;  // of what is kept about a row that was refused
 pg::Batch fail_batch(const std::vector<Failure>& failures, const MoveLimits& limits);
 std::vector<SetAside> read_set_aside(const pg::Rows& rows);
 // The one place that words it.

@@ -1,8 +1,10 @@
 #include "postrider/outbox/taker.hpp"
 
 #include "postrider/base/fail_point.hpp"
+#include "postrider/base/text.hpp"
 #include "postrider/outbox/capture.sql.hpp"
 #include "postrider/outbox/judge.hpp"
+#include "postrider/outbox/mover.hpp"
 
 namespace postrider::outbox {
 
@@ -40,7 +42,7 @@ void add_rows(pg::Batch& batch, const std::vector<RefusedMessage>& messages, int
     subjects.push_back(event.subject);
     traces.push_back(event.traceparent.empty() ? Text() : event.traceparent);
     created.push_back(*event.written_at);
-    errors.push_back(error);
+    errors.push_back(error ? Text(base::storable(*error, kErrorBytesMax)) : Text());
   }
   batch.with(sql::store_captured, ids, event_ids, outside_ids, tenants, types, data, versions, occurred,
              subjects, traces, created, errors, retry_seconds);

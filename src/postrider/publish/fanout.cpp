@@ -103,9 +103,11 @@ struct WideFanout::State {
   runtime::TaskGroup group;
   bool is_stopping = false;
   std::optional<model::DeliveryRange> unsure;  // of a chunk whose commit was not answered
+  model::TenantId last_tenant;                 // whose turn it was
 
   Task<void> run();
   Task<bool> run_once();
+  Task<std::optional<FanoutTask>> lock_next(pg::Transaction& transaction);
   pg::Batch chunk_batch(const FanoutTask& task, const Contents& contents) const;
 };
 
@@ -139,6 +141,22 @@ pg::Batch WideFanout::State::chunk_batch(const FanoutTask& task, const Contents&
   return batch;
 }
 
+Task<std::optional<FanoutTask>> WideFanout::State::lock_next(pg::Transaction& transaction) {
+  while (true) {
+    const bool is_from_start = last_tenant.empty();
+    pg::Batch lock;
+    lock.with(sql::lock_task, last_tenant);
+    const auto locked = co_await transaction.run(std::move(lock));
+    if (!locked[0].empty()) {
+      FanoutTask task = read_task(locked[0]);
+      last_tenant = task.tenant_id;
+      co_return task;
+    }
+    if (is_from_start) co_return std::nullopt;
+    last_tenant.clear();
+  }
+}
+
 Task<bool> WideFanout::State::run_once() {
   if (unsure) {
     // That chunk may be in the queue without having been handed over: every owner looks for it.
@@ -147,13 +165,13 @@ Task<bool> WideFanout::State::run_once() {
     unsure.reset();
   }
   auto transaction = co_await link.begin();
-  pg::Batch lock(sql::lock_task, pg::Params());
-  const auto locked = co_await transaction.run(std::move(lock));
-  if (locked[0].empty()) {
+  auto locking = lock_next(transaction);
+  const std::optional<FanoutTask> locked = co_await locking;
+  if (!locked) {
     co_await transaction.rollback();
     co_return false;
   }
-  const FanoutTask task = read_task(locked[0]);
+  const FanoutTask& task = *locked;
   const auto range = model::delivery_range(task.event_id, task.event_id);
   pg::Batch look;
   look.with(sql::event_content, range.first.uuid, range.last.uuid, task.event_id.uuid);

@@ -1,16 +1,18 @@
 -- Fan-out of events for tenants with very many endpoints, in chunks behind a cursor.
 
 -- name: lock_task
--- The oldest task that nobody works on and that is the first of its tenant, so that the events of a tenant
--- stay in order. Index: fanout_task_pkey. Locks: the task, until the chunk is committed.
+-- The next tenant's oldest task, unless another node works on it: tenants take turns, chunk by chunk, and the events of
+-- each stay in order. $1 behind this tenant. Index: fanout_task_by_tenant. Locks: the task, until the chunk is
+-- committed.
 select f.event_id, f.tenant_id, f.type, f.version, f.created_at, f.after_endpoint
 from fanout_task f
-where f.event_id = (select o.event_id
+where f.tenant_id > $1::text
+  and f.event_id = (select o.event_id
                     from fanout_task o
                     where o.tenant_id = f.tenant_id
                     order by o.event_id
                     limit 1)
-order by f.event_id
+order by f.tenant_id, f.event_id
 limit 1
 for update skip locked;
 

@@ -59,6 +59,27 @@ TEST_F(WideFanoutTest, EndsWhenTheLastChunkIsExactlyFull) {
   EXPECT_EQ(db.sql("select count(*) from fanout_task"), "0");
 }
 
+TEST_F(WideFanoutTest, TenantsTakeTurns) {
+  for (const char* tenant : {"another", "zebra"}) {
+    make_tenant(tenant);
+    for (int i = 0; i < 20; ++i) make_endpoint(tenant);
+  }
+  auto& on = publisher(wide_from_ten());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(is_new(publish(on, event("wide"))));
+  for (const char* tenant : {"zebra", "another"}) ASSERT_TRUE(is_new(publish(on, event(tenant))));
+  const auto service = fanout(on);
+  for (int turn = 1; turn <= 2; ++turn) {
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(run(service->run_once()));
+    const std::string rows = std::to_string(10 * turn);
+    for (const char* tenant : {"another", "wide", "zebra"})
+      EXPECT_EQ(live_rows("count(*) filter (where tenant_id = '" + std::string(tenant) + "')"), rows) << tenant;
+  }
+  while (run(service->run_once())) {
+  }
+  EXPECT_EQ(live_rows(), "118");
+  EXPECT_EQ(db.sql("select count(*) from fanout_task"), "0");
+}
+
 TEST_F(WideFanoutTest, AnotherNodeGoesOnWhereOneStoppedAndNothingIsQueuedTwice) {
   auto& dying = publisher(wide_from_ten());
   auto& other = publisher(wide_from_ten());

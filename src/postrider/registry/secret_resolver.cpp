@@ -1,5 +1,6 @@
 #include "postrider/registry/secret_resolver.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "postrider/telemetry/log.hpp"
@@ -8,7 +9,7 @@ namespace postrider::registry {
 
 namespace {
 
-constexpr std::chrono::milliseconds kFirstLookup{100};  // ask again after that while the first one runs
+constexpr std::chrono::milliseconds kLookup{100};  // ask again after that while one runs
 
 }  // namespace
 
@@ -32,8 +33,8 @@ bool SecretResolver::is_due(const Entry& entry, base::SteadyTime now) const {
 SecretResolver::Found SecretResolver::find(std::string_view reference) {
   const base::SteadyTime now = base::BootClock::now();
   const std::lock_guard lock(mutex_);
-  if (entries_.size() >= options_.entries_max) entries_.clear();
-  Entry& entry = entries_[std::string(reference)];
+  Entry& entry = entry_of(std::string(reference));
+  entry.asked_at = now;
   if (is_due(entry, now)) {
     entry.is_waiting = true;
     waiting_.emplace_back(reference);
@@ -41,12 +42,27 @@ SecretResolver::Found SecretResolver::find(std::string_view reference) {
   }
   Found found;
   found.error = entry.error;
-  found.ask_again = now + (entry.tried_at == base::SteadyTime{} ? kFirstLookup : options_.failure_kept);
+  found.ask_again = now + (entry.tried_at == base::SteadyTime{} ? kLookup : options_.failure_kept);
   if (entry.secret && now - entry.found_at < 2 * options_.kept) {
     found.secret = entry.secret;
     if (entry.error.empty()) found.ask_again = entry.tried_at + options_.kept;
   }
+  // Its time is over, but others are before it: nobody is to ask all the while.
+  found.ask_again = std::max(found.ask_again, now + kLookup);
   return found;
+}
+
+// The one goes that nobody has asked for the longest; not one that is waiting, or it would be looked up twice.
+SecretResolver::Entry& SecretResolver::entry_of(const std::string& reference) {
+  const auto found = entries_.find(reference);
+  if (found != entries_.end()) return found->second;
+  if (entries_.size() >= options_.entries_max) {
+    const auto longest = std::ranges::min_element(entries_, {}, [](const auto& item) {
+      return std::pair(item.second.is_waiting, item.second.asked_at);
+    });
+    if (!longest->second.is_waiting) entries_.erase(longest);
+  }
+  return entries_[reference];
 }
 
 void SecretResolver::run() {

@@ -46,10 +46,12 @@ class SecretResolver {
     std::string error;
     base::SteadyTime found_at{};  // the secret
     base::SteadyTime tried_at{};
+    base::SteadyTime asked_at{};
     bool is_waiting = false;
   };
   void run();
   bool is_due(const Entry& entry, base::SteadyTime now) const;
+  Entry& entry_of(const std::string& reference);  // made if there is none; another one goes if there are too many
 
   const Options options_;
   std::mutex mutex_;

@@ -1,8 +1,9 @@
 -- Working on replays of ranges. One runs per tenant, on one node, which holds it by a lease that every step renews.
 
 -- name: take_replay
--- The oldest replay that is its tenant's first and nobody's: $1 node, $2 lease in seconds, $3 replays that this node
--- has already. Index replay_unfinished, which is small. Locks the row it takes; one that somebody changes is left.
+-- The oldest replay that is its tenant's turn and nobody's: the one that runs, or else the first that waits. (Requests
+-- may commit in another order than that of their ids: the one that runs need not be the first.) $1 node, $2 lease in
+-- seconds, $3 replays that this node has already. Index replay_unfinished, which is small. Locks the row it takes; one that somebody changes is left.
 with free as (
   select r.id
   from replay r
@@ -13,7 +14,8 @@ with free as (
                     from replay o
                     where o.tenant_id = r.tenant_id
                       and o.status in ('queued', 'running')
-                      and o.id < r.id)
+                      and r.status = 'queued'
+                      and (o.status = 'running' or o.id < r.id))
   order by r.id
   limit 1
   for update skip locked

@@ -71,7 +71,7 @@ const Names kFailures = {"status_3xx",        "status_4xx",         "status_5xx"
                          "not_http",          "head_too_large",     "local_failure",      "canceled"};
 const Names kBlocked = {"plain_http",       "port",       "local_name",      "loopback",
                         "private_network",  "link_local", "special_purpose", "multicast",
-                        "metadata_service", "own_address"};
+                        "metadata_service", "own_address", "unknown_own"};
 const Names kQueueStates = {"pending", "processing", "retrying"};
 const Names kEndpointStatuses = {"active", "paused", "disabled"};
 const Names kBatches = {"publish", "settle", "fetch", "inbox"};
