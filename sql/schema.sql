@@ -659,25 +659,38 @@ CREATE FUNCTION postrider.inbox_backoff(attempts integer) RETURNS interval
 $$;
 
 CREATE FUNCTION postrider.inbox_bury(of_work text, ids uuid[], error text) RETURNS void
-    LANGUAGE sql
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
-  with buried as (
+declare
+  buried uuid[];
+  tries integer[];
+  errors text[];
+begin
+  perform postrider.inbox_lock(ids);
+  with gone as (
     delete from postrider.inbox_queue q
     where q.id = any (ids)
       and q.work = of_work
     returning q.id, q.attempts, q.last_error
   )
+  select array_agg(g.id order by g.id), array_agg(g.attempts order by g.id), array_agg(g.last_error order by g.id)
+  into buried, tries, errors
+  from gone g;
+  -- Without a join, which might walk along a whole day; they are sorted, so width_bucket is a message's place.
   update postrider.inbox m
   set
     status = 'dead',
     dead_at = now(),
     dead_work = array_append(m.dead_work, of_work),
-    attempts = b.attempts,
-    last_error = coalesce(inbox_bury.error, b.last_error)
-  from buried b
-  where m.id = b.id
-    and m.id >= (select min(i::text)::uuid from unnest(ids) as i)
-    and m.id <= (select max(i::text)::uuid from unnest(ids) as i)
+    attempts = tries[width_bucket(m.id, buried)],
+    last_error = coalesce(inbox_bury.error, errors[width_bucket(m.id, buried)])
+  where m.id = any (buried)
+    and m.id >= buried[1]
+    and m.id <= buried[cardinality(buried)];
+end
 $$;
 
 CREATE FUNCTION postrider.inbox_candidates(of_work text, of_source text, at timestamp with time zone, wanted integer) RETURNS uuid[]
@@ -804,11 +817,13 @@ CREATE FUNCTION postrider.inbox_claim(worker text, source text, max integer, lea
     AS $$
 #variable_conflict use_column
 declare
+  bytes_max constant bigint := 16 << 20;  -- what a consumer, or a node that answers one, holds in memory
   taken uuid[];
   tries integer[];
 begin
   select array_agg(t.id), array_agg(t.attempts) into taken, tries
-  from postrider.inbox_take('consume', inbox_claim.worker, inbox_claim.source, inbox_claim.max, inbox_claim.lease) as t;
+  from postrider.inbox_take('consume', inbox_claim.worker, inbox_claim.source, inbox_claim.max, inbox_claim.lease,
+                            bytes_max) as t;
   if taken is null then
     return;
   end if;
@@ -816,10 +831,19 @@ begin
   select postrider.message_text(m.id), m.source_id, m.provider_id, m.partition_key, m.headers, m.body, t.attempts,
          m.received_at
   from unnest(taken, tries) as t (id, attempts)
-  join postrider.inbox m on m.id = t.id
-  join postrider.inbox_queue q on q.id = t.id and q.work = 'consume'
-  where m.id >= (select min(i::text)::uuid from unnest(taken) as i)
-    and m.id <= (select max(i::text)::uuid from unnest(taken) as i)
+  cross join lateral (
+    select i.id, i.source_id, i.provider_id, i.partition_key, i.headers, i.body, i.received_at
+    from postrider.inbox i
+    where i.id = t.id
+    offset 0
+  ) as m
+  cross join lateral (
+    select w.position
+    from postrider.inbox_queue w
+    where w.id = t.id
+      and w.work = 'consume'
+    offset 0
+  ) as q
   order by q.position;
 end
 $$;
@@ -850,6 +874,7 @@ CREATE FUNCTION postrider.inbox_fail(of_work text, worker text, of_id uuid, erro
 declare
   failed record;
 begin
+  perform postrider.inbox_lock(array[of_id]);  -- before its work: it may have to be buried
   update postrider.inbox_queue q
   set
     due_at = clock_timestamp() + greatest(coalesce(retry_in, postrider.inbox_backoff(q.attempts)), interval '0'),
@@ -869,35 +894,122 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.inbox_finish(of_work text, worker text, ids uuid[], event_id text DEFAULT NULL::text) RETURNS integer
-    LANGUAGE sql
+CREATE FUNCTION postrider.inbox_finish(of_work text, worker text, ids uuid[]) RETURNS integer
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
-  with finished as (
+declare
+  finished uuid[];
+  tries integer[];
+begin
+  perform postrider.inbox_lock(ids);
+  with ended as (
     delete from postrider.inbox_queue q
     where q.id = any (ids)
       and q.work = of_work
       and q.leased_by = worker
     returning q.id, q.attempts
-  ),
-  noted as (
-    update postrider.inbox m
-    set
-      status = case
-        when m.dead_at is not null then 'dead'
-        when exists (
-          select from postrider.inbox_queue other where other.id = m.id and other.work <> of_work
-        ) then m.status
-        else 'done'
-      end,
-      attempts = f.attempts,
-      done_at = now(),
-      event_id = coalesce(inbox_finish.event_id, m.event_id)
-    from finished f
-    where m.id = f.id
-      and m.id >= (select min(i::text)::uuid from unnest(ids) as i)
-      and m.id <= (select max(i::text)::uuid from unnest(ids) as i)
   )
-  select count(*)::int from finished
+  select array_agg(e.id order by e.id), array_agg(e.attempts order by e.id) into finished, tries
+  from ended e;
+  if finished is null then
+    return 0;
+  end if;
+  -- No join, which might walk along a whole day, and no exists, which might read the whole queue into a hash.
+  update postrider.inbox m
+  set
+    status = case
+      when m.dead_at is not null then 'dead'
+      when (select true from postrider.inbox_queue other where other.id = m.id limit 1) then m.status
+      else 'done'
+    end,
+    attempts = tries[width_bucket(m.id, finished)],  -- its place: they are sorted
+    done_at = now(),
+    event_id = case of_work when 'forward' then postrider.message_text(m.id) else m.event_id end
+  where m.id = any (finished)
+    and m.id >= finished[1]
+    and m.id <= finished[cardinality(finished)];
+  return cardinality(finished);
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_first_bytes(ids uuid[], bytes_max bigint) RETURNS uuid[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+begin
+  return array(
+    select measured.id
+    from (
+      select w.id, w.place, b.bytes, sum(b.bytes) over (order by w.place) as bytes_so_far
+      from unnest(ids) with ordinality as w (id, place)
+      cross join lateral (
+        select coalesce((select octet_length(m.body) from postrider.inbox m where m.id = w.id), 0) as bytes
+      ) as b
+    ) as measured
+    where measured.bytes_so_far <= bytes_max
+      or measured.place = 1
+    order by measured.place
+  );
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_give_back(of_work text, worker text, ids uuid[], error text, pause interval) RETURNS integer
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+declare
+  given_back int;
+begin
+  update postrider.inbox_queue q
+  set
+    due_at = clock_timestamp() + pause,
+    leased_by = null,
+    attempts = greatest(q.attempts - 1, 0),
+    last_error = left(inbox_give_back.error, 4096)
+  where q.id = any (ids)
+    and q.work = of_work
+    and q.leased_by = worker;
+  get diagnostics given_back = row_count;
+  return given_back;
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_lock(ids uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+begin
+  perform
+  from (select distinct i from unnest(ids) as i order by i) as wanted (id)
+  cross join lateral (select from postrider.inbox m where m.id = wanted.id for update) as locked;
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_lock_free(ids uuid[]) RETURNS uuid[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+begin
+  return array(
+    select wanted.id
+    from (select distinct i from unnest(ids) as i order by i) as wanted (id)
+    left join lateral (select true as is_mine from postrider.inbox m where m.id = wanted.id for update skip locked)
+      as locked on true
+    where locked.is_mine
+      or (select true from postrider.inbox m where m.id = wanted.id) is null
+  );
+end
 $$;
 
 CREATE FUNCTION postrider.inbox_nack(worker text, id text, error text, retry_in interval DEFAULT NULL::interval) RETURNS void
@@ -910,8 +1022,11 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.inbox_take(of_work text, worker text, of_source text, wanted integer, lease interval) RETURNS TABLE(id uuid, attempts integer)
+CREATE FUNCTION postrider.inbox_take(of_work text, worker text, of_source text, wanted integer, lease interval, bytes_max bigint) RETURNS TABLE(id uuid, attempts integer)
     LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
     AS $$
 #variable_conflict use_column
 declare
@@ -919,6 +1034,7 @@ declare
   attempts_max constant integer := coalesce((select s.max_attempts from postrider.source s where s.id = of_source), 8);
   candidates uuid[];
   worn_out uuid[];
+  given_up uuid[];
 begin
   if worker is null or worker = '' then
     raise exception 'a worker needs a name' using errcode = '22023';
@@ -932,9 +1048,18 @@ begin
     from postrider.inbox_queue q
     where q.id = any (candidates) and q.work = of_work and q.attempts >= attempts_max;
     exit when cardinality(worn_out) = 0;
-    perform postrider.inbox_bury(of_work, worn_out, 'the lease ended without an answer ' || attempts_max || ' times');
+    given_up := postrider.inbox_lock_free(worn_out);
+    exit when cardinality(given_up) = 0;
+    perform postrider.inbox_bury(of_work, given_up, 'the lease ended without an answer ' || attempts_max || ' times');
     exit when cardinality(worn_out) < cardinality(candidates);
   end loop;
+  candidates := array(
+    select c.id
+    from unnest(candidates) with ordinality as c (id, place)
+    where c.id <> all (worn_out)
+    order by c.place
+  );
+  candidates := postrider.inbox_first_bytes(candidates, bytes_max);
   return query
   update postrider.inbox_queue q
   set
@@ -943,7 +1068,6 @@ begin
     attempts = q.attempts + 1
   where q.id = any (candidates)
     and q.work = of_work
-    and q.id <> all (worn_out)
   returning q.id, q.attempts;
 end
 $$;
@@ -2446,6 +2570,8 @@ CREATE INDEX event_by_subject ON ONLY postrider.event USING btree (subject, tena
 CREATE INDEX event_by_tenant ON ONLY postrider.event USING btree (tenant_id, id);
 
 CREATE INDEX event_key_by_event ON postrider.event_key USING btree (event_id);
+
+CREATE INDEX fanout_task_by_tenant ON postrider.fanout_task USING btree (tenant_id, event_id);
 
 CREATE INDEX inbox_by_source ON ONLY postrider.inbox USING btree (source_id, id);
 

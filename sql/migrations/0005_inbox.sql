@@ -165,25 +165,64 @@ create function inbox_backoff(attempts integer) returns interval language sql vo
   select make_interval(secs => least(3600, 10 * 2 ^ least(greatest(attempts - 1, 0), 20)) * (1 + random() * 0.2))
 $$;
 
+-- Locks the records of messages, in the order of their ids, each looked up by its key. Whoever changes a message's record
+-- and its work locks the record first, so that nobody waits crosswise. In read committed the statements behind it see
+-- all that the holders before have committed.
+create function inbox_lock(ids uuid[]) returns void language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  perform
+  from (select distinct i from unnest(ids) as i order by i) as wanted (id)
+  cross join lateral (select from postrider.inbox m where m.id = wanted.id for update) as locked;
+end
+$$;
+
+-- The same for whoever holds work already, and so must not wait: those of the messages whose records could be locked at
+-- once, or are gone.
+create function inbox_lock_free(ids uuid[]) returns uuid[] language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  return array(
+    select wanted.id
+    from (select distinct i from unnest(ids) as i order by i) as wanted (id)
+    left join lateral (select true as is_mine from postrider.inbox m where m.id = wanted.id for update skip locked)
+      as locked on true
+    where locked.is_mine
+      or (select true from postrider.inbox m where m.id = wanted.id) is null
+  );
+end
+$$;
+
 -- Gives messages up. They leave the queue, so the next ones of their keys can go, and wait for a person in `inbox`.
-create function inbox_bury(of_work text, ids uuid[], error text) returns void language sql as $$
-  with buried as (
+create function inbox_bury(of_work text, ids uuid[], error text) returns void language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  buried uuid[];
+  tries integer[];
+  errors text[];
+begin
+  perform postrider.inbox_lock(ids);
+  with gone as (
     delete from postrider.inbox_queue q
     where q.id = any (ids)
       and q.work = of_work
     returning q.id, q.attempts, q.last_error
   )
+  select array_agg(g.id order by g.id), array_agg(g.attempts order by g.id), array_agg(g.last_error order by g.id)
+  into buried, tries, errors
+  from gone g;
+  -- Without a join, which might walk along a whole day; they are sorted, so width_bucket is a message's place.
   update postrider.inbox m
   set
     status = 'dead',
     dead_at = now(),
     dead_work = array_append(m.dead_work, of_work),
-    attempts = b.attempts,
-    last_error = coalesce(inbox_bury.error, b.last_error)
-  from buried b
-  where m.id = b.id
-    and m.id >= (select min(i::text)::uuid from unnest(ids) as i)
-    and m.id <= (select max(i::text)::uuid from unnest(ids) as i)
+    attempts = tries[width_bucket(m.id, buried)],
+    last_error = coalesce(inbox_bury.error, errors[width_bucket(m.id, buried)])
+  where m.id = any (buried)
+    and m.id >= buried[1]
+    and m.id <= buried[cardinality(buried)];
+end
 $$;
 
 -- Locks up to `wanted` messages that may be worked on now. Messages without order come first to go; of those with an
@@ -304,16 +343,41 @@ begin
 end
 $$;
 
--- Leases up to `wanted` messages to the worker. One whose leases ran out as often as it may be tried is given up here:
--- it takes its workers down with it.
-create function inbox_take(of_work text, worker text, of_source text, wanted integer, lease interval)
-returns table (id uuid, attempts integer) language plpgsql as $$
+-- The first of the messages whose bodies have up to `bytes_max` bytes together; one at least. Measures these messages
+-- only, each looked up by its key, and reads no body for it: the length of a stored text stands in its row.
+create function inbox_first_bytes(ids uuid[], bytes_max bigint) returns uuid[] language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  return array(
+    select measured.id
+    from (
+      select w.id, w.place, b.bytes, sum(b.bytes) over (order by w.place) as bytes_so_far
+      from unnest(ids) with ordinality as w (id, place)
+      cross join lateral (
+        select coalesce((select octet_length(m.body) from postrider.inbox m where m.id = w.id), 0) as bytes
+      ) as b
+    ) as measured
+    where measured.bytes_so_far <= bytes_max
+      or measured.place = 1
+    order by measured.place
+  );
+end
+$$;
+
+-- Leases up to `wanted` messages, and `bytes_max` bytes of bodies but for a first one that is larger, to the worker. One
+-- whose leases ran out as often as it may be tried is given up here: it takes its workers down with it. If its record is
+-- held by somebody else (a late answer, perhaps), it is left alone until a later call. Candidates that were too much are
+-- neither leased nor counted, but stay locked, so nobody else takes them, until the end of the caller's transaction.
+create function inbox_take(of_work text, worker text, of_source text, wanted integer, lease interval, bytes_max bigint)
+returns table (id uuid, attempts integer) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 declare
   at constant timestamptz := clock_timestamp();  -- not now(): the caller's transaction may be old
   attempts_max constant integer := coalesce((select s.max_attempts from postrider.source s where s.id = of_source), 8);
   candidates uuid[];
   worn_out uuid[];
+  given_up uuid[];
 begin
   if worker is null or worker = '' then
     raise exception 'a worker needs a name' using errcode = '22023';
@@ -327,9 +391,18 @@ begin
     from postrider.inbox_queue q
     where q.id = any (candidates) and q.work = of_work and q.attempts >= attempts_max;
     exit when cardinality(worn_out) = 0;
-    perform postrider.inbox_bury(of_work, worn_out, 'the lease ended without an answer ' || attempts_max || ' times');
+    given_up := postrider.inbox_lock_free(worn_out);
+    exit when cardinality(given_up) = 0;
+    perform postrider.inbox_bury(of_work, given_up, 'the lease ended without an answer ' || attempts_max || ' times');
     exit when cardinality(worn_out) < cardinality(candidates);
   end loop;
+  candidates := array(
+    select c.id
+    from unnest(candidates) with ordinality as c (id, place)
+    where c.id <> all (worn_out)
+    order by c.place
+  );
+  candidates := postrider.inbox_first_bytes(candidates, bytes_max);
   return query
   update postrider.inbox_queue q
   set
@@ -338,7 +411,6 @@ begin
     attempts = q.attempts + 1
   where q.id = any (candidates)
     and q.work = of_work
-    and q.id <> all (worn_out)
   returning q.id, q.attempts;
 end
 $$;
@@ -360,11 +432,13 @@ language plpgsql security definer set search_path = pg_catalog, postrider, pg_te
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 declare
+  bytes_max constant bigint := 16 << 20;  -- what a consumer, or a node that answers one, holds in memory
   taken uuid[];
   tries integer[];
 begin
   select array_agg(t.id), array_agg(t.attempts) into taken, tries
-  from postrider.inbox_take('consume', inbox_claim.worker, inbox_claim.source, inbox_claim.max, inbox_claim.lease) as t;
+  from postrider.inbox_take('consume', inbox_claim.worker, inbox_claim.source, inbox_claim.max, inbox_claim.lease,
+                            bytes_max) as t;
   if taken is null then
     return;
   end if;
@@ -372,43 +446,63 @@ begin
   select postrider.message_text(m.id), m.source_id, m.provider_id, m.partition_key, m.headers, m.body, t.attempts,
          m.received_at
   from unnest(taken, tries) as t (id, attempts)
-  join postrider.inbox m on m.id = t.id
-  join postrider.inbox_queue q on q.id = t.id and q.work = 'consume'
-  where m.id >= (select min(i::text)::uuid from unnest(taken) as i)
-    and m.id <= (select max(i::text)::uuid from unnest(taken) as i)
+  cross join lateral (
+    select i.id, i.source_id, i.provider_id, i.partition_key, i.headers, i.body, i.received_at
+    from postrider.inbox i
+    where i.id = t.id
+    offset 0
+  ) as m
+  cross join lateral (
+    select w.position
+    from postrider.inbox_queue w
+    where w.id = t.id
+      and w.work = 'consume'
+    offset 0
+  ) as q
   order by q.position;
 end
 $$;
 
--- Ends the work: what is done leaves the queue. Returns how many; whoever's lease went to somebody else gets 0.
-create function inbox_finish(of_work text, worker text, ids uuid[], event_id text default null)
-returns int language sql as $$
-  with finished as (
+-- Ends the work: what is done leaves the queue, and a message without other work is done. An event has its message's own
+-- id. Returns how many; whoever's lease went to somebody else gets 0.
+--
+-- Both kinds of work may end at once. Each statement has its own snapshot, and the last one is behind the lock of the
+-- record: whoever comes second sees that the other's work is gone.
+create function inbox_finish(of_work text, worker text, ids uuid[]) returns int language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  finished uuid[];
+  tries integer[];
+begin
+  perform postrider.inbox_lock(ids);
+  with ended as (
     delete from postrider.inbox_queue q
     where q.id = any (ids)
       and q.work = of_work
       and q.leased_by = worker
     returning q.id, q.attempts
-  ),
-  noted as (
-    update postrider.inbox m
-    set
-      status = case
-        when m.dead_at is not null then 'dead'
-        when exists (
-          select from postrider.inbox_queue other where other.id = m.id and other.work <> of_work
-        ) then m.status
-        else 'done'
-      end,
-      attempts = f.attempts,
-      done_at = now(),
-      event_id = coalesce(inbox_finish.event_id, m.event_id)
-    from finished f
-    where m.id = f.id
-      and m.id >= (select min(i::text)::uuid from unnest(ids) as i)
-      and m.id <= (select max(i::text)::uuid from unnest(ids) as i)
   )
-  select count(*)::int from finished
+  select array_agg(e.id order by e.id), array_agg(e.attempts order by e.id) into finished, tries
+  from ended e;
+  if finished is null then
+    return 0;
+  end if;
+  -- No join, which might walk along a whole day, and no exists, which might read the whole queue into a hash.
+  update postrider.inbox m
+  set
+    status = case
+      when m.dead_at is not null then 'dead'
+      when (select true from postrider.inbox_queue other where other.id = m.id limit 1) then m.status
+      else 'done'
+    end,
+    attempts = tries[width_bucket(m.id, finished)],  -- its place: they are sorted
+    done_at = now(),
+    event_id = case of_work when 'forward' then postrider.message_text(m.id) else m.event_id end
+  where m.id = any (finished)
+    and m.id >= finished[1]
+    and m.id <= finished[cardinality(finished)];
+  return cardinality(finished);
+end
 $$;
 
 create function inbox_ack(worker text, ids text[]) returns int
@@ -441,6 +535,7 @@ language plpgsql as $$
 declare
   failed record;
 begin
+  perform postrider.inbox_lock(array[of_id]);  -- before its work: it may have to be buried
   update postrider.inbox_queue q
   set
     due_at = clock_timestamp() + greatest(coalesce(retry_in, postrider.inbox_backoff(q.attempts)), interval '0'),
@@ -460,6 +555,28 @@ begin
 end
 $$;
 
+-- Takes back that the messages were leased, their attempt included: what kept them from being worked on was not their
+-- fault. They are due again after the pause. Returns how many were still the worker's.
+create function inbox_give_back(of_work text, worker text, ids uuid[], error text, pause interval) returns int
+language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  given_back int;
+begin
+  update postrider.inbox_queue q
+  set
+    due_at = clock_timestamp() + pause,
+    leased_by = null,
+    attempts = greatest(q.attempts - 1, 0),
+    last_error = left(inbox_give_back.error, 4096)
+  where q.id = any (ids)
+    and q.work = of_work
+    and q.leased_by = worker;
+  get diagnostics given_back = row_count;
+  return given_back;
+end
+$$;
+
 create function inbox_nack(worker text, id text, error text, retry_in interval default null) returns void
 language plpgsql security definer set search_path = pg_catalog, postrider, pg_temp as $$
 begin
@@ -471,7 +588,8 @@ $$;
 -- ── who may ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 revoke execute on function inbox_claim, inbox_ack, inbox_extend, inbox_nack from public;
-revoke execute on function inbox_take, inbox_candidates, inbox_bury, inbox_finish, inbox_fail from public;
+revoke execute on function inbox_take, inbox_candidates, inbox_first_bytes, inbox_lock, inbox_lock_free from public;
+revoke execute on function inbox_bury, inbox_finish, inbox_fail, inbox_give_back from public;
 
 -- Makes the role of consumers and gives it the inbox functions. Where postrider may not make roles, an administrator
 -- makes it and calls this again.

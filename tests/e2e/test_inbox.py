@@ -51,7 +51,7 @@ def test_a_source_that_cannot_be_read_is_refused_and_harms_nobody_else(node):
     assert refused["errors"][0]["pointer"] == "/signature"
     mended = node.api.call("PATCH", "/v1/sources/unreadable", {"signature": {"header": "x-signature"}}).expect(200)
     assert mended["signature"]["header"] == "x-signature"
-    assert send_standard(node, "unreadable", "msg_1").status == 401
+    wait_until(lambda: send_standard(node, "unreadable", "msg_1").status == 401, "it is read again")
 
 
 def test_a_verified_message_is_stored_once_with_its_exact_bytes(node):

@@ -13,7 +13,9 @@ TEST(Text, GoodTextIsKeptAsItIs) {
 }
 
 TEST(Text, WhatPostgresRefusesIsReplaced) {
-  EXPECT_EQ(storable("a\0b"sv, 100), "a\xef\xbf\xbd" "b");
+  EXPECT_EQ(storable("a\0b"sv, 100),
+            "a\xef\xbf\xbd"
+            "b");
   EXPECT_EQ(storable("a\xff\xc3", 100), "a\xef\xbf\xbd\xef\xbf\xbd");
   EXPECT_EQ(storable("\xed\xa0\x80", 100).find('\xed'), std::string::npos) << "half of a surrogate pair";
 }

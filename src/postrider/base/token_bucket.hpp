@@ -1,6 +1,6 @@
 // A rate limit: `rate` per second, in bursts of at most max(1, rate). Pure: the clock comes in as an
-// argument. A rate that is hardly above 0, or not at all, is rate_min: the wait for the next token is a time that
-// a clock can show.
+// argument. A rate that is hardly above 0, or not at all, is rate_min: the wait for the next token is a time
+// that a clock can show.
 #pragma once
 
 #include <algorithm>

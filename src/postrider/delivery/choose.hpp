@@ -2,8 +2,8 @@
 // retries, which have a share of their own and may use what is idle.
 //
 // Fair also over occupied slots: a tenant starts a send only while it has fewer in flight than the shard has
-// free (the same for bytes, and for retries and their share), so that hanging endpoints of a few tenants never
-// fill the shard.
+// free (the same for bytes, and for retries and their share), so that hanging endpoints of a few tenants
+// never fill the shard.
 #pragma once
 
 #include <boost/container/devector.hpp>

@@ -30,7 +30,8 @@ struct LaneConfigTest : testing::Test {
     registry::SecretResolver resolver(std::move(options));
     registry::LoadedEndpoint endpoint;
     endpoint.url = "https://example.com/";
-    endpoint.secrets = {{"file:" + (root / "new").string(), std::nullopt}, {kOldSecret, base::Timestamp::max()}};
+    endpoint.secrets = {{"file:" + (root / "new").string(), std::nullopt},
+                        {kOldSecret, base::Timestamp::max()}};
     auto config = make_lane_config(endpoint, &resolver);
     while (config->is_first_lookup) {
       std::this_thread::sleep_for(1ms);

@@ -185,7 +185,8 @@ struct AddressGuard::State {
       own_addresses_at = now;
     }
     if (!own_addresses) return Reason::unknown_own;
-    const bool is_own = std::find(own_addresses->begin(), own_addresses->end(), address) != own_addresses->end();
+    const bool is_own =
+        std::find(own_addresses->begin(), own_addresses->end(), address) != own_addresses->end();
     return is_own ? std::optional(Reason::own_address) : std::nullopt;
   }
 

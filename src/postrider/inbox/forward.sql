@@ -7,10 +7,10 @@ from source
 where forward_tenant_id is not null
 
 -- name: take_forwards
--- $1 worker, $2 source, $3 how many at most, $4 seconds of lease. Leases them, in order; see inbox_take. Each message
--- is looked up by its key, in its own day.
+-- $1 worker, $2 source, $3 how many at most, $4 seconds of lease, $5 bytes of bodies at most. Leases them, in order; see
+-- inbox_take. Each message is looked up by its key, in its own day.
 select t.id, m.partition_key, m.headers::text, m.body, m.received_at
-from inbox_take('forward', $1::text, $2::text, $3::integer, make_interval(secs => $4::float8)) as t
+from inbox_take('forward', $1::text, $2::text, $3::integer, make_interval(secs => $4::float8), $5::bigint) as t
 cross join lateral (
   select i.partition_key, i.headers, i.body, i.received_at
   from inbox i
@@ -27,9 +27,12 @@ cross join lateral (
 order by q.position
 
 -- name: finish_forwards
--- $1 worker, $2 ids. Each event has its message's own id.
-select inbox_finish('forward', $1::text, array[f.id], message_text(f.id))
-from unnest($2::uuid[]) as f (id)
+-- $1 worker, $2 ids. Locks the records in order; see inbox_finish.
+select inbox_finish('forward', $1::text, $2::uuid[])
+
+-- name: give_back_forwards
+-- $1 worker, $2 ids, $3 error, $4 seconds until the next try: none of them has used up an attempt.
+select inbox_give_back('forward', $1::text, $2::uuid[], $3::text, make_interval(secs => $4::float8))
 
 -- name: fail_forward
 -- $1 worker, $2 id, $3 error, $4 seconds until the next try, or null for the usual pauses.

@@ -17,20 +17,37 @@ namespace {
 using publish::Refused;
 using runtime::Task;
 
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// Nothing if they are not as they were stored: an object of texts.
+std::optional<Headers> read_headers(std::string_view json) {
+  boost::system::error_code error;
+  const boost::json::value document = boost::json::parse(json, error);
+  if (error) return std::nullopt;
+  const auto* members = document.if_object();
+  if (!members) return std::nullopt;
+  Headers headers;
+  for (const auto& [name, value] : *members) {
+    const auto* text = value.if_string();
+    if (!text) return std::nullopt;
+    headers.emplace_back(name, *text);
+  }
+  return headers;
+}
+
 // A stored message as it came, so that it is read as at the door.
 class Stored {
  public:
-  Stored(std::string_view headers, std::string_view body) {
-    const boost::json::value document = boost::json::parse(headers);
-    for (const auto& [name, value] : document.as_object()) texts_.emplace_back(name, value.as_string());
-    for (const auto& [name, value] : texts_) fields_.push_back({name, value});
+  Stored(const Headers& headers, std::string_view body) {
+    for (const auto& [name, value] : headers) fields_.push_back({name, value});
     arrival_.fields = fields_;
     arrival_.body = body;
   }
+  Stored(const Stored&) = delete;
+  Stored& operator=(const Stored&) = delete;
   const Arrival& arrival() const { return arrival_; }
 
  private:
-  std::vector<std::pair<std::string, std::string>> texts_;
   std::vector<http::Field> fields_;
   Arrival arrival_;
 };
@@ -45,6 +62,12 @@ bool is_json(std::string_view text) {
 bool is_final(Refused::Reason reason) {
   return reason == Refused::Reason::conflict || reason == Refused::Reason::too_large ||
          reason == Refused::Reason::unacceptable;
+}
+
+// Whatever the message were, it would have been refused: no attempt of it.
+bool is_blameless(Refused::Reason reason) {
+  return reason == Refused::Reason::too_fast || reason == Refused::Reason::overloaded ||
+         reason == Refused::Reason::unavailable;
 }
 
 }  // namespace
@@ -85,6 +108,7 @@ Task<size_t> Forwarder::run_once() {
   size_t count = 0;
   for (size_t row = 0; row < rows.size() && !is_stopping_; ++row) {
     const SourceId source = rows.get<std::string>(row, 0);
+    if (is_held(source)) continue;
     const Forward how{rows.get<std::string>(row, 1), rows.get<std::string>(row, 2)};
     auto task = forward(source, how);
     count += co_await task;
@@ -92,36 +116,50 @@ Task<size_t> Forwarder::run_once() {
   co_return count;
 }
 
-Task<size_t> Forwarder::forward(const SourceId& source, const Forward& how) {
-  pg::Params params(worker_, source, kBatch, kLeaseSeconds);
-  const pg::Rows rows = co_await link_.run_one(sql::take_forwards, std::move(params));
-  std::vector<Job> jobs;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const Stored stored(rows.get<std::string_view>(row, 2), rows.get<std::string_view>(row, 3));
-    Picker picker(stored.arrival());
-    Job job{rows.get<base::Uuid>(row, 0), rows.get<std::optional<std::string>>(row, 1), {}, {}, {}};
-    job.type = event_type(how.type, picker);
-    if (auto form = picker.form_as_json())
-      job.data = std::move(*form);
-    else if (is_json(stored.arrival().body))
-      job.data = stored.arrival().body;
-    else
-      job.error = "the body is neither JSON nor a form";
-    jobs.push_back(std::move(job));
-  }
-  if (jobs.empty()) co_return 0;
-  auto task = publish(jobs, how);
-  co_return co_await task;
+bool Forwarder::is_held(const SourceId& source) {
+  const base::SteadyTime now = base::BootClock::now();
+  std::erase_if(held_until_, [now](const auto& held) { return held.second <= now; });
+  return held_until_.contains(source);
 }
 
-Task<size_t> Forwarder::publish(std::vector<Job>& jobs, const Forward& how) {
+Task<size_t> Forwarder::forward(const SourceId& source, const Forward& how) {
+  pg::Params params(worker_, source, kBatch, kLeaseSeconds, kBatchBytes);
+  const pg::Rows rows = co_await link_.run_one(sql::take_forwards, std::move(params));
+  if (rows.empty()) co_return 0;
+  std::vector<Job> jobs;
+  for (size_t row = 0; row < rows.size(); ++row) jobs.push_back(read_job(rows, row, how));
+  auto publishing = publish(jobs, how);
+  const Outcome outcome = co_await publishing;
+  auto settling = settle(source, outcome);
+  co_return co_await settling;
+}
+
+Forwarder::Job Forwarder::read_job(const pg::Rows& rows, size_t row, const Forward& how) {
+  Job job{rows.get<base::Uuid>(row, 0), rows.get<std::optional<std::string>>(row, 1), {}, {}, {}};
+  const auto headers = read_headers(rows.get<std::string_view>(row, 2));
+  if (!headers) {
+    job.error = "the stored headers cannot be read";
+    return job;
+  }
+  const Stored stored(*headers, rows.get<std::string_view>(row, 3));
+  Picker picker(stored.arrival());
+  job.type = event_type(how.type, picker);
+  if (auto form = picker.form_as_json())
+    job.data = std::move(*form);
+  else if (is_json(stored.arrival().body))
+    job.data = stored.arrival().body;
+  else
+    job.error = "the body is neither JSON nor a form";
+  return job;
+}
+
+Task<Forwarder::Outcome> Forwarder::publish(const std::vector<Job>& jobs, const Forward& how) {
+  Outcome outcome;
   std::vector<publish::NewEvent> events;
-  std::vector<const Job*> sent;
+  std::vector<base::Uuid> sent;
   for (const Job& job : jobs) {
     if (!job.error.empty()) {
-      const Refused unfit{Refused::Reason::unacceptable, job.error};
-      auto task = note_failure(job, unfit);
-      co_await task;
+      outcome.refused.push_back({job.id, {Refused::Reason::unacceptable, job.error}});
       continue;
     }
     publish::NewEvent event;
@@ -131,39 +169,66 @@ Task<size_t> Forwarder::publish(std::vector<Job>& jobs, const Forward& how) {
     event.id = model::MessageId{job.id}.outside();
     event.subject = job.partition_key;
     events.push_back(std::move(event));
-    sent.push_back(&job);
+    sent.push_back(job.id);
   }
   auto publishing = publisher_.publish_all(std::move(events));
   const auto answers = co_await publishing;
   base::reach("inbox.after_forward");
-  std::vector<base::Uuid> done;
   for (size_t i = 0; i < sent.size(); ++i) {
-    if (const auto* refused = std::get_if<Refused>(&answers[i])) {
-      auto task = note_failure(*sent[i], *refused);
-      co_await task;
+    const auto* refused = std::get_if<Refused>(&answers[i]);
+    if (!refused) {
+      outcome.done.push_back(sent[i]);
+    } else if (is_blameless(refused->reason)) {
+      outcome.held.push_back(sent[i]);
+      outcome.held_error = refused->detail;
     } else {
-      done.push_back(sent[i]->id);
+      outcome.refused.push_back({sent[i], *refused});
     }
   }
-  if (!done.empty()) {
-    pg::Params params(worker_, done);
-    co_await link_.run_one(sql::finish_forwards, std::move(params));
-  }
-  co_return done.size();
+  co_return outcome;
 }
 
-Task<void> Forwarder::note_failure(const Job& job, const Refused& refused) {
+Task<size_t> Forwarder::settle(const SourceId& source, const Outcome& outcome) {
+  size_t count = outcome.done.size();
+  if (!outcome.done.empty()) {
+    pg::Params params(worker_, outcome.done);
+    co_await link_.run_one(sql::finish_forwards, std::move(params));
+  }
+  if (!outcome.held.empty()) {
+    auto task = give_back(source, outcome);
+    co_await task;
+  }
+  for (const Failure& failure : outcome.refused) {
+    auto task = note_failure(failure);
+    co_await task;
+    if (is_final(failure.refused.reason)) ++count;
+  }
+  co_return count;
+}
+
+Task<void> Forwarder::give_back(const SourceId& source, const Outcome& outcome) {
+  telemetry::log_warn("inbox_forward_failed")
+      .field("source", source)
+      .field("messages", outcome.held.size())
+      .field("error", outcome.held_error);
+  held_until_[source] = base::BootClock::now() + kHold;
+  const double pause_seconds = std::chrono::duration<double>(kHold).count();
+  pg::Params params(worker_, outcome.held, outcome.held_error, pause_seconds);
+  co_await link_.run_one(sql::give_back_forwards, std::move(params));
+}
+
+Task<void> Forwarder::note_failure(const Failure& failure) {
   telemetry::log_warn("inbox_message_not_forwarded")
-      .field("message_id", model::MessageId{job.id}.outside())
-      .field("error", refused.detail);
-  if (is_final(refused.reason)) {
-    const std::vector<base::Uuid> ids{job.id};
-    pg::Params params(ids, refused.detail);
+      .field("message_id", model::MessageId{failure.id}.outside())
+      .field("error", failure.refused.detail);
+  if (is_final(failure.refused.reason)) {
+    const std::vector<base::Uuid> ids{failure.id};
+    pg::Params params(ids, failure.refused.detail);
     co_await link_.run_one(sql::bury_forward, std::move(params));
     co_return;
   }
   const std::optional<double> usual_pause;
-  pg::Params params(worker_, job.id, refused.detail, usual_pause);
+  pg::Params params(worker_, failure.id, failure.refused.detail, usual_pause);
   co_await link_.run_one(sql::fail_forward, std::move(params));
 }
 

@@ -7,9 +7,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "postrider/base/time.hpp"
 #include "postrider/inbox/sources.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/publish/publisher.hpp"
@@ -22,6 +26,11 @@ class Forwarder {
  public:
   static constexpr std::chrono::milliseconds kPoll{1'000};
   static constexpr int kBatch = 200;
+  // Bodies in memory at once, but for one that is larger; a fraction of what a publisher lets wait.
+  static constexpr int64_t kBatchBytes = 8 << 20;
+  // What the publisher refused through no fault of the messages (too much, too fast, no database) goes back
+  // into the queue for so long, without an attempt used up, and its source is left alone meanwhile.
+  static constexpr std::chrono::milliseconds kHold{1'000};
   // Longer than a publisher tries; what a dead node held waits so long.
   static constexpr double kLeaseSeconds = 15;
 
@@ -32,7 +41,8 @@ class Forwarder {
   void notify();  // something was stored
   runtime::Task<void> stop();
 
-  // All that is due now; returns how many messages were published. Throws pg::Error.
+  // A batch of each source; returns how many messages left the queue, published or given up. Throws
+  // pg::Error.
   runtime::Task<size_t> run_once();
 
  private:
@@ -43,16 +53,31 @@ class Forwarder {
     std::string type;
     std::string error;  // not empty: it cannot be an event
   };
+  struct Failure {
+    base::Uuid id;
+    publish::Refused refused;
+  };
+  struct Outcome {
+    std::vector<base::Uuid> done;
+    std::vector<base::Uuid> held;  // refused through no fault of theirs
+    std::string held_error;        // the last of them
+    std::vector<Failure> refused;
+  };
   runtime::Task<void> run();
+  bool is_held(const SourceId& source);
   runtime::Task<size_t> forward(const SourceId& source, const Forward& how);
-  runtime::Task<size_t> publish(std::vector<Job>& jobs, const Forward& how);
-  runtime::Task<void> note_failure(const Job& job, const publish::Refused& refused);
+  static Job read_job(const pg::Rows& rows, size_t row, const Forward& how);
+  runtime::Task<Outcome> publish(const std::vector<Job>& jobs, const Forward& how);
+  runtime::Task<size_t> settle(const SourceId& source, const Outcome& outcome);
+  runtime::Task<void> give_back(const SourceId& source, const Outcome& outcome);
+  runtime::Task<void> note_failure(const Failure& failure);
 
   pg::Link& link_;
   publish::Publisher& publisher_;
   std::string worker_;
   runtime::Wakeup wakeup_;
   bool is_stopping_ = false;
+  std::map<SourceId, base::SteadyTime> held_until_;
   runtime::TaskGroup tasks_;
 };
 

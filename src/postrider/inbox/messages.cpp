@@ -105,21 +105,23 @@ Task<int64_t> retry_messages(pg::Link& link, const registry::Caller& caller, Rep
   if (ids.empty()) co_return 0;
   const std::vector<SourceId> sources{repair.source};
   pg::Batch batch;
-  batch.with(sql::retry_messages, repair.source, ids, ids.front(), ids.back())
+  batch.with(sql::lock_messages, ids)
+      .with(sql::retry_messages, repair.source, ids, ids.front(), ids.back())
       .with(sql::wake_consumers, sources);
   registry::add_audit(batch, caller, entry_of("message.retry", repair, ids));
   const std::vector<pg::Rows> done = co_await link.run(std::move(batch));
-  co_return done[0].get<int64_t>(0, 0);
+  co_return done[1].get<int64_t>(0, 0);
 }
 
 Task<int64_t> discard_messages(pg::Link& link, const registry::Caller& caller, Repair repair) {
   const std::vector<base::Uuid> ids = co_await chosen(link, repair);
   if (ids.empty()) co_return 0;
   pg::Batch batch;
-  batch.with(sql::discard_messages, repair.source, ids, ids.front(), ids.back(), repair.reason);
+  batch.with(sql::lock_messages, ids)
+      .with(sql::discard_messages, repair.source, ids, ids.front(), ids.back(), repair.reason);
   registry::add_audit(batch, caller, entry_of("message.discard", repair, ids));
   const std::vector<pg::Rows> done = co_await link.run(std::move(batch));
-  co_return done[0].get<int64_t>(0, 0);
+  co_return done[1].get<int64_t>(0, 0);
 }
 
 Task<std::vector<Claimed>> claim(pg::Link& link, const Claim& wanted) {

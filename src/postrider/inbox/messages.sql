@@ -67,6 +67,11 @@ where m.source_id = $1::text
 order by m.id
 limit $2::integer
 
+-- name: lock_messages
+-- $1 ids. In front of a repair, in its transaction: the repair then sees what others have just done to the messages'
+-- work. See inbox_lock.
+select inbox_lock($1::uuid[])
+
 -- name: retry_messages
 -- $1 source, $2 ids in order, $3 the first and $4 the last of them. The dead go back into the queue, at its end; those
 -- that wait for their next try are due now. Returns how many of both.

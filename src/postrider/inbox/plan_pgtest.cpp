@@ -93,8 +93,8 @@ TEST_F(InboxPlanTest, ForwardingLooksIntoTheDaysOfItsMessagesOnly) {
   fill(1'000);
   db.sql("update inbox_queue set work = 'forward' where source_id = 's'; analyze inbox");
   consumer("prepare take as " + std::string(sql::take_forwards.text));
-  const std::string plan =
-      consumer("explain (analyze, costs off, timing off, summary off) execute take('w', 's', 10, 60)");
+  const std::string plan = consumer(
+      "explain (analyze, costs off, timing off, summary off) execute take('w', 's', 10, 60, 8000000)");
   EXPECT_THAT(plan, HasSubstr("never executed")) << "other days";
 }
 

@@ -72,7 +72,8 @@ TEST_F(WideFanoutTest, TenantsTakeTurns) {
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(run(service->run_once()));
     const std::string rows = std::to_string(10 * turn);
     for (const char* tenant : {"another", "wide", "zebra"})
-      EXPECT_EQ(live_rows("count(*) filter (where tenant_id = '" + std::string(tenant) + "')"), rows) << tenant;
+      EXPECT_EQ(live_rows("count(*) filter (where tenant_id = '" + std::string(tenant) + "')"), rows)
+          << tenant;
   }
   while (run(service->run_once())) {
   }

@@ -52,7 +52,8 @@ SecretResolver::Found SecretResolver::find(std::string_view reference) {
   return found;
 }
 
-// The one goes that nobody has asked for the longest; not one that is waiting, or it would be looked up twice.
+// The one goes that nobody has asked for the longest; not one that is waiting, or it would be looked up
+// twice.
 SecretResolver::Entry& SecretResolver::entry_of(const std::string& reference) {
   const auto found = entries_.find(reference);
   if (found != entries_.end()) return found->second;

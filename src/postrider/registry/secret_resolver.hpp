@@ -51,7 +51,8 @@ class SecretResolver {
   };
   void run();
   bool is_due(const Entry& entry, base::SteadyTime now) const;
-  Entry& entry_of(const std::string& reference);  // made if there is none; another one goes if there are too many
+  Entry& entry_of(
+      const std::string& reference);  // made if there is none; another one goes if there are too many
 
   const Options options_;
   std::mutex mutex_;

@@ -69,8 +69,8 @@ const Names kFailures = {"status_3xx",        "status_4xx",         "status_5xx"
                          "tls_untrusted",     "tls_failed",         "timeout_lookup",     "timeout_connect",
                          "timeout_tls",       "timeout_send",       "timeout_first_byte", "timeout_answer",
                          "not_http",          "head_too_large",     "local_failure",      "canceled"};
-const Names kBlocked = {"plain_http",       "port",       "local_name",      "loopback",
-                        "private_network",  "link_local", "special_purpose", "multicast",
+const Names kBlocked = {"plain_http",       "port",        "local_name",      "loopback",
+                        "private_network",  "link_local",  "special_purpose", "multicast",
                         "metadata_service", "own_address", "unknown_own"};
 const Names kQueueStates = {"pending", "processing", "retrying"};
 const Names kEndpointStatuses = {"active", "paused", "disabled"};
