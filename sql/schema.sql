@@ -958,6 +958,38 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.inbox_forwards(worker text, of_source text, max integer, lease interval, bytes_max bigint) RETURNS TABLE(id uuid, partition_key text, headers text, body text, received_at timestamp with time zone)
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+  taken uuid[];
+begin
+  select array_agg(t.id) into taken
+  from postrider.inbox_take('forward', worker, of_source, max, lease, bytes_max) as t;
+  return query
+  select m.id, m.partition_key, m.headers::text, m.body, m.received_at
+  from unnest(taken) as t (id)
+  cross join lateral (
+    select i.id, i.partition_key, i.headers, i.body, i.received_at
+    from postrider.inbox i
+    where i.id = t.id
+    offset 0
+  ) as m
+  cross join lateral (
+    select w.position
+    from postrider.inbox_queue w
+    where w.id = t.id
+      and w.work = 'forward'
+    offset 0
+  ) as q
+  order by q.position;
+end
+$$;
+
 CREATE FUNCTION postrider.inbox_give_back(of_work text, worker text, ids uuid[], error text, pause interval) RETURNS integer
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'

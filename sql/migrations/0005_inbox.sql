@@ -463,6 +463,37 @@ begin
 end
 $$;
 
+-- Messages that are to become events, leased to a node, in order. What is leased is read by a later statement, which
+-- also sees what was committed while the first one ran. Each is looked up by its key, in its own day.
+create function inbox_forwards(worker text, of_source text, max int, lease interval, bytes_max bigint)
+returns table (id uuid, partition_key text, headers text, body text, received_at timestamptz) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+declare
+  taken uuid[];
+begin
+  select array_agg(t.id) into taken
+  from postrider.inbox_take('forward', worker, of_source, max, lease, bytes_max) as t;
+  return query
+  select m.id, m.partition_key, m.headers::text, m.body, m.received_at
+  from unnest(taken) as t (id)
+  cross join lateral (
+    select i.id, i.partition_key, i.headers, i.body, i.received_at
+    from postrider.inbox i
+    where i.id = t.id
+    offset 0
+  ) as m
+  cross join lateral (
+    select w.position
+    from postrider.inbox_queue w
+    where w.id = t.id
+      and w.work = 'forward'
+    offset 0
+  ) as q
+  order by q.position;
+end
+$$;
+
 -- Ends the work: what is done leaves the queue, and a message without other work is done. An event has its message's own
 -- id. Returns how many; whoever's lease went to somebody else gets 0.
 --
@@ -588,7 +619,7 @@ $$;
 -- ── who may ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 revoke execute on function inbox_claim, inbox_ack, inbox_extend, inbox_nack from public;
-revoke execute on function inbox_take, inbox_candidates, inbox_first_bytes, inbox_lock, inbox_lock_free from public;
+revoke execute on function inbox_forwards, inbox_take, inbox_candidates, inbox_first_bytes, inbox_lock, inbox_lock_free from public;
 revoke execute on function inbox_bury, inbox_finish, inbox_fail, inbox_give_back from public;
 
 -- Makes the role of consumers and gives it the inbox functions. Where postrider may not make roles, an administrator

@@ -39,7 +39,8 @@ void read_url(Fields& fields, EndpointDocument& into, const http::AddressGuard& 
   if (text.empty()) return;
   auto url = http::parse_url(text);
   if (!url) return fields.refuse("url", std::string(http::describe(url.error())));
-  if (const auto reason = guard.check(*url))
+  // What cannot be judged now is judged at each delivery.
+  if (const auto reason = guard.check(*url); reason && *reason != http::BlockedReason::unknown_own)
     return fields.refuse("url", "destination not allowed: " + std::string(http::describe(*reason)));
   into.draft.settings.url = std::move(text);
   into.url = std::move(*url);

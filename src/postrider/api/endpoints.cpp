@@ -46,13 +46,15 @@ Response answer(const Call& call, const CreateResult& result) {
   return response;
 }
 
-// A name's addresses are judged if it resolves now; one that does not is saved, and judged at each delivery.
+// A name's addresses are judged if it resolves now; one that does not, or cannot be judged, is saved, and
+// judged at each delivery.
 Task<bool> is_name_allowed(const Services& services, const std::optional<http::Url>& url) {
   if (!url || url->address || !services.resolver) co_return true;
   const base::SteadyTime deadline = base::BootClock::now() + kLookupPatience;
   const auto addresses = co_await services.resolver->resolve(std::string(url->host()), deadline);
   if (!addresses) co_return true;
-  co_return !services.guard.check(*url, *addresses);
+  const auto reason = services.guard.check(*url, *addresses);
+  co_return !reason || *reason == http::BlockedReason::unknown_own;
 }
 
 // References to what the server keeps are not for keys of a tenant: it could sign with another one's secret.

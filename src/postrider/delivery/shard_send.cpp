@@ -123,11 +123,13 @@ void Shard::pump_soon() {
 void Shard::pump() {
   std::vector<LanePtr> not_ready;
   int sends = 0;
+  bool has_asked_all = false;
   while (!is_stopping_ && sends < kSendsPerTurn && settler_.waiting() < options_.unsettled_max) {
     // Asked first: a node that has not registered yet has no lease, and does not know the database's time.
     if (!may_send(base::BootClock::now())) break;
     const Now at = now();
     auto choice = chooser_.next(at, not_ready);
+    has_asked_all = !choice;
     if (!choice) break;
     ++sends;
     const LanePtr lane = choice->lane;
@@ -136,9 +138,9 @@ void Shard::pump() {
   }
   for (const LanePtr& lane : not_ready) touch(lane);
   if (sends == kSendsPerTurn) pump_soon();
-  // One that is past was not asked for: nothing may be sent now, and whatever ends that pumps.
-  const auto next = chooser_.next_tenant_at();
-  if (next && *next > base::BootClock::now()) tenant_timer_.call_at(*next, [this] { pump_soon(); });
+  // Otherwise it may be long past, because nothing may be sent now; whatever ends that pumps.
+  if (const auto next = chooser_.next_tenant_at(); next && has_asked_all)
+    tenant_timer_.call_at(*next, [this] { pump_soon(); });
 }
 
 runtime::Task<void> Shard::deliver(Chooser::Choice choice, base::SteadyTime begun_at) {

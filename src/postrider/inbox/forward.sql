@@ -8,23 +8,9 @@ where forward_tenant_id is not null
 
 -- name: take_forwards
 -- $1 worker, $2 source, $3 how many at most, $4 seconds of lease, $5 bytes of bodies at most. Leases them, in order; see
--- inbox_take. Each message is looked up by its key, in its own day.
-select t.id, m.partition_key, m.headers::text, m.body, m.received_at
-from inbox_take('forward', $1::text, $2::text, $3::integer, make_interval(secs => $4::float8), $5::bigint) as t
-cross join lateral (
-  select i.partition_key, i.headers, i.body, i.received_at
-  from inbox i
-  where i.id = t.id
-  offset 0
-) as m
-cross join lateral (
-  select w.position
-  from inbox_queue w
-  where w.id = t.id
-    and w.work = 'forward'
-  offset 0
-) as q
-order by q.position
+-- inbox_take.
+select f.id, f.partition_key, f.headers, f.body, f.received_at
+from inbox_forwards($1::text, $2::text, $3::integer, make_interval(secs => $4::float8), $5::bigint) as f
 
 -- name: finish_forwards
 -- $1 worker, $2 ids. Locks the records in order; see inbox_finish.

@@ -150,6 +150,8 @@ Forwarder::Job Forwarder::read_job(const pg::Rows& rows, size_t row, const Forwa
     job.data = stored.arrival().body;
   else
     job.error = "the body is neither JSON nor a form";
+  // The publisher would have no room for it, ever. A form grows when it becomes JSON.
+  if (job.data.size() > kDataBytesMax) job.error = "the body is too large for an event";
   return job;
 }
 

@@ -28,6 +28,7 @@ class Forwarder {
   static constexpr int kBatch = 200;
   // Bodies in memory at once, but for one that is larger; a fraction of what a publisher lets wait.
   static constexpr int64_t kBatchBytes = 8 << 20;
+  static constexpr size_t kDataBytesMax = 32 << 20;
   // What the publisher refused through no fault of the messages (too much, too fast, no database) goes back
   // into the queue for so long, without an attempt used up, and its source is left alone meanwhile.
   static constexpr std::chrono::milliseconds kHold{1'000};
