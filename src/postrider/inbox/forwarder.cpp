@@ -93,7 +93,7 @@ Task<void> Forwarder::run() {
   while (!is_stopping_) {
     size_t count = 0;
     try {
-      auto task = run_once();
+      auto task = run_once(base::BootClock::now());
       count = co_await task;
     } catch (const pg::Error& error) {
       telemetry::log_warn("inbox_forward_failed").field("error", error.what());
@@ -102,13 +102,13 @@ Task<void> Forwarder::run() {
   }
 }
 
-Task<size_t> Forwarder::run_once() {
+Task<size_t> Forwarder::run_once(base::SteadyTime now) {
   if (!link_.is_up()) co_return 0;
   const pg::Rows rows = co_await link_.run_one(sql::forwarding_sources);
   size_t count = 0;
   for (size_t row = 0; row < rows.size() && !is_stopping_; ++row) {
     const SourceId source = rows.get<std::string>(row, 0);
-    if (is_held(source)) continue;
+    if (is_held(source, now)) continue;
     const Forward how{rows.get<std::string>(row, 1), rows.get<std::string>(row, 2)};
     auto task = forward(source, how);
     count += co_await task;
@@ -116,8 +116,7 @@ Task<size_t> Forwarder::run_once() {
   co_return count;
 }
 
-bool Forwarder::is_held(const SourceId& source) {
-  const base::SteadyTime now = base::BootClock::now();
+bool Forwarder::is_held(const SourceId& source, base::SteadyTime now) {
   std::erase_if(held_until_, [now](const auto& held) { return held.second <= now; });
   return held_until_.contains(source);
 }

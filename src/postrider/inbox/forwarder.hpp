@@ -42,9 +42,9 @@ class Forwarder {
   void notify();  // something was stored
   runtime::Task<void> stop();
 
-  // A batch of each source; returns how many messages left the queue, published or given up. Throws
-  // pg::Error.
-  runtime::Task<size_t> run_once();
+  // A batch of each source that is not left alone at `now`; returns how many messages left the queue,
+  // published or given up. Throws pg::Error.
+  runtime::Task<size_t> run_once(base::SteadyTime now);
 
  private:
   struct Job {
@@ -65,7 +65,7 @@ class Forwarder {
     std::vector<Failure> refused;
   };
   runtime::Task<void> run();
-  bool is_held(const SourceId& source);
+  bool is_held(const SourceId& source, base::SteadyTime now);
   runtime::Task<size_t> forward(const SourceId& source, const Forward& how);
   static Job read_job(const pg::Rows& rows, size_t row, const Forward& how);
   runtime::Task<Outcome> publish(const std::vector<Job>& jobs, const Forward& how);
