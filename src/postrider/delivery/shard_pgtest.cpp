@@ -255,20 +255,6 @@ TEST_F(ShardTest, RetriesThatRestTakeNoRoomFromWhatIsDue) {
   ASSERT_TRUE(receiver.wait_for_count("/in", 1));
 }
 
-TEST_F(ShardTest, OldBodiesOfOneLaneDoNotKeepANewOneOfAnotherOut) {
-  auto old = make_endpoint("acme", receiver.url("/old"));
-  auto young = make_endpoint("acme", receiver.url("/young"));
-  commit(old, numbered(60, std::string(1'000, 'x')));
-  commit(young, {"y"});
-  ShardOptions options;
-  options.loader.bytes_per_load = 500;  // one at a time
-  TestShard shard(db, ids, keys, options);
-  shard.take_all();
-  ASSERT_TRUE(receiver.wait_for_count("/old", 60));
-  ASSERT_TRUE(receiver.wait_for_count("/young", 1));
-  EXPECT_LT(receiver.received("/young")[0].at, receiver.received("/old")[40].at);
-}
-
 TEST_F(ShardTest, ABucketIsDrainedWhenItsSlowestAttemptIsOver) {
   receiver.answer("/slow", {.hangs = true});
   auto slow = make_endpoint_in(3, "/slow"), quick = make_endpoint_in(3, "/quick");
