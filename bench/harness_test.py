@@ -73,7 +73,7 @@ class Reporting(unittest.TestCase):
             page.write_text("old\n## Remarks\nkept\n", encoding="utf-8")
             report.write_page(env, "machine", page, "abc")
             text = page.read_text(encoding="utf-8")
-        self.assertIn("not judged", text)
+        self.assertIn("not evaluated", text)
         self.assertIn("100,000 pending instead of 1,000,000", text)
         self.assertTrue(text.endswith("## Remarks\nkept\n"))
         self.assertNotIn("old", text)

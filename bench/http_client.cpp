@@ -14,6 +14,7 @@
 
 #include "flags.hpp"
 #include "net.hpp"
+#include "postrider/base/check.hpp"
 #include "postrider/http/client.hpp"
 
 namespace {
@@ -69,6 +70,16 @@ std::vector<http::Url> make_urls(const std::string& scheme, const std::string& t
   return urls;
 }
 
+constexpr std::pair<std::string_view, std::string_view> kHeaders[] = {
+    {"user-agent", "raw/1"},
+    {"content-type", "application/json"},
+    {"webhook-id", "evt_018f0000000070008000000000000000"},
+    {"webhook-timestamp", "1775643330"},
+    {"webhook-signature", "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="},
+    {"webhook-attempt", "1"},
+    {"webhook-delivery-id", "dlv_018f0000000070008000000000000000"},
+};
+
 void run(const bench::Flags& flags) {
   const size_t connections = flags.number("connections", 64);
   const auto urls =
@@ -79,13 +90,7 @@ void run(const bench::Flags& flags) {
   runtime::Loop loop;
   http::Client client(loop, guard, tls, {.idle_per_origin_max = connections});
   Run state{.client = client, .headers = {}, .body = std::string(300, 'x'), .end = {}};
-  http::append_header(state.headers, "user-agent", "raw/1");
-  http::append_header(state.headers, "content-type", "application/json");
-  http::append_header(state.headers, "webhook-id", "evt_018f0000000070008000000000000000");
-  http::append_header(state.headers, "webhook-timestamp", "1775643330");
-  http::append_header(state.headers, "webhook-signature", "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=");
-  http::append_header(state.headers, "webhook-attempt", "1");
-  http::append_header(state.headers, "webhook-delivery-id", "dlv_018f0000000070008000000000000000");
+  for (const auto& [name, value] : kHeaders) CHECK(http::append_header(state.headers, name, value));
 
   const double seconds = flags.real("seconds", 5);
   const double cpu_start = cpu_seconds();

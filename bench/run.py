@@ -17,8 +17,8 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from harness import limits, measure, report, scenarios, scenarios_api, scenarios_inbox, scenarios_lists  # noqa: E402
-from harness import scenarios_outbox, scenarios_pinned, scenarios_retention, scenarios_wide  # noqa: E402
+from harness import limits, measure, report, scenarios, scenarios_api, scenarios_flood, scenarios_inbox  # noqa: E402
+from harness import scenarios_lists, scenarios_outbox, scenarios_pinned, scenarios_retention, scenarios_wide  # noqa: E402
 from harness.env import FULL, SHORT, Env  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -35,6 +35,7 @@ SCENARIOS = {
     "memory": scenarios_wide.memory,
     "nodes": scenarios_wide.two_nodes,
     "api": scenarios_api.full_api,
+    "flood": scenarios_flood.flooded_api,
     "inbound": scenarios_inbox.inbound,
     "retention": scenarios_retention.drop_a_day,
     "publish_cost": scenarios_outbox.publish_cost,

@@ -20,7 +20,8 @@ function(postrider_folder name)
     add_custom_command(
       OUTPUT ${out}
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_sql.py ${file} ${name} ${out}
-      DEPENDS ${file} ${CMAKE_SOURCE_DIR}/tools/embed_sql.py)
+      DEPENDS ${file} ${CMAKE_SOURCE_DIR}/tools/embed_sql.py ${CMAKE_SOURCE_DIR}/tools/typed_sql.py
+              ${CMAKE_SOURCE_DIR}/sql/columns.txt)
     list(APPEND generated ${out})
   endforeach()
 

@@ -32,6 +32,55 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.contact_key(address text) RETURNS text
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+  select lower(address collate "C")
+$$;
+
+CREATE FUNCTION postrider.contacts_added(tenant text, added text[], is_operator boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+begin
+  delete from contact_request r
+  where r.tenant_id = tenant
+    and not exists (select
+                    from tenant t
+                    cross join jsonb_array_elements_text(t.contacts) as l (contact)
+                    where t.id = contacts_added.tenant and contact_key(l.contact) = r.address);
+  if is_operator then
+    insert into contact (tenant_id, address, confirmed_at)
+    select tenant, contact_key(a), now()
+    from unnest(added) as a
+    where not is_url_contact(a)
+    on conflict (tenant_id, address) do update
+      set confirmed_at = coalesce(contact.confirmed_at, excluded.confirmed_at)
+      where contact.unsubscribed_at is null;
+  end if;
+  insert into contact_request (tenant_id, address)
+  select tenant, contact_key(a)
+  from unnest(added) as a
+  left join contact c on c.tenant_id = tenant and c.address = contact_key(a)
+  where not is_url_contact(a)
+    and (c.confirmed_at is null or c.unsubscribed_at is not null)
+  on conflict do nothing;
+end
+$$;
+
+CREATE FUNCTION postrider.contacts_to_tell(tenant text) RETURNS text[]
+    LANGUAGE sql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select array_agg(l.contact order by l.place)
+  from tenant t
+  cross join jsonb_array_elements_text(t.contacts) with ordinality as l (contact, place)
+  left join contact c on c.tenant_id = t.id and c.address = contact_key(l.contact)
+  where t.id = contacts_to_tell.tenant
+    and t.status <> 'deleted'
+    and (is_url_contact(l.contact) or (c.confirmed_at is not null and c.unsubscribed_at is null))
+$$;
+
 CREATE FUNCTION postrider.count_new_dead_letters() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'postrider', 'pg_temp'
@@ -102,9 +151,10 @@ CREATE TABLE postrider.attempt (
     node_id uuid NOT NULL,
     created_at timestamp with time zone NOT NULL,
     replay_id uuid,
+    is_kept boolean DEFAULT false NOT NULL,
     CONSTRAINT attempt_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'retrying'::text, 'dead_letter'::text, 'canceled'::text])))
 )
-PARTITION BY RANGE (delivery_id);
+PARTITION BY LIST (is_kept);
 
 CREATE TABLE postrider.bucket_lease (
     bucket integer NOT NULL,
@@ -125,7 +175,7 @@ CREATE TABLE postrider.endpoint (
     status text DEFAULT 'active'::text NOT NULL,
     status_reason text,
     status_since timestamp with time zone DEFAULT now() NOT NULL,
-    status_by text DEFAULT 'person'::text NOT NULL,
+    status_by text DEFAULT 'operator'::text NOT NULL,
     max_attempts integer DEFAULT 8 NOT NULL,
     timeout_ms integer DEFAULT 10000 NOT NULL,
     give_up_seconds integer DEFAULT 259200 NOT NULL,
@@ -153,11 +203,13 @@ CREATE TABLE postrider.endpoint (
     reported integer DEFAULT 0 NOT NULL,
     told integer DEFAULT 0 NOT NULL,
     told_at timestamp with time zone,
+    cancel_reason text,
+    waiting_reported_at timestamp with time zone,
     CONSTRAINT endpoint_breaker_check CHECK ((breaker = ANY (ARRAY['closed'::text, 'open'::text]))),
     CONSTRAINT endpoint_on_rejected_check CHECK ((on_rejected = ANY (ARRAY['dead_letter'::text, 'retry'::text, 'pause'::text]))),
     CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text]))),
     CONSTRAINT endpoint_signature_check CHECK ((signature = ANY (ARRAY['standard'::text, 'standard-ed25519'::text, 'hex-v1'::text, 'sha256'::text]))),
-    CONSTRAINT endpoint_status_by_check CHECK ((status_by = ANY (ARRAY['person'::text, 'postrider'::text]))),
+    CONSTRAINT endpoint_status_by_check CHECK ((status_by = ANY (ARRAY['customer'::text, 'operator'::text, 'postrider'::text]))),
     CONSTRAINT endpoint_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text, 'deleted'::text])))
 );
 
@@ -172,9 +224,11 @@ CREATE TABLE postrider.event (
     body text NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     main_id uuid,
-    erased_at timestamp with time zone
+    is_kept boolean DEFAULT false NOT NULL,
+    erased_at timestamp with time zone,
+    CONSTRAINT event_form CHECK (((type <> ''::text) AND (octet_length(type) <= 128) AND (type !~ '[^A-Za-z0-9_.-]'::text) AND (outside_id <> ''::text) AND (octet_length(outside_id) <= 64) AND (outside_id !~ '[^A-Za-z0-9_-]'::text) AND (octet_length(traceparent) = 55) AND (traceparent !~ '[^0-9a-f-]'::text)))
 )
-PARTITION BY RANGE (id);
+PARTITION BY LIST (is_kept);
 ALTER TABLE ONLY postrider.event ALTER COLUMN body SET COMPRESSION lz4;
 
 CREATE TABLE postrider.node (
@@ -479,9 +533,10 @@ begin
         set canceled = p.canceled + excluded.canceled
     )
     insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, started_at, total_us,
-                         node_id, created_at, replay_id, error_detail)
+                         node_id, created_at, replay_id, error_detail, is_kept)
     select g.id, 0, g.bucket, g.endpoint_id, g.event_id, g.tenant_id, 'canceled', now(), 0,
-           '00000000-0000-0000-0000-000000000000', g.created_at, g.replay_id, 'the payload was erased'
+           '00000000-0000-0000-0000-000000000000', g.created_at, g.replay_id, 'the payload was erased',
+           g.id < (select below from kept_since where name = 'attempts')
     from gone g
     returning delivery_id, endpoint_id, tenant_id
   loop
@@ -551,9 +606,14 @@ begin
   if exists (select from pg_roles where rolname = 'postrider_relay') then
     grant usage on schema postrider to postrider_relay;
     grant select, update, delete on postrider.outbox to postrider_relay;
-    grant select, update on postrider.outbox_relay, postrider.outbox_setting, postrider.outbox_slot to postrider_relay;
-    grant select, update on sequence postrider.outbox_capture to postrider_relay;
+    grant select, update on postrider.outbox_setting, postrider.outbox_slot to postrider_relay;
+    grant select, update on sequence postrider.outbox_capture, postrider.outbox_asleep to postrider_relay;
     grant execute on function postrider.outbox_place(), postrider.outbox_set_mode(text) to postrider_relay;
+    -- Where postrider itself lives, its own role relays, and the table holds its other leases, too.
+    if to_regclass('postrider.bucket_lease') is null then
+      grant select, update on postrider.session_lease to postrider_relay;
+      grant execute on function postrider.hold_lease(text, bigint) to postrider_relay;
+    end if;
   end if;
 end
 $$;
@@ -589,46 +649,15 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.held_by(parent text, day date) RETURNS text
-    LANGUAGE plpgsql STABLE
-    SET search_path TO 'postrider', 'pg_temp'
+CREATE FUNCTION postrider.hold_lease(lease text, of_epoch bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-declare
-  low uuid := id_floor(day::timestamp at time zone 'UTC');
-  high uuid := id_floor((day + 1)::timestamp at time zone 'UTC');
 begin
-  if parent = 'inbox' then
-    return case
-      when exists (select from inbox_queue w where w.id >= low and w.id < high and w.bucket >= 0)
-        then 'a message that is not done'
-      when exists (select
-                   from inbox m
-                   join source s on s.id = m.source_id
-                   where m.id >= low and m.id < high and m.dead_at is not null)
-        then 'a dead message'
-    end;
+  perform from postrider.session_lease l where l.name = lease and l.epoch = of_epoch for key share;
+  if not found then
+    raise exception 'another session has taken the lease "%"', lease using errcode = 'PRL01';
   end if;
-  if exists (select from bucket_lease l join queue q on q.bucket = l.bucket and q.id >= low and q.id < high) then
-    return 'a pending delivery';
-  elsif exists (select from dead_letter d where d.delivery_id >= low and d.delivery_id < high and d.resolved_at is null) then
-    return 'an unresolved dead letter';
-  elsif parent <> 'event' then
-    return null;
-  elsif exists (select from fanout_task f where f.event_id >= low and f.event_id < high) then
-    return 'a fan-out';
-  elsif exists (select
-                from replayed r
-                join endpoint e on e.id = r.endpoint_id
-                join queue q on q.bucket = e.bucket and q.id = r.delivery_id
-                where r.event_id >= low and r.event_id < high) then
-    return 'a pending replay';
-  elsif exists (select
-                from replayed r
-                join dead_letter d on d.delivery_id = r.delivery_id and d.resolved_at is null
-                where r.event_id >= low and r.event_id < high) then
-    return 'an unresolved dead letter of a replay';
-  end if;
-  return null;
 end
 $$;
 
@@ -1013,6 +1042,26 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.inbox_held_by(day date) RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  low uuid := id_floor(day::timestamp at time zone 'UTC');
+  high uuid := id_floor((day + 1)::timestamp at time zone 'UTC');
+begin
+  return case
+    when exists (select from inbox_queue w where w.id >= low and w.id < high and w.bucket >= 0)
+      then 'a message that is not done'
+    when exists (select
+                 from inbox m
+                 join source s on s.id = m.source_id
+                 where m.id >= low and m.id < high and m.dead_at is not null)
+      then 'a dead message'
+  end;
+end
+$$;
+
 CREATE FUNCTION postrider.inbox_lock(ids uuid[]) RETURNS void
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
@@ -1104,6 +1153,12 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.is_url_contact(contact text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+  select position('://' in contact) > 0
+$$;
+
 CREATE FUNCTION postrider.last_delivery_id(event uuid) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -1124,6 +1179,7 @@ CREATE FUNCTION postrider.make_partition(parent text, day date) RETURNS boolean
     AS $$
 declare
   partition text := parent || '_' || to_char(day, 'YYYYMMDD');
+  days text := case parent when 'inbox' then 'inbox' else parent || '_day' end;
   range_column text := case when parent in ('event', 'inbox') then 'id' else 'delivery_id' end;
   low uuid := postrider.id_floor(day::timestamp at time zone 'UTC');
   high uuid := postrider.id_floor((day + 1)::timestamp at time zone 'UTC');
@@ -1131,7 +1187,7 @@ begin
   if to_regclass('postrider.' || partition) is not null then
     return false;
   end if;
-  execute format('create table postrider.%I (like postrider.%I including all)', partition, parent);
+  execute format('create table postrider.%I (like postrider.%I including all)', partition, days);
   if parent = 'inbox' then
     -- Each row is updated once, when it is done: room for that in its own page.
     execute format('alter table postrider.%I set (fillfactor = 85)', partition);
@@ -1139,7 +1195,7 @@ begin
   execute format('alter table postrider.%I add constraint by_day check (%I >= %L and %I < %L)',
                  partition, range_column, low, range_column, high);
   execute format('alter table postrider.%I attach partition postrider.%I for values from (%L) to (%L)',
-                 parent, partition, low, high);
+                 days, partition, low, high);
   execute format('alter table postrider.%I drop constraint by_day', partition);
   return true;
 end
@@ -1154,7 +1210,7 @@ CREATE FUNCTION postrider.make_partitions(back integer DEFAULT 7, ahead integer 
   where postrider.make_partition(parent, (now() at time zone 'UTC')::date + day)
 $$;
 
-CREATE FUNCTION postrider.make_replay(wanted_tenant text, wanted uuid, why text, who text, due timestamp with time zone, per_second_max integer DEFAULT NULL::integer) RETURNS TABLE(outcome text, replay_id uuid, delivery_id uuid, tenant_id text)
+CREATE FUNCTION postrider.make_replay(wanted_tenant text, wanted uuid, why text, who text, due timestamp with time zone, per_second_max integer DEFAULT NULL::integer, new_replay uuid DEFAULT NULL::uuid, new_delivery uuid DEFAULT NULL::uuid, on_behalf_of text DEFAULT 'operator'::text) RETURNS TABLE(outcome text, replay_id uuid, delivery_id uuid, tenant_id text)
     LANGUAGE plpgsql
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
@@ -1187,7 +1243,8 @@ begin
   end if;
 
   if per_second_max is not null then
-    perform pg_advisory_xact_lock(hashtextextended('postrider.replay.' || who, 0));
+    -- One at a time per requester, so that they are counted.
+    insert into replay_turn (requested_by) values (who) on conflict (requested_by) do update set taken_at = now();
     if (select count(*)
         from replay r
         where r.kind = 'delivery'
@@ -1204,22 +1261,37 @@ begin
     return;
   end if;
   select e.erased_at into gone from event e where e.id = old.event_id for share;
-  if not found or id_time(old.event_id) < (select k.since from kept_since k where k.name = 'events') then
+  if not found then
     return query select 'event_gone', null::uuid, null::uuid, null::text;
     return;
-  elsif gone.erased_at is not null then
+  end if;
+  -- Past its time an event is kept only while something needs it, so only what keeps it can be sent again. The lock
+  -- stops others from resolving the dead letter first.
+  if old.event_id < (select k.below from kept_since k where k.name = 'events') then
+    perform
+    from dead_letter d
+    where d.delivery_id = wanted
+      and d.bucket = target.bucket
+      and d.resolved_at is null
+    for no key update;
+    if not found then
+      return query select 'event_gone', null::uuid, null::uuid, null::text;
+      return;
+    end if;
+  end if;
+  if gone.erased_at is not null then
     return query select 'event_erased', null::uuid, null::uuid, null::text;
     return;
   end if;
 
-  replay_id := make_id();
-  delivery_id := make_id();
+  replay_id := coalesce(new_replay, make_id());
+  delivery_id := coalesce(new_delivery, make_id());
   outcome := 'made';
   tenant_id := old.tenant_id;
-  insert into replay (id, tenant_id, kind, status, reason, requested_by, delivery_id, is_counted, matched, queued,
-                      created_at, started_at, finished_at)
-  values (make_replay.replay_id, old.tenant_id, 'delivery', 'completed', why, who, wanted, true, 1, 1,
-          clock_timestamp(), now(), now());
+  insert into replay (id, tenant_id, kind, status, reason, requested_by, on_behalf_of, delivery_id, is_counted, matched,
+                      queued, created_at, started_at, finished_at)
+  values (make_replay.replay_id, old.tenant_id, 'delivery', 'completed', why, who, make_replay.on_behalf_of, wanted, true,
+          1, 1, clock_timestamp(), now(), now());
   insert into replayed (event_id, endpoint_id, delivery_id, origin_id, replay_id)
   values (old.event_id, old.endpoint_id, make_replay.delivery_id, wanted, make_replay.replay_id);
   update dead_letter d
@@ -1247,6 +1319,35 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.make_requested_replay() RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  wanted requested_replay;
+  made record;
+begin
+  delete from requested_replay
+  where id = (select r.id from requested_replay r order by r.id limit 1 for update skip locked)
+  returning * into wanted;
+  if not found then
+    return false;
+  end if;
+  select m.outcome, m.tenant_id
+  into made
+  from make_replay(null, wanted.origin_id, wanted.reason, wanted.requested_by, wanted.due_at, null, wanted.replay_id,
+                   wanted.delivery_id) as m;
+  if made.outcome <> 'made' then
+    perform write_audit('system', 'system', 'delivery.replay_dropped', made.tenant_id,
+                        outside_of('dlv', wanted.origin_id),
+                        after => jsonb_build_object('delivery_id', outside_of('dlv', wanted.delivery_id),
+                                                    'replay_id', outside_of('rpl', wanted.replay_id)),
+                        reason => made.outcome);
+  end if;
+  return true;
+end
+$$;
+
 CREATE FUNCTION postrider.message_id(outside text) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT
     AS $_$
@@ -1257,6 +1358,59 @@ CREATE FUNCTION postrider.message_text(id uuid) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT
     AS $$
   select 'msg_' || replace(id::text, '-', '')
+$$;
+
+CREATE FUNCTION postrider.needed_by_replays(parent text, source regclass, low uuid, high uuid, at_most integer) RETURNS SETOF uuid
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $_$
+begin
+  if parent = 'event' then
+    return query execute format($q$
+      select distinct n.id
+      from replay r
+      cross join lateral (
+        select e.id
+        from %s e
+        where e.tenant_id = r.tenant_id
+          and e.id >= greatest($1, id_floor(r.since), case when r.is_counted then first_delivery_id(r.after_id) end)
+          and e.id < least($2, id_floor(r.until))
+          and (r.event_types is null or type_patterns(e.type) && r.event_types)
+        order by e.id
+        limit $3
+      ) as n
+      where r.status in ('queued', 'running')
+        and r.scope in ('missing', 'all')
+      order by n.id
+      limit $3
+    $q$, source) using low, high, at_most;
+  else
+    return query execute format($q$
+      select distinct n.delivery_id
+      from replay r
+      cross join lateral (
+        select a.delivery_id
+        from %s a
+        where a.tenant_id = r.tenant_id
+          and a.delivery_id >= greatest($1, id_floor(r.since),
+                                        case when r.is_counted then first_delivery_id(r.after_id) end)
+          and a.delivery_id < least($2, id_floor(r.until))
+        order by a.delivery_id
+        limit $3
+      ) as n
+      where r.status in ('queued', 'running')
+        and r.scope = 'missing'
+      order by n.delivery_id
+      limit $3
+    $q$, source) using low, high, at_most;
+  end if;
+end
+$_$;
+
+CREATE FUNCTION postrider.next_mail_day() RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+  select ((now() at time zone 'UTC')::date + 1)::timestamp at time zone 'UTC'
 $$;
 
 CREATE FUNCTION postrider.note_change(kind text, tenant_id text, endpoint_id uuid DEFAULT NULL::uuid, delivery_id uuid DEFAULT NULL::uuid) RETURNS bigint
@@ -1278,6 +1432,23 @@ CREATE FUNCTION postrider.note_change(kind text, tenant_id text, endpoint_id uui
   select next.version, note_change.kind, note_change.tenant_id, note_change.endpoint_id, note_change.delivery_id
   from next
   returning version
+$$;
+
+CREATE FUNCTION postrider.note_requested_changes(at_most integer) RETURNS bigint
+    LANGUAGE sql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  with taken as (
+    delete from requested_change
+    where id = any (array(select r.id
+                          from requested_change r
+                          order by r.id
+                          limit at_most
+                          for update skip locked))
+    returning id, kind, tenant_id, endpoint_id
+  )
+  select count(note_change(t.kind, t.tenant_id, t.endpoint_id))
+  from (select * from taken order by id) as t
 $$;
 
 CREATE FUNCTION postrider.operational_event(kind text, data json) RETURNS text
@@ -1340,6 +1511,51 @@ CREATE FUNCTION postrider.outbox_place() RETURNS bigint
            || extract(epoch from pg_catalog.pg_postmaster_start_time()))::bigint & 4294967295
 $$;
 
+CREATE FUNCTION postrider.outbox_refuse_invalid() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $_$
+declare
+  wrong text;
+begin
+  if octet_length(new.tenant_id) <= 64 and new.tenant_id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]*$'
+     and new.tenant_id <> 'postrider'
+     and octet_length(new.type) <= 128 and new.type ~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$'
+     and new.created_at >= '0001-01-01 00:00:00+00' and new.created_at < '10000-01-01 00:00:00+00'
+     and (new.outside_id, new.version, new.subject, new.traceparent, new.occurred_at) is null then
+    return new;
+  end if;
+  if new.attempts > 0 or new.set_aside_at is not null then
+    return new;
+  end if;
+  wrong := case
+    when new.tenant_id is null or octet_length(new.tenant_id) > 64
+         or new.tenant_id !~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]*$' then
+      'tenant_id must be 1 to 64 of A-Z, a-z, 0-9, _, -, ., : and @, and not begin with ., : or @'
+    when new.tenant_id = 'postrider' then
+      'tenant_id is reserved: only postrider itself publishes to this tenant'
+    when new.type is null or octet_length(new.type) > 128 or new.type !~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$' then
+      'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters'
+    when octet_length(new.outside_id) > 64 or new.outside_id !~ '^[A-Za-z0-9_-]+$' then
+      'outside_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+    when octet_length(new.version) not between 1 and 64 then
+      'version must have 1 to 64 bytes'
+    when octet_length(new.subject) not between 1 and 255 then
+      'subject must have 1 to 255 bytes'
+    when new.traceparent !~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
+      'traceparent must have the form of W3C Trace Context, version 00'
+    when new.occurred_at < '0001-01-01 00:00:00+00' or new.occurred_at >= '10000-01-01 00:00:00+00' then
+      'occurred_at must be a time in the years 1 to 9999'
+    when new.created_at < '0001-01-01 00:00:00+00' or new.created_at >= '10000-01-01 00:00:00+00' then
+      'created_at must be a time in the years 1 to 9999'
+  end;
+  if wrong is null then
+    return new;
+  end if;
+  raise exception 'postrider.outbox: %', wrong
+    using errcode = 'check_violation', schema = 'postrider', table = 'outbox', constraint = 'outbox_event_form';
+end
+$_$;
+
 CREATE FUNCTION postrider.outbox_set_mode(new_mode text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1365,14 +1581,17 @@ declare
   n bigint;
   made text;
   at timestamptz := clock_timestamp();
+  at_ms bigint := extract(epoch from at) * 1000;
   key bytea;
   message bytea;
   own_xid xid8;
   written_to pg_lsn;
 begin
   wrong := case
-    when tenant is null or tenant !~ '^[A-Za-z0-9_-]{1,64}$' then
-      'tenant must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+    when tenant is null or length(tenant) > 64 or tenant !~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]*$' then
+      'tenant must be 1 to 64 of A-Z, a-z, 0-9, _, -, ., : and @, and not begin with ., : or @'
+    when tenant = 'postrider' then
+      'the tenant postrider is reserved: only postrider itself publishes to it'
     when type is null or length(type) > 128 or type !~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$' then
       'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters'
     when data is null then
@@ -1406,7 +1625,7 @@ begin
       using errcode = 'invalid_parameter_value';
   end if;
   n := nextval('postrider.outbox_id_seq');
-  made := lpad(to_hex(((extract(epoch from at) * 1000)::bigint << 16) | 28672 | (n & 4095)), 16, '0')
+  made := lpad(to_hex((at_ms << 16) | 28672 | (n & 4095)), 16, '0')
     || to_hex(40960 | ((n >> 12) & 8191))
     || right(gen_random_uuid()::text, 12);
   if is_emitted then
@@ -1428,12 +1647,11 @@ begin
   insert into postrider.outbox
     (id, event_id, outside_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
   values (n, made::uuid, id, tenant, type, data, version, occurred_at, subject, traceparent, at);
-  -- A relay that sleeps holds the lock exclusively; one that works, or never wants to be notified, does not, and then
-  -- nothing is sent: a NOTIFY makes the commits of the whole server wait for each other. No table is read: a flag in a
-  -- row would leave a dead version for every nap. After the insert, so that a relay which falls asleep between this
-  -- look and our commit sees us in progress, and looks again soon (Relay::nap).
-  if not (case when pg_try_advisory_lock_shared(8031453476610911603)
-               then pg_advisory_unlock_shared(8031453476610911603) else false end) then
+  -- Nothing is sent while the relay works, or never wants to be notified: a NOTIFY makes the commits of the whole server
+  -- wait for each other. No table is read: a flag in a row would leave a dead version for every nap. After the insert, so
+  -- that a relay which falls asleep between this look and our commit sees us in progress, and looks again soon
+  -- (Relay::nap).
+  if pg_sequence_last_value('postrider.outbox_asleep') > at_ms then
     perform pg_notify('postrider_outbox', '');
   end if;
   return coalesce(id, 'evt_' || made);
@@ -1482,11 +1700,19 @@ begin
   if not_before > now() + interval '30 days' then
     raise exception 'not_before may be at most 30 days from now' using errcode = 'invalid_parameter_value';
   end if;
-  select m.outcome, m.replay_id, m.delivery_id, m.tenant_id
-  into made
-  from make_replay(null, substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now())) as m;
+  begin
+    select m.outcome, m.replay_id, m.delivery_id, m.tenant_id
+    into made
+    from make_replay(null, substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now())) as m;
+    raise exception using errcode = 'PRL02', message = 'tried';
+  exception when sqlstate 'PRL02' then
+    null;
+  end;
   case made.outcome
     when 'made' then
+      insert into requested_replay (origin_id, reason, requested_by, due_at, replay_id, delivery_id)
+      values (substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now()), made.replay_id,
+              made.delivery_id);
       perform write_audit('sql', session_user, 'delivery.replay', made.tenant_id, delivery,
                           after => jsonb_build_object('delivery_id', outside_of('dlv', made.delivery_id),
                                                       'replay_id', outside_of('rpl', made.replay_id)),
@@ -1553,12 +1779,13 @@ CREATE FUNCTION postrider.report_endpoint(which uuid, was integer, stage integer
     AS $$
 declare
   e endpoint;
-  contacts jsonb;
+  contacts text[];
   kind text := case stage when 0 then 'endpoint.recovered' when 1 then 'endpoint.failing' when 100 then 'endpoint.disabled'
                           else 'endpoint.unhealthy' end;
   disables boolean;
 begin
-  select * into e from endpoint x where x.id = which for no key update;
+  -- One that an open transaction holds is reported later.
+  select * into e from endpoint x where x.id = which for no key update skip locked;
   if not found or e.reported <> was or e.status not in ('active', 'disabled')
      or (stage = 0 and e.failing_since is not null)
      or (stage between 1 and 90 and (e.failing_since is null or e.status <> 'active')) then
@@ -1582,17 +1809,21 @@ begin
     'percent', case when stage between 50 and 100 then stage end,
     'disabled_at', case when stage between 50 and 90 then e.failing_since + span end));
 
-  select t.contacts into contacts from tenant t where t.id = e.tenant_id;
-  if stage = 0 and e.told = 0 then
+  contacts := contacts_to_tell(e.tenant_id);
+  if (stage = 0 and e.told = 0) or (stage = 100 and e.status_by = 'customer') then
+    -- They know nothing of the trouble, or disabled it themselves.
     delete from notice n where n.endpoint_id = which;
-  elsif stage <> 1 and jsonb_typeof(contacts) = 'array' and jsonb_array_length(contacts) > 0 then
-    insert into notice (endpoint_id, tenant_id, kind, stage, failing_since, detail, contacts, due_at)
+  elsif stage <> 1 and contacts is not null then
+    insert into notice (endpoint_id, tenant_id, kind, stage, failing_since, cause, contacts, due_at)
     values (which, e.tenant_id,
             case stage when 0 then 'recovered' when 100 then 'disabled' else 'warning' end,
-            stage, e.failing_since, e.status_reason, contacts, greatest(now(), e.told_at + interval '1 hour'))
+            stage, e.failing_since,
+            case when stage <> 100 then null when disables then 'failing' when e.status_by = 'postrider' then 'gone'
+                 else 'operator' end,
+            contacts, greatest(now(), e.told_at + interval '1 hour'))
     on conflict (endpoint_id) do update
       set kind = excluded.kind, stage = excluded.stage, failing_since = excluded.failing_since,
-          detail = excluded.detail, contacts = excluded.contacts, tries = 0, created_at = now();
+          cause = excluded.cause, contacts = excluded.contacts, tries = 0, created_at = now();
   end if;
   if disables then
     perform note_change('endpoint', e.tenant_id, which);
@@ -1618,7 +1849,7 @@ begin
   if coalesce(btrim(reason), '') = '' then
     raise exception 'say why: the reason is kept in the audit log' using errcode = 'invalid_parameter_value';
   end if;
-  select e.id, e.tenant_id, e.outside_id, e.status, e.status_reason
+  select e.id, e.tenant_id, e.outside_id, e.status, e.status_reason, e.status_by
   into known
   from endpoint e
   where e.id = postrider.endpoint_id(set_endpoint_status.endpoint)
@@ -1631,16 +1862,18 @@ begin
     raise exception 'endpoint % is disabled; resume it first', endpoint
       using errcode = 'object_not_in_prerequisite_state';
   end if;
-  if known.status <> wanted then
+  if known.status <> wanted or (wanted = 'paused' and known.status_by <> 'operator') then
     update endpoint e
     set status = wanted,
-        status_by = 'person',
+        status_by = 'operator',
         status_reason = reason,
-        status_since = now(),
+        status_since = case when e.status = wanted then e.status_since else now() end,
         breaker = case when wanted = 'active' then 'closed' else e.breaker end,
         failing_since = case when wanted = 'active' and known.status = 'disabled' then null else e.failing_since end,
         updated_at = now()
     where e.id = known.id;
+  end if;
+  if known.status <> wanted then
     if wanted = 'paused' then
       insert into pause_span (tenant_id, endpoint_id) values (known.tenant_id, known.id);
     else
@@ -1652,7 +1885,140 @@ begin
                       known.tenant_id, known.outside_id,
                       jsonb_build_object('status', known.status, 'status_reason', known.status_reason),
                       jsonb_build_object('status', wanted, 'status_reason', reason), reason);
-  perform note_change('endpoint', known.tenant_id, known.id);
+  insert into requested_change (kind, tenant_id, endpoint_id) values ('endpoint', known.tenant_id, known.id);
+end
+$$;
+
+CREATE FUNCTION postrider.take_confirmation(per_tenant integer, per_address integer) RETURNS TABLE(outcome text, tenant_id text, address text, recipient text, tries integer)
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+  taken contact_request;
+  mailbox text;
+  is_allowed boolean;
+begin
+  select * into taken
+  from contact_request r
+  where r.due_at <= now()
+  order by r.due_at
+  limit 1
+  for update skip locked;
+  if not found then
+    return;
+  end if;
+  tenant_id := taken.tenant_id;
+  address := taken.address;
+  tries := taken.tries + 1;
+  select l.contact into recipient
+  from tenant t
+  cross join jsonb_array_elements_text(t.contacts) as l (contact)
+  left join contact c on c.tenant_id = t.id and c.address = taken.address
+  where t.id = taken.tenant_id
+    and t.status <> 'deleted'
+    and contact_key(l.contact) = taken.address
+    and (c.confirmed_at is null or c.unsubscribed_at is not null);
+  if recipient is null then
+    outcome := 'dropped';
+    delete from contact_request r where r.tenant_id = taken.tenant_id and r.address = taken.address;
+    return next;
+    return;
+  end if;
+  mailbox := regexp_replace(taken.address, '\+[^@]*@', '@');
+  -- The tenant's own budget first: one that used it up takes nothing from the mailbox's, which others need, too.
+  is_allowed := taken.tries > 0;
+  if not is_allowed and take_mail_budget('confirmations', taken.tenant_id, 1, per_tenant) then
+    is_allowed := (select coalesce(sum(b.used), 0)
+                   from mail_budget b
+                   where b.scope = 'confirmations_to'
+                     and b.key = mailbox
+                     and b.day > (now() at time zone 'UTC')::date - 30) < 3 * per_address;
+    if is_allowed then
+      is_allowed := take_mail_budget('confirmations_to', mailbox, 1, per_address);
+    end if;
+  end if;
+  if is_allowed then
+    outcome := 'send';
+    update contact_request r
+    set due_at = now() + interval '10 minutes', tries = taken.tries + 1
+    where r.tenant_id = taken.tenant_id and r.address = taken.address;
+  else
+    outcome := 'capped';
+    update contact_request r
+    set due_at = next_mail_day()
+    where r.tenant_id = taken.tenant_id and r.address = taken.address;
+  end if;
+  return next;
+end
+$$;
+
+CREATE FUNCTION postrider.take_mail_budget(scope text, key text, wanted integer, at_most integer) RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  today date := (now() at time zone 'UTC')::date;
+begin
+  insert into mail_budget values (scope, key, today, 0) on conflict do nothing;
+  update mail_budget b
+  set used = b.used + wanted
+  where b.scope = take_mail_budget.scope
+    and b.key = take_mail_budget.key
+    and b.day = today
+    and b.used + wanted <= at_most;
+  return found;
+end
+$$;
+
+CREATE FUNCTION postrider.take_notice(busy text[], per_day integer) RETURNS TABLE(outcome text, endpoint_id uuid, tenant_id text, endpoint text, url text, kind text, stage integer, failing_since timestamp with time zone, cause text, contacts text[], tries integer)
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+  taken notice;
+  target record;
+begin
+  select n.* into taken
+  from notice n
+  join endpoint e on e.id = n.endpoint_id
+  where n.due_at <= now()
+    and n.tenant_id <> all (busy)
+  order by n.due_at
+  limit 1
+  for update of n skip locked
+  for no key update of e skip locked;
+  if not found then
+    return;
+  end if;
+  endpoint_id := taken.endpoint_id;
+  tenant_id := taken.tenant_id;
+  kind := taken.kind;
+  stage := taken.stage;
+  failing_since := taken.failing_since;
+  cause := taken.cause;
+  tries := taken.tries + 1;
+  select e.outside_id, e.url, e.status into target from endpoint e where e.id = taken.endpoint_id;
+  endpoint := target.outside_id;
+  url := target.url;
+  select array_agg(c order by place) into contacts
+  from unnest(taken.contacts) with ordinality as t (c, place)
+  where c = any (contacts_to_tell(taken.tenant_id));
+  if contacts is null or target.status = 'deleted' then
+    outcome := 'dropped';
+    delete from notice n where n.endpoint_id = taken.endpoint_id;
+  elsif taken.tries = 0 and not take_mail_budget('notices', taken.tenant_id, cardinality(contacts), per_day) then
+    outcome := 'capped';
+    update notice n set due_at = next_mail_day() where n.endpoint_id = taken.endpoint_id;
+  else
+    outcome := 'send';
+    update notice n
+    set due_at = now() + interval '1 hour', tries = taken.tries + 1
+    where n.endpoint_id = taken.endpoint_id;
+    update endpoint e set told = taken.stage, told_at = now() where e.id = taken.endpoint_id;
+  end if;
+  return next;
 end
 $$;
 
@@ -1694,11 +2060,25 @@ CREATE FUNCTION postrider.version_for(event uuid, main uuid, version text, wante
          end
 $$;
 
-CREATE FUNCTION postrider.write_audit(actor_kind text, actor text, action text, tenant_id text, object text, before jsonb DEFAULT NULL::jsonb, after jsonb DEFAULT NULL::jsonb, reason text DEFAULT NULL::text, address text DEFAULT NULL::text, request_id text DEFAULT NULL::text) RETURNS void
+CREATE FUNCTION postrider.waits_for(endpoint_status text, tenant_status text, held_reason text) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select case
+    when endpoint_status = 'paused' then 'the endpoint is paused'
+    when tenant_status = 'paused' then 'the tenant is paused'
+    when held_reason is not null then 'nothing can be signed for the endpoint'
+    when (select is_paused from brakes) then 'all sending is paused'
+  end
+$$;
+
+CREATE FUNCTION postrider.write_audit(actor_kind text, actor text, action text, tenant_id text, object text, before jsonb DEFAULT NULL::jsonb, after jsonb DEFAULT NULL::jsonb, reason text DEFAULT NULL::text, address text DEFAULT NULL::text, request_id text DEFAULT NULL::text, on_behalf_of text DEFAULT NULL::text) RETURNS void
     LANGUAGE sql
     AS $$
-  insert into postrider.audit (actor_kind, actor, action, tenant_id, object, before, after, reason, address, request_id)
-  values (write_audit.actor_kind, write_audit.actor, write_audit.action, write_audit.tenant_id, write_audit.object,
+  insert into postrider.audit (actor_kind, actor, on_behalf_of, action, tenant_id, object, before, after, reason, address, request_id)
+  values (write_audit.actor_kind, write_audit.actor,
+          coalesce(write_audit.on_behalf_of,
+                   case write_audit.actor_kind when 'system' then 'postrider' else 'operator' end), write_audit.action, write_audit.tenant_id, write_audit.object,
           write_audit.before, write_audit.after, write_audit.reason, write_audit.address, write_audit.request_id)
 $$;
 
@@ -1718,11 +2098,67 @@ CREATE TABLE postrider.api_key (
     CONSTRAINT api_key_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'publisher'::text, 'reader'::text])))
 );
 
+CREATE TABLE postrider.attempt_day (
+    delivery_id uuid NOT NULL,
+    attempt integer NOT NULL,
+    bucket integer NOT NULL,
+    endpoint_id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    outcome text NOT NULL,
+    status_code integer,
+    error text,
+    error_detail text,
+    started_at timestamp with time zone NOT NULL,
+    dns_us integer,
+    connect_us integer,
+    tls_us integer,
+    first_byte_us integer,
+    total_us integer NOT NULL,
+    preview text,
+    address text,
+    next_attempt_at timestamp with time zone,
+    node_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    replay_id uuid,
+    is_kept boolean DEFAULT false NOT NULL,
+    CONSTRAINT attempt_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'retrying'::text, 'dead_letter'::text, 'canceled'::text])))
+)
+PARTITION BY RANGE (delivery_id);
+
+CREATE TABLE postrider.attempt_kept (
+    delivery_id uuid NOT NULL,
+    attempt integer NOT NULL,
+    bucket integer NOT NULL,
+    endpoint_id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    outcome text NOT NULL,
+    status_code integer,
+    error text,
+    error_detail text,
+    started_at timestamp with time zone NOT NULL,
+    dns_us integer,
+    connect_us integer,
+    tls_us integer,
+    first_byte_us integer,
+    total_us integer NOT NULL,
+    preview text,
+    address text,
+    next_attempt_at timestamp with time zone,
+    node_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    replay_id uuid,
+    is_kept boolean DEFAULT false NOT NULL,
+    CONSTRAINT attempt_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'retrying'::text, 'dead_letter'::text, 'canceled'::text])))
+);
+
 CREATE TABLE postrider.audit (
     id bigint NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
     actor_kind text NOT NULL,
     actor text NOT NULL COLLATE pg_catalog."C",
+    on_behalf_of text DEFAULT 'operator'::text NOT NULL,
     action text NOT NULL COLLATE pg_catalog."C",
     tenant_id text COLLATE pg_catalog."C",
     object text NOT NULL COLLATE pg_catalog."C",
@@ -1731,7 +2167,8 @@ CREATE TABLE postrider.audit (
     reason text,
     address text,
     request_id text,
-    CONSTRAINT audit_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'system'::text, 'sql'::text, 'console'::text, 'portal'::text, 'command'::text])))
+    CONSTRAINT audit_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['key'::text, 'system'::text, 'sql'::text, 'console'::text, 'portal'::text, 'command'::text]))),
+    CONSTRAINT audit_on_behalf_of_check CHECK ((on_behalf_of = ANY (ARRAY['customer'::text, 'operator'::text, 'postrider'::text])))
 );
 
 ALTER TABLE postrider.audit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1756,10 +2193,34 @@ CREATE TABLE postrider.brakes (
     CONSTRAINT brakes_singleton_check CHECK (singleton)
 );
 
+CREATE TABLE postrider.contact (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    address text NOT NULL COLLATE pg_catalog."C",
+    confirmed_at timestamp with time zone,
+    unsubscribed_at timestamp with time zone
+);
+
+CREATE TABLE postrider.contact_request (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    address text NOT NULL COLLATE pg_catalog."C",
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE postrider.contact_secret (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     sealed bytea NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE postrider.contact_token (
+    hash bytea NOT NULL,
+    purpose text NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    address text NOT NULL COLLATE pg_catalog."C",
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT contact_token_purpose_check CHECK ((purpose = ANY (ARRAY['confirm'::text, 'unsubscribe'::text])))
 );
 
 CREATE TABLE postrider.control_log (
@@ -1786,6 +2247,28 @@ CREATE TABLE postrider.dead_letter (
     dead_at timestamp with time zone DEFAULT now() NOT NULL,
     resolved_at timestamp with time zone,
     resolution text,
+    is_kept boolean DEFAULT false NOT NULL,
+    CONSTRAINT dead_letter_cause_check CHECK ((cause = ANY (ARRAY['rejected'::text, 'gone'::text, 'exhausted'::text, 'expired'::text, 'blocked'::text, 'endpoint_disabled'::text]))),
+    CONSTRAINT dead_letter_resolution_check CHECK ((resolution = ANY (ARRAY['replayed'::text, 'discarded'::text])))
+)
+PARTITION BY LIST (is_kept);
+
+CREATE TABLE postrider.dead_letter_day (
+    delivery_id uuid NOT NULL,
+    bucket integer NOT NULL,
+    endpoint_id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    cause text NOT NULL,
+    attempts integer NOT NULL,
+    status_code integer,
+    error text,
+    error_detail text,
+    created_at timestamp with time zone NOT NULL,
+    dead_at timestamp with time zone DEFAULT now() NOT NULL,
+    resolved_at timestamp with time zone,
+    resolution text,
+    is_kept boolean DEFAULT false NOT NULL,
     CONSTRAINT dead_letter_cause_check CHECK ((cause = ANY (ARRAY['rejected'::text, 'gone'::text, 'exhausted'::text, 'expired'::text, 'blocked'::text, 'endpoint_disabled'::text]))),
     CONSTRAINT dead_letter_resolution_check CHECK ((resolution = ANY (ARRAY['replayed'::text, 'discarded'::text])))
 )
@@ -1803,6 +2286,26 @@ CREATE TABLE postrider.dead_letter_delta (
     endpoint_id uuid NOT NULL,
     cause text NOT NULL COLLATE pg_catalog."C",
     unresolved bigint NOT NULL
+);
+
+CREATE TABLE postrider.dead_letter_kept (
+    delivery_id uuid NOT NULL,
+    bucket integer NOT NULL,
+    endpoint_id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    cause text NOT NULL,
+    attempts integer NOT NULL,
+    status_code integer,
+    error text,
+    error_detail text,
+    created_at timestamp with time zone NOT NULL,
+    dead_at timestamp with time zone DEFAULT now() NOT NULL,
+    resolved_at timestamp with time zone,
+    resolution text,
+    is_kept boolean DEFAULT false NOT NULL,
+    CONSTRAINT dead_letter_cause_check CHECK ((cause = ANY (ARRAY['rejected'::text, 'gone'::text, 'exhausted'::text, 'expired'::text, 'blocked'::text, 'endpoint_disabled'::text]))),
+    CONSTRAINT dead_letter_resolution_check CHECK ((resolution = ANY (ARRAY['replayed'::text, 'discarded'::text])))
 );
 
 CREATE TABLE postrider.dead_letter_minute (
@@ -1826,6 +2329,41 @@ CREATE TABLE postrider.endpoint_secret (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone
 );
+
+CREATE TABLE postrider.event_day (
+    id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    outside_id text COLLATE pg_catalog."C",
+    type text NOT NULL COLLATE pg_catalog."C",
+    version text,
+    subject text,
+    traceparent text,
+    body text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    main_id uuid,
+    is_kept boolean DEFAULT false NOT NULL,
+    erased_at timestamp with time zone,
+    CONSTRAINT event_form CHECK (((type <> ''::text) AND (octet_length(type) <= 128) AND (type !~ '[^A-Za-z0-9_.-]'::text) AND (outside_id <> ''::text) AND (octet_length(outside_id) <= 64) AND (outside_id !~ '[^A-Za-z0-9_-]'::text) AND (octet_length(traceparent) = 55) AND (traceparent !~ '[^0-9a-f-]'::text)))
+)
+PARTITION BY RANGE (id);
+ALTER TABLE ONLY postrider.event_day ALTER COLUMN body SET COMPRESSION lz4;
+
+CREATE TABLE postrider.event_kept (
+    id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    outside_id text COLLATE pg_catalog."C",
+    type text NOT NULL COLLATE pg_catalog."C",
+    version text,
+    subject text,
+    traceparent text,
+    body text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    main_id uuid,
+    is_kept boolean DEFAULT false NOT NULL,
+    erased_at timestamp with time zone,
+    CONSTRAINT event_form CHECK (((type <> ''::text) AND (octet_length(type) <= 128) AND (type !~ '[^A-Za-z0-9_.-]'::text) AND (outside_id <> ''::text) AND (octet_length(outside_id) <= 64) AND (outside_id !~ '[^A-Za-z0-9_-]'::text) AND (octet_length(traceparent) = 55) AND (traceparent !~ '[^0-9a-f-]'::text)))
+);
+ALTER TABLE ONLY postrider.event_kept ALTER COLUMN body SET COMPRESSION lz4;
 
 CREATE TABLE postrider.event_key (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -1896,6 +2434,16 @@ CREATE TABLE postrider.inbox (
 PARTITION BY RANGE (id);
 ALTER TABLE ONLY postrider.inbox ALTER COLUMN body SET COMPRESSION lz4;
 
+CREATE TABLE postrider.inbox_content (
+    source_id text NOT NULL COLLATE pg_catalog."C",
+    digest bytea NOT NULL,
+    topics text[] NOT NULL COLLATE pg_catalog."C",
+    ids uuid[] NOT NULL,
+    id uuid NOT NULL,
+    CONSTRAINT inbox_content_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT inbox_content_topics_check CHECK (((cardinality(topics) >= 1) AND (cardinality(topics) <= 8)))
+);
+
 CREATE TABLE postrider.inbox_key (
     source_id text NOT NULL COLLATE pg_catalog."C",
     key text NOT NULL COLLATE pg_catalog."C",
@@ -1930,7 +2478,16 @@ ALTER TABLE postrider.inbox_queue ALTER COLUMN "position" ADD GENERATED ALWAYS A
 
 CREATE TABLE postrider.kept_since (
     name text NOT NULL,
-    since timestamp with time zone NOT NULL
+    since timestamp with time zone NOT NULL,
+    below uuid NOT NULL
+);
+
+CREATE TABLE postrider.mail_budget (
+    scope text NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    day date NOT NULL,
+    used integer NOT NULL,
+    CONSTRAINT mail_budget_scope_check CHECK ((scope = ANY (ARRAY['confirmations'::text, 'confirmations_to'::text, 'notices'::text])))
 );
 
 CREATE TABLE postrider.migration (
@@ -1946,11 +2503,12 @@ CREATE TABLE postrider.notice (
     kind text NOT NULL,
     stage integer NOT NULL,
     failing_since timestamp with time zone,
-    detail text,
-    contacts jsonb NOT NULL,
+    cause text,
+    contacts text[] NOT NULL,
     due_at timestamp with time zone NOT NULL,
     tries integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT notice_cause_check CHECK ((cause = ANY (ARRAY['failing'::text, 'gone'::text, 'operator'::text]))),
     CONSTRAINT notice_kind_check CHECK ((kind = ANY (ARRAY['warning'::text, 'disabled'::text, 'recovered'::text])))
 );
 
@@ -1976,6 +2534,13 @@ CREATE TABLE postrider.outbox (
 WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
 ALTER TABLE ONLY postrider.outbox ALTER COLUMN data SET COMPRESSION lz4;
 
+CREATE UNLOGGED SEQUENCE postrider.outbox_asleep
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
 CREATE SEQUENCE postrider.outbox_capture
     START WITH 1
     INCREMENT BY 1
@@ -1991,17 +2556,6 @@ ALTER TABLE postrider.outbox ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTIT
     NO MAXVALUE
     CACHE 1
 );
-
-CREATE TABLE postrider.outbox_relay (
-    singleton boolean DEFAULT true NOT NULL,
-    owner text,
-    backend_pid integer,
-    beat bigint DEFAULT 0 NOT NULL,
-    since timestamp with time zone,
-    beat_at timestamp with time zone,
-    CONSTRAINT outbox_relay_singleton_check CHECK (singleton)
-)
-WITH (fillfactor='50');
 
 CREATE TABLE postrider.outbox_setting (
     singleton boolean DEFAULT true NOT NULL,
@@ -2092,6 +2646,7 @@ CREATE TABLE postrider.replay (
     status text NOT NULL,
     reason text NOT NULL,
     requested_by text NOT NULL,
+    on_behalf_of text DEFAULT 'operator'::text NOT NULL,
     delivery_id uuid,
     scope text,
     endpoint_id uuid,
@@ -2112,6 +2667,7 @@ CREATE TABLE postrider.replay (
     started_at timestamp with time zone,
     finished_at timestamp with time zone,
     CONSTRAINT replay_kind_check CHECK ((kind = ANY (ARRAY['delivery'::text, 'range'::text]))),
+    CONSTRAINT replay_on_behalf_of_check CHECK ((on_behalf_of = ANY (ARRAY['customer'::text, 'operator'::text, 'postrider'::text]))),
     CONSTRAINT replay_scope_check CHECK ((scope = ANY (ARRAY['failed'::text, 'missing'::text, 'all'::text]))),
     CONSTRAINT replay_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'completed'::text, 'canceled'::text])))
 )
@@ -2126,12 +2682,53 @@ CREATE TABLE postrider.replay_progress (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE postrider.replay_turn (
+    requested_by text NOT NULL COLLATE pg_catalog."C",
+    taken_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='50');
+
 CREATE TABLE postrider.replayed (
     event_id uuid NOT NULL,
     endpoint_id uuid NOT NULL,
     delivery_id uuid NOT NULL,
     origin_id uuid,
     replay_id uuid NOT NULL
+);
+
+CREATE TABLE postrider.requested_change (
+    id bigint NOT NULL,
+    kind text NOT NULL,
+    tenant_id text COLLATE pg_catalog."C",
+    endpoint_id uuid
+);
+
+ALTER TABLE postrider.requested_change ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postrider.requested_change_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE postrider.requested_replay (
+    id bigint NOT NULL,
+    origin_id uuid NOT NULL,
+    reason text NOT NULL,
+    requested_by text NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    replay_id uuid NOT NULL,
+    delivery_id uuid NOT NULL
+);
+
+ALTER TABLE postrider.requested_replay ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postrider.requested_replay_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE postrider.rollup (
@@ -2158,6 +2755,18 @@ CREATE TABLE postrider.rollup_closed (
     closed_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE postrider.session_lease (
+    name text NOT NULL COLLATE pg_catalog."C",
+    owner text,
+    epoch bigint DEFAULT 0 NOT NULL,
+    backend_pid integer,
+    backend_start timestamp with time zone,
+    beat bigint DEFAULT 0 NOT NULL,
+    since timestamp with time zone,
+    beat_at timestamp with time zone
+)
+WITH (fillfactor='50');
+
 CREATE TABLE postrider.setting (
     name text NOT NULL,
     value text NOT NULL
@@ -2170,6 +2779,7 @@ CREATE TABLE postrider.source (
     signature jsonb,
     tolerance_seconds integer DEFAULT 300 NOT NULL,
     idempotency_key text,
+    deduplicate text,
     partition_key text,
     ordering text DEFAULT 'none'::text NOT NULL,
     headers text[] DEFAULT '{}'::text[] NOT NULL,
@@ -2182,6 +2792,7 @@ CREATE TABLE postrider.source (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT source_check CHECK (((forward_tenant_id IS NULL) = (forward_type IS NULL))),
     CONSTRAINT source_check1 CHECK ((consume OR (forward_tenant_id IS NOT NULL))),
+    CONSTRAINT source_deduplicate_check CHECK ((deduplicate = ANY (ARRAY['content'::text, 'id'::text]))),
     CONSTRAINT source_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text]))),
     CONSTRAINT source_provider_check CHECK ((provider = ANY (ARRAY['standard'::text, 'svix'::text, 'stripe'::text, 'github'::text, 'shopify'::text, 'slack'::text, 'twilio'::text, 'hmac'::text])))
 );
@@ -2217,6 +2828,7 @@ CREATE TABLE postrider.tenant (
     status text DEFAULT 'active'::text NOT NULL,
     status_reason text,
     status_since timestamp with time zone DEFAULT now() NOT NULL,
+    status_by text DEFAULT 'operator'::text NOT NULL,
     max_in_flight integer,
     rate_per_second double precision,
     publish_rate_per_second double precision,
@@ -2229,6 +2841,9 @@ CREATE TABLE postrider.tenant (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
+    CONSTRAINT tenant_contacts_check CHECK ((jsonb_typeof(contacts) = 'array'::text)),
+    CONSTRAINT tenant_id_check CHECK ((id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]{0,63}$'::text)),
+    CONSTRAINT tenant_status_by_check CHECK ((status_by = ANY (ARRAY['customer'::text, 'operator'::text, 'postrider'::text]))),
     CONSTRAINT tenant_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'deleted'::text])))
 );
 
@@ -2297,6 +2912,7 @@ CREATE VIEW postrider.webhook_endpoints AS
     e.status,
     e.status_reason,
     e.status_since,
+    e.status_by,
     e.held_reason,
     e.held_since,
         CASE
@@ -2402,14 +3018,29 @@ CREATE VIEW postrider.webhook_subscriptions AS
    FROM (postrider.subscription s
      JOIN postrider.endpoint e ON ((e.id = s.endpoint_id)));
 
+ALTER TABLE ONLY postrider.attempt ATTACH PARTITION postrider.attempt_day FOR VALUES IN (false);
+
+ALTER TABLE ONLY postrider.attempt ATTACH PARTITION postrider.attempt_kept FOR VALUES IN (true);
+
+ALTER TABLE ONLY postrider.dead_letter ATTACH PARTITION postrider.dead_letter_day FOR VALUES IN (false);
+
+ALTER TABLE ONLY postrider.dead_letter ATTACH PARTITION postrider.dead_letter_kept FOR VALUES IN (true);
+
+ALTER TABLE ONLY postrider.event ATTACH PARTITION postrider.event_day FOR VALUES IN (false);
+
+ALTER TABLE ONLY postrider.event ATTACH PARTITION postrider.event_kept FOR VALUES IN (true);
+
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_hash_key UNIQUE (hash);
 
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY postrider.attempt
-    ADD CONSTRAINT attempt_pkey PRIMARY KEY (delivery_id, attempt, bucket);
+ALTER TABLE ONLY postrider.attempt_day
+    ADD CONSTRAINT attempt_day_pkey PRIMARY KEY (delivery_id, attempt, bucket);
+
+ALTER TABLE ONLY postrider.attempt_kept
+    ADD CONSTRAINT attempt_kept_pkey PRIMARY KEY (delivery_id, attempt, bucket);
 
 ALTER TABLE ONLY postrider.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (id);
@@ -2420,8 +3051,17 @@ ALTER TABLE ONLY postrider.brakes
 ALTER TABLE ONLY postrider.bucket_lease
     ADD CONSTRAINT bucket_lease_pkey PRIMARY KEY (bucket);
 
+ALTER TABLE ONLY postrider.contact
+    ADD CONSTRAINT contact_pkey PRIMARY KEY (tenant_id, address);
+
+ALTER TABLE ONLY postrider.contact_request
+    ADD CONSTRAINT contact_request_pkey PRIMARY KEY (tenant_id, address);
+
 ALTER TABLE ONLY postrider.contact_secret
     ADD CONSTRAINT contact_secret_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY postrider.contact_token
+    ADD CONSTRAINT contact_token_pkey PRIMARY KEY (hash);
 
 ALTER TABLE ONLY postrider.control_log
     ADD CONSTRAINT control_log_pkey PRIMARY KEY (version);
@@ -2429,11 +3069,14 @@ ALTER TABLE ONLY postrider.control_log
 ALTER TABLE ONLY postrider.dead_letter_count
     ADD CONSTRAINT dead_letter_count_pkey PRIMARY KEY (tenant_id, endpoint_id, cause);
 
+ALTER TABLE ONLY postrider.dead_letter_day
+    ADD CONSTRAINT dead_letter_day_pkey PRIMARY KEY (delivery_id, bucket);
+
+ALTER TABLE ONLY postrider.dead_letter_kept
+    ADD CONSTRAINT dead_letter_kept_pkey PRIMARY KEY (delivery_id, bucket);
+
 ALTER TABLE ONLY postrider.dead_letter_minute
     ADD CONSTRAINT dead_letter_minute_pkey PRIMARY KEY (endpoint_id, minute, cause);
-
-ALTER TABLE ONLY postrider.dead_letter
-    ADD CONSTRAINT dead_letter_pkey PRIMARY KEY (delivery_id, bucket);
 
 ALTER TABLE ONLY postrider.endpoint
     ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
@@ -2444,11 +3087,14 @@ ALTER TABLE ONLY postrider.endpoint_position
 ALTER TABLE ONLY postrider.endpoint_secret
     ADD CONSTRAINT endpoint_secret_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY postrider.event_day
+    ADD CONSTRAINT event_day_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postrider.event_kept
+    ADD CONSTRAINT event_kept_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY postrider.event_key
     ADD CONSTRAINT event_key_pkey PRIMARY KEY (tenant_id, kind, key);
-
-ALTER TABLE ONLY postrider.event
-    ADD CONSTRAINT event_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY postrider.event_type
     ADD CONSTRAINT event_type_pkey PRIMARY KEY (name);
@@ -2458,6 +3104,9 @@ ALTER TABLE ONLY postrider.event_type_version
 
 ALTER TABLE ONLY postrider.fanout_task
     ADD CONSTRAINT fanout_task_pkey PRIMARY KEY (event_id);
+
+ALTER TABLE ONLY postrider.inbox_content
+    ADD CONSTRAINT inbox_content_pkey PRIMARY KEY (source_id, digest);
 
 ALTER TABLE ONLY postrider.inbox_key
     ADD CONSTRAINT inbox_key_pkey PRIMARY KEY (source_id, key);
@@ -2470,6 +3119,9 @@ ALTER TABLE ONLY postrider.inbox_queue
 
 ALTER TABLE ONLY postrider.kept_since
     ADD CONSTRAINT kept_since_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY postrider.mail_budget
+    ADD CONSTRAINT mail_budget_pkey PRIMARY KEY (scope, key, day);
 
 ALTER TABLE ONLY postrider.migration
     ADD CONSTRAINT migration_pkey PRIMARY KEY (version);
@@ -2488,9 +3140,6 @@ ALTER TABLE ONLY postrider.notice
 
 ALTER TABLE ONLY postrider.outbox
     ADD CONSTRAINT outbox_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY postrider.outbox_relay
-    ADD CONSTRAINT outbox_relay_pkey PRIMARY KEY (singleton);
 
 ALTER TABLE ONLY postrider.outbox_setting
     ADD CONSTRAINT outbox_setting_pkey PRIMARY KEY (singleton);
@@ -2519,14 +3168,26 @@ ALTER TABLE ONLY postrider.replay
 ALTER TABLE ONLY postrider.replay_progress
     ADD CONSTRAINT replay_progress_pkey PRIMARY KEY (replay_id, bucket);
 
+ALTER TABLE ONLY postrider.replay_turn
+    ADD CONSTRAINT replay_turn_pkey PRIMARY KEY (requested_by);
+
 ALTER TABLE ONLY postrider.replayed
     ADD CONSTRAINT replayed_pkey PRIMARY KEY (event_id, endpoint_id, delivery_id);
+
+ALTER TABLE ONLY postrider.requested_change
+    ADD CONSTRAINT requested_change_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY postrider.requested_replay
+    ADD CONSTRAINT requested_replay_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY postrider.rollup_closed
     ADD CONSTRAINT rollup_closed_pkey PRIMARY KEY (hour);
 
 ALTER TABLE ONLY postrider.rollup
     ADD CONSTRAINT rollup_pkey PRIMARY KEY (hour, tenant_id, endpoint_id, event_type, node_id);
+
+ALTER TABLE ONLY postrider.session_lease
+    ADD CONSTRAINT session_lease_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY postrider.setting
     ADD CONSTRAINT setting_pkey PRIMARY KEY (name);
@@ -2559,9 +3220,33 @@ CREATE INDEX attempt_by_time ON ONLY postrider.attempt USING brin (started_at) W
 
 CREATE INDEX attempt_canceled ON ONLY postrider.attempt USING btree (delivery_id) WHERE (outcome = 'canceled'::text);
 
-CREATE INDEX attempt_not_delivered ON ONLY postrider.attempt USING btree (tenant_id, outcome, delivery_id) WHERE (outcome <> 'delivered'::text);
+CREATE INDEX attempt_day_delivery_id_idx ON ONLY postrider.attempt_day USING btree (delivery_id) WHERE (outcome = 'canceled'::text);
+
+CREATE INDEX attempt_day_endpoint_id_delivery_id_idx ON ONLY postrider.attempt_day USING btree (endpoint_id, delivery_id);
 
 CREATE INDEX attempt_replayed ON ONLY postrider.attempt USING btree (event_id, delivery_id) WHERE (replay_id IS NOT NULL);
+
+CREATE INDEX attempt_day_event_id_delivery_id_idx ON ONLY postrider.attempt_day USING btree (event_id, delivery_id) WHERE (replay_id IS NOT NULL);
+
+CREATE INDEX attempt_day_started_at_idx ON ONLY postrider.attempt_day USING brin (started_at) WITH (pages_per_range='16', autosummarize='on');
+
+CREATE INDEX attempt_day_tenant_id_delivery_id_idx ON ONLY postrider.attempt_day USING btree (tenant_id, delivery_id);
+
+CREATE INDEX attempt_not_delivered ON ONLY postrider.attempt USING btree (tenant_id, outcome, delivery_id) WHERE (outcome <> 'delivered'::text);
+
+CREATE INDEX attempt_day_tenant_id_outcome_delivery_id_idx ON ONLY postrider.attempt_day USING btree (tenant_id, outcome, delivery_id) WHERE (outcome <> 'delivered'::text);
+
+CREATE INDEX attempt_kept_delivery_id_idx ON postrider.attempt_kept USING btree (delivery_id) WHERE (outcome = 'canceled'::text);
+
+CREATE INDEX attempt_kept_endpoint_id_delivery_id_idx ON postrider.attempt_kept USING btree (endpoint_id, delivery_id);
+
+CREATE INDEX attempt_kept_event_id_delivery_id_idx ON postrider.attempt_kept USING btree (event_id, delivery_id) WHERE (replay_id IS NOT NULL);
+
+CREATE INDEX attempt_kept_started_at_idx ON postrider.attempt_kept USING brin (started_at) WITH (pages_per_range='16', autosummarize='on');
+
+CREATE INDEX attempt_kept_tenant_id_delivery_id_idx ON postrider.attempt_kept USING btree (tenant_id, delivery_id);
+
+CREATE INDEX attempt_kept_tenant_id_outcome_delivery_id_idx ON postrider.attempt_kept USING btree (tenant_id, outcome, delivery_id) WHERE (outcome <> 'delivered'::text);
 
 CREATE INDEX audit_by_action ON postrider.audit USING btree (action, at, id);
 
@@ -2573,15 +3258,45 @@ CREATE INDEX audit_by_tenant ON postrider.audit USING btree (tenant_id, at, id);
 
 CREATE INDEX audit_by_time ON postrider.audit USING btree (at, id);
 
+CREATE INDEX contact_request_by_due ON postrider.contact_request USING btree (due_at);
+
+CREATE INDEX contact_token_by_contact ON postrider.contact_token USING btree (tenant_id, address);
+
+CREATE INDEX contact_token_by_expiry ON postrider.contact_token USING btree (expires_at);
+
 CREATE INDEX dead_letter_by_endpoint ON ONLY postrider.dead_letter USING btree (endpoint_id, delivery_id);
 
 CREATE INDEX dead_letter_by_tenant ON ONLY postrider.dead_letter USING btree (tenant_id, delivery_id);
 
 CREATE INDEX dead_letter_count_by_size ON postrider.dead_letter_count USING btree (unresolved DESC);
 
-CREATE INDEX dead_letter_minute_by_time ON postrider.dead_letter_minute USING btree (minute);
+CREATE INDEX dead_letter_unresolved_by_id ON ONLY postrider.dead_letter USING btree (delivery_id) WHERE (resolved_at IS NULL);
+
+CREATE INDEX dead_letter_day_delivery_id_idx ON ONLY postrider.dead_letter_day USING btree (delivery_id) WHERE (resolved_at IS NULL);
+
+CREATE INDEX dead_letter_day_endpoint_id_delivery_id_idx ON ONLY postrider.dead_letter_day USING btree (endpoint_id, delivery_id);
+
+CREATE INDEX dead_letter_unresolved_by_event ON ONLY postrider.dead_letter USING btree (event_id) WHERE (resolved_at IS NULL);
+
+CREATE INDEX dead_letter_day_event_id_idx ON ONLY postrider.dead_letter_day USING btree (event_id) WHERE (resolved_at IS NULL);
 
 CREATE INDEX dead_letter_unresolved ON ONLY postrider.dead_letter USING btree (tenant_id, cause, delivery_id) WHERE (resolved_at IS NULL);
+
+CREATE INDEX dead_letter_day_tenant_id_cause_delivery_id_idx ON ONLY postrider.dead_letter_day USING btree (tenant_id, cause, delivery_id) WHERE (resolved_at IS NULL);
+
+CREATE INDEX dead_letter_day_tenant_id_delivery_id_idx ON ONLY postrider.dead_letter_day USING btree (tenant_id, delivery_id);
+
+CREATE INDEX dead_letter_kept_delivery_id_idx ON postrider.dead_letter_kept USING btree (delivery_id) WHERE (resolved_at IS NULL);
+
+CREATE INDEX dead_letter_kept_endpoint_id_delivery_id_idx ON postrider.dead_letter_kept USING btree (endpoint_id, delivery_id);
+
+CREATE INDEX dead_letter_kept_event_id_idx ON postrider.dead_letter_kept USING btree (event_id) WHERE (resolved_at IS NULL);
+
+CREATE INDEX dead_letter_kept_tenant_id_cause_delivery_id_idx ON postrider.dead_letter_kept USING btree (tenant_id, cause, delivery_id) WHERE (resolved_at IS NULL);
+
+CREATE INDEX dead_letter_kept_tenant_id_delivery_id_idx ON postrider.dead_letter_kept USING btree (tenant_id, delivery_id);
+
+CREATE INDEX dead_letter_minute_by_time ON postrider.dead_letter_minute USING btree (minute);
 
 CREATE INDEX endpoint_by_bucket ON postrider.endpoint USING btree (bucket);
 
@@ -2597,15 +3312,27 @@ CREATE INDEX endpoint_secret_by_endpoint ON postrider.endpoint_secret USING btre
 
 CREATE INDEX endpoint_to_report ON postrider.endpoint USING btree (id) WHERE (((status = 'active'::text) AND ((failing_since IS NOT NULL) OR (reported > 0))) OR ((status = 'disabled'::text) AND (reported < 100)));
 
+CREATE INDEX endpoint_waiting_reported ON postrider.endpoint USING btree (id) WHERE (waiting_reported_at IS NOT NULL);
+
 CREATE INDEX event_by_subject ON ONLY postrider.event USING btree (subject, tenant_id, id) WHERE (subject IS NOT NULL);
 
 CREATE INDEX event_by_tenant ON ONLY postrider.event USING btree (tenant_id, id);
+
+CREATE INDEX event_day_subject_tenant_id_id_idx ON ONLY postrider.event_day USING btree (subject, tenant_id, id) WHERE (subject IS NOT NULL);
+
+CREATE INDEX event_day_tenant_id_id_idx ON ONLY postrider.event_day USING btree (tenant_id, id);
+
+CREATE INDEX event_kept_subject_tenant_id_id_idx ON postrider.event_kept USING btree (subject, tenant_id, id) WHERE (subject IS NOT NULL);
+
+CREATE INDEX event_kept_tenant_id_id_idx ON postrider.event_kept USING btree (tenant_id, id);
 
 CREATE INDEX event_key_by_event ON postrider.event_key USING btree (event_id);
 
 CREATE INDEX fanout_task_by_tenant ON postrider.fanout_task USING btree (tenant_id, event_id);
 
 CREATE INDEX inbox_by_source ON ONLY postrider.inbox USING btree (source_id, id);
+
+CREATE INDEX inbox_content_by_id ON postrider.inbox_content USING btree (id);
 
 CREATE INDEX inbox_dead ON ONLY postrider.inbox USING btree (source_id, id) WHERE (dead_at IS NOT NULL);
 
@@ -2653,19 +3380,82 @@ CREATE INDEX source_secret_by_source ON postrider.source_secret USING btree (sou
 
 CREATE INDEX subscription_by_endpoint ON postrider.subscription USING btree (endpoint_id);
 
+ALTER INDEX postrider.attempt_canceled ATTACH PARTITION postrider.attempt_day_delivery_id_idx;
+
+ALTER INDEX postrider.attempt_by_endpoint ATTACH PARTITION postrider.attempt_day_endpoint_id_delivery_id_idx;
+
+ALTER INDEX postrider.attempt_replayed ATTACH PARTITION postrider.attempt_day_event_id_delivery_id_idx;
+
+ALTER INDEX postrider.attempt_by_time ATTACH PARTITION postrider.attempt_day_started_at_idx;
+
+ALTER INDEX postrider.attempt_by_tenant ATTACH PARTITION postrider.attempt_day_tenant_id_delivery_id_idx;
+
+ALTER INDEX postrider.attempt_not_delivered ATTACH PARTITION postrider.attempt_day_tenant_id_outcome_delivery_id_idx;
+
+ALTER INDEX postrider.attempt_canceled ATTACH PARTITION postrider.attempt_kept_delivery_id_idx;
+
+ALTER INDEX postrider.attempt_by_endpoint ATTACH PARTITION postrider.attempt_kept_endpoint_id_delivery_id_idx;
+
+ALTER INDEX postrider.attempt_replayed ATTACH PARTITION postrider.attempt_kept_event_id_delivery_id_idx;
+
+ALTER INDEX postrider.attempt_by_time ATTACH PARTITION postrider.attempt_kept_started_at_idx;
+
+ALTER INDEX postrider.attempt_by_tenant ATTACH PARTITION postrider.attempt_kept_tenant_id_delivery_id_idx;
+
+ALTER INDEX postrider.attempt_not_delivered ATTACH PARTITION postrider.attempt_kept_tenant_id_outcome_delivery_id_idx;
+
+ALTER INDEX postrider.dead_letter_unresolved_by_id ATTACH PARTITION postrider.dead_letter_day_delivery_id_idx;
+
+ALTER INDEX postrider.dead_letter_by_endpoint ATTACH PARTITION postrider.dead_letter_day_endpoint_id_delivery_id_idx;
+
+ALTER INDEX postrider.dead_letter_unresolved_by_event ATTACH PARTITION postrider.dead_letter_day_event_id_idx;
+
+ALTER INDEX postrider.dead_letter_unresolved ATTACH PARTITION postrider.dead_letter_day_tenant_id_cause_delivery_id_idx;
+
+ALTER INDEX postrider.dead_letter_by_tenant ATTACH PARTITION postrider.dead_letter_day_tenant_id_delivery_id_idx;
+
+ALTER INDEX postrider.dead_letter_unresolved_by_id ATTACH PARTITION postrider.dead_letter_kept_delivery_id_idx;
+
+ALTER INDEX postrider.dead_letter_by_endpoint ATTACH PARTITION postrider.dead_letter_kept_endpoint_id_delivery_id_idx;
+
+ALTER INDEX postrider.dead_letter_unresolved_by_event ATTACH PARTITION postrider.dead_letter_kept_event_id_idx;
+
+ALTER INDEX postrider.dead_letter_unresolved ATTACH PARTITION postrider.dead_letter_kept_tenant_id_cause_delivery_id_idx;
+
+ALTER INDEX postrider.dead_letter_by_tenant ATTACH PARTITION postrider.dead_letter_kept_tenant_id_delivery_id_idx;
+
+ALTER INDEX postrider.event_by_subject ATTACH PARTITION postrider.event_day_subject_tenant_id_id_idx;
+
+ALTER INDEX postrider.event_by_tenant ATTACH PARTITION postrider.event_day_tenant_id_id_idx;
+
+ALTER INDEX postrider.event_by_subject ATTACH PARTITION postrider.event_kept_subject_tenant_id_id_idx;
+
+ALTER INDEX postrider.event_by_tenant ATTACH PARTITION postrider.event_kept_tenant_id_id_idx;
+
 CREATE TRIGGER dead_letter_made AFTER INSERT ON postrider.dead_letter REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_new_dead_letters();
 
 CREATE TRIGGER dead_letter_resolved AFTER UPDATE ON postrider.dead_letter REFERENCING OLD TABLE AS stale NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_resolved_dead_letters();
 
 CREATE TRIGGER endpoint_revision BEFORE UPDATE OF url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata ON postrider.endpoint FOR EACH ROW EXECUTE FUNCTION postrider.count_revision();
 
+CREATE TRIGGER outbox_event_form BEFORE INSERT OR UPDATE ON postrider.outbox FOR EACH ROW EXECUTE FUNCTION postrider.outbox_refuse_invalid();
+
 CREATE TRIGGER tenant_revision BEFORE UPDATE OF name, status, status_reason, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, contacts, metadata ON postrider.tenant FOR EACH ROW EXECUTE FUNCTION postrider.count_revision();
 
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
 
+ALTER TABLE ONLY postrider.contact_request
+    ADD CONSTRAINT contact_request_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
+
 ALTER TABLE ONLY postrider.contact_secret
     ADD CONSTRAINT contact_secret_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
+
+ALTER TABLE ONLY postrider.contact
+    ADD CONSTRAINT contact_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
+
+ALTER TABLE ONLY postrider.contact_token
+    ADD CONSTRAINT contact_token_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
 
 ALTER TABLE ONLY postrider.endpoint_secret
     ADD CONSTRAINT endpoint_secret_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES postrider.endpoint(id);

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """`./dev check`: everything about the source that is not a test. Runs every check, prints what fails, exits 1 if any did.
 
-usage: check.py [--all] [--fix]     --all: clang-tidy over every file, not only over what differs from main; --fix: format in place
+usage: check.py [--all] [--fix]
+  --all: clang-tidy over every file, not only over those that differ from main
+  --fix: format in place and rewrite docs/reference
 """
 
 import argparse
@@ -70,7 +72,15 @@ CHECKS = {
     "layering": lambda _: tool("check_layers.py"),
     "coroutines": lambda _: tool("check_coro.py"),
     "words": lambda _: tool("check_words.py"),
+    "checks": lambda _: tool("check_checks.py"),
     "links": lambda _: tool("check_links.py"),
+    "types": lambda _: tool("check_types.py"),
+    "named tests": lambda _: tool("check_named_tests.py"),
+    "lists": lambda options: tool("lists.py", *(["--fix"] if options.fix else [])),
+    "architecture": lambda options: tool("check_architecture.py", *(["--fix"] if options.fix else [])),
+    "commits": lambda _: tool("check_commits.py"),
+    "statements": lambda _: tool("check_sql.py"),
+    "schema and columns": lambda _: tool("write_schema.py", "--check"),
     "sizes": lambda _: tool("check_sizes.py"),
     "python": check_python,
     "shell": check_shell,

@@ -3,7 +3,8 @@
 
 g++ 12.2 destroys some temporaries twice when they live in the same full expression as a co_await. So an expression
 with co_await names existing variables only: no braced temporary, no lambda, no ?:, no second co_await; and no lambda
-with captures is itself a coroutine (its captures die with the lambda object, not with the coroutine).
+with captures is itself a coroutine (its captures die with the lambda object, not with the coroutine). A statement,
+`sql::find{.id = id}`, may be there: pg::Query requires that it has nothing to destroy.
 """
 
 import re
@@ -13,6 +14,7 @@ import tree
 
 AWAIT = re.compile(r"\bco_await\b")
 LAMBDA = re.compile(r"(?:(?<=[(,=?:{&|;])|(?<=return)|^)\s*\[(?!\[)([^\[\]]*)\]\s*(?:\(|\{|mutable\b)", re.MULTILINE)
+STATEMENT = re.compile(r"\bsql::\w+\s*\{")
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 # `if (`, `while (` and the like end the expression that stands in their parentheses.
 STATEMENT_WORDS = re.compile(r"\b(?:if|while|for|switch|catch)\s*(?:constexpr\s*)?$")
@@ -89,6 +91,14 @@ def without_lambda_bodies(expression):
     return expression, seen
 
 
+def without_statements(expression):
+    """The expression with the braces of each `sql::name{…}` replaced by parentheses."""
+    while match := STATEMENT.search(expression):
+        opening = match.end() - 1
+        end = closing(expression, opening)
+        expression = f"{expression[:opening]}({expression[opening + 1:end]}){expression[end + 1:]}"
+    return expression
+
 
 def faults_of_await(text, at):
     start, end = full_expression(text, at)
@@ -99,7 +109,7 @@ def faults_of_await(text, at):
         return
     if has_lambda:
         yield "a lambda in an expression with co_await"
-    if re.search(r"[\w>(,]\s*\{\s*[^\s}]", bare):
+    if re.search(r"[\w>(,]\s*\{\s*[^\s}]", without_statements(bare)):
         yield "a braced temporary in an expression with co_await"
     if "?" in bare:
         yield "?: in an expression with co_await"
@@ -148,6 +158,8 @@ SELF_TEST = [
     ("call([this] { spawn(f()); });", 0),
     ("// co_await f({1})\n", 0),
     ("co_await Wait{loop};", 1),
+    ("co_await link.run(sql::find{.id = id, .name = name_of(id)});", 0),
+    ("co_await link.run(sql::find{.id = Id{1}});", 1),
     ("co_return co_await f(a);", 0),
 ]
 

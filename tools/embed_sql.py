@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Embeds SQL files in generated C++ headers.
 
-    embed_sql.py FILE FOLDER OUT           the statements of one file, each an `inline constexpr pg::Statement` in
-                                           namespace postrider::FOLDER::sql
+    embed_sql.py FILE FOLDER OUT           the statements of one file in namespace postrider::FOLDER::sql, each with the
+                                           types of its parameters and columns (typed_sql.py says how)
     embed_sql.py --all SOURCE_DIR OUT      the statements of all SOURCE_DIR/FOLDER/*.sql in one array, for tests
     embed_sql.py --migrations DIR OUT      all DIR/NNNN_name.sql as pg::Migration, in order
     embed_sql.py --schema FILE OUT         the statements of a dump and the names of its tables, for repairs
@@ -11,9 +11,12 @@ A statement starts at a line `-- name: snake_name` and ends at the next one. Com
 dollar-quoted bodies.
 """
 
+import collections
 import pathlib
 import re
 import sys
+
+import typed_sql
 
 NAME_LINE = re.compile(r"^--\s*name:\s*(.*?)\s*$", re.MULTILINE)
 SNAKE_NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -35,11 +38,16 @@ begin
   end loop;
 end
 $revoke$"""
+COLUMNS = pathlib.Path(__file__).resolve().parents[1] / "sql" / "columns.txt"
 BLOCK_EDGE = re.compile(r"/\*|\*/")
 
 
 class SqlError(Exception):
     pass
+
+
+# parameters: [(name, C++ type)], or None where the text still numbers them.
+Statement = collections.namedtuple("Statement", "name text parameters comments")
 
 
 def pieces(text):
@@ -79,7 +87,7 @@ def strip_comments(text):
 
 
 def statements(path):
-    """[(name, text)] in the order of the file."""
+    """The statements of a file, in its order."""
     source = path.read_text(encoding="utf-8")
     marks = list(NAME_LINE.finditer(source))
     if not marks:
@@ -93,14 +101,20 @@ def statements(path):
             raise SqlError(f"`{name}` is not a snake_case name")
         if name in found:
             raise SqlError(f"`{name}` is there twice")
-        text = strip_comments(source[mark.end() : following.start() if following else len(source)])
-        text = text.removesuffix(";").rstrip()
+        commented = source[mark.end() : following.start() if following else len(source)]
+        text = strip_comments(commented).removesuffix(";").rstrip()
         if not text:
             raise SqlError(f"`{name}` is empty")
         if any(not is_literal and ";" in piece for is_literal, piece in pieces(text)):
             raise SqlError(f"`{name}` has more than one statement")
-        found[name] = text
-    return list(found.items())
+        found[name] = (text, commented)
+    is_typed = typed_sql.is_typed(source, [text for text, _ in found.values()])
+    return [number_parameters(name, text, comments) if is_typed else Statement(name, text, None, comments)
+            for name, (text, comments) in found.items()]
+
+
+def number_parameters(name, text, comments):
+    return Statement(name, *typed_sql.number_parameters(name, list(pieces(text))), comments)
 
 
 def migrations(folder):
@@ -129,21 +143,34 @@ def header(title, include, namespace, body):
     )
 
 
-def embed_statements(path, folder):
+def embed_statement(full_name, statement, described, structures):
+    if statement.parameters is None:
+        return f'inline constexpr pg::Statement {statement.name}{{"{full_name}", {raw(statement.text)}}};\n\n'
+    if full_name not in described:
+        raise SqlError(f"`{statement.name}` is not in sql/columns.txt: run ./dev schema")
+    digest, columns = described[full_name]
+    if digest != typed_sql.digest(statement.text):
+        raise SqlError(f"`{statement.name}` has changed since sql/columns.txt was written: run ./dev schema")
+    definition = f'static constexpr pg::Statement statement{{"{full_name}", {raw(statement.text)}}};'
+    return structures.of(statement, columns, definition)
+
+
+def embed_statements(path, folder, described):
+    structures = typed_sql.Structures()
     body = "".join(
-        f'inline constexpr pg::Statement {name}{{"{folder}.{path.stem}.{name}", {raw(text)}}};\n\n'
-        for name, text in statements(path)
+        embed_statement(f"{folder}.{path.stem}.{statement.name}", statement, described, structures)
+        for statement in statements(path)
     )
-    return header(f"{folder}/{path.name}", "postrider/pg/statement.hpp", f"postrider::{folder}::sql", body)
+    return header(f"{folder}/{path.name}", "postrider/pg/query.hpp", f"postrider::{folder}::sql", body)
 
 
 def embed_all(source_dir):
     rows = ""
     for path in sorted(source_dir.glob("*/*.sql")):
         try:
-            for name, text in statements(path):
-                rows += f'    {{"{path.parent.name}.{path.stem}.{name}", {raw(text)}}},\n'
-        except SqlError as error:
+            for statement in statements(path):
+                rows += f'    {{"{path.parent.name}.{path.stem}.{statement.name}", {raw(statement.text)}}},\n'
+        except (SqlError, typed_sql.TypeErrorInSql) as error:
             raise SqlError(f"{path}: {error}") from None
     # The leading entry keeps the array from being empty.
     body = (
@@ -197,12 +224,15 @@ def main(arguments):
         elif arguments[0] == "--schema":
             text = embed_schema(pathlib.Path(arguments[1]))
         else:
-            text = embed_statements(pathlib.Path(arguments[0]), arguments[1])
-    except SqlError as error:
+            path = pathlib.Path(arguments[0])
+            text = embed_statements(path, arguments[1], typed_sql.read_columns(COLUMNS.read_text(encoding="utf-8")))
+    except (SqlError, typed_sql.TypeErrorInSql) as error:
         sys.exit(f"{arguments[0]}: {error}")
     out = pathlib.Path(arguments[2])
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text, encoding="utf-8")
+    # A header that stays the same keeps its time: sql/columns.txt changes with any statement, and most headers do not.
+    if not out.exists() or out.read_text(encoding="utf-8") != text:
+        out.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

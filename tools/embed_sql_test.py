@@ -4,6 +4,7 @@ import tempfile
 import unittest
 
 import embed_sql
+import typed_sql
 
 
 class StripComments(unittest.TestCase):
@@ -28,7 +29,7 @@ class Statements(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "settle.sql"
             path.write_text(text)
-            return embed_sql.statements(path)
+            return [(statement.name, statement.text) for statement in embed_sql.statements(path)]
 
     def refused(self, text, reason):
         with self.assertRaisesRegex(embed_sql.SqlError, reason):
@@ -46,6 +47,81 @@ class Statements(unittest.TestCase):
         self.refused("-- name: a\n-- nothing\n", "`a` is empty")
         self.refused("-- name: NotSnake\nselect 1", "not a snake_case name")
         self.refused("-- name: a\nselect 1 /* open", "does not end")
+
+
+class Parameters(unittest.TestCase):
+    def number(self, text):
+        statement = embed_sql.number_parameters("find", text, "")
+        return statement.text, statement.parameters
+
+    def test_names_are_numbered_in_order_and_keep_their_type(self):
+        self.assertEqual(
+            self.number("select :id::uuid, :since?::timestamptz, :id, ':no'"),
+            ("select $1::uuid, $2::timestamptz, $1::uuid, ':no'",
+             [("id", "base::Uuid"), ("since", "std::optional<base::Timestamp>")]))
+        self.assertEqual(self.number("select any(:ids::uuid[])")[1], [("ids", "pg::ArrayOf<base::Uuid>")])
+
+    def test_casts_and_slices_are_no_parameters(self):
+        self.assertEqual(self.number("select a::text, path[1:n] from t"), ("select a::text, path[1:n] from t", []))
+
+    def test_what_cannot_be_right_is_refused(self):
+        for text, reason in (("select :id", "needs a cast"), ("select :id::uuid, :id::text", "both uuid and text"),
+                             ("select :at::date", "no C\\+\\+ type"), ("select :new::text", "cannot be a C\\+\\+ name"),
+                             ("select :find::text", "the name of its statement")):
+            with self.assertRaisesRegex(typed_sql.TypeErrorInSql, reason):
+                self.number(text)
+
+
+class Columns(unittest.TestCase):
+    def embed(self, comments, columns):
+        statement = embed_sql.number_parameters("find_rows", "select 1", comments)
+        described = {"registry.keys.find_rows": (typed_sql.digest("select 1"), columns)}
+        return embed_sql.embed_statement("registry.keys.find_rows", statement, described, typed_sql.Structures())
+
+    def test_are_optional_unless_marked(self):
+        columns = [("id", "uuid"), ("reason", "text")]
+        for comments, id_type, reason_type in (
+                ("-- not null: id", "base::Uuid", "std::optional<std::string_view>"),
+                ("-- not null: all but reason", "base::Uuid", "std::optional<std::string_view>"),
+                ("-- not null: all", "base::Uuid", "std::string_view")):
+            text = self.embed(comments, columns)
+            self.assertIn(f"    {id_type} id;\n    {reason_type} reason;\n", text, comments)
+
+    def test_of_arrays_list_where_an_element_may_be_null(self):
+        text = self.embed("-- not null: all\n-- null elements: ends", [("starts", "integer[]"), ("ends", "integer[]")])
+        self.assertIn("    std::vector<int32_t> starts;\n    std::vector<std::optional<int32_t>> ends;\n", text)
+        with self.assertRaisesRegex(typed_sql.TypeErrorInSql, "not an array column"):
+            self.embed("-- null elements: id", [("id", "uuid")])
+
+    def test_keep_their_place_beside_one_without_a_value(self):
+        text = self.embed("-- not null: id", [("note_change", "void"), ("id", "uuid")])
+        self.assertIn("return {rows.get<base::Uuid>(row, 1)};", text)
+        self.assertNotIn("note_change", text)
+
+    def test_statements_that_name_the_same_row_share_it(self):
+        structures = typed_sql.Structures()
+        columns = [("id", "uuid")]
+        first, second, other = (embed_sql.number_parameters(name, "select 1", "-- row: found\n-- not null: id")
+                                for name in ("first", "second", "other"))
+        self.assertIn("struct FoundRow {", structures.of(first, columns, ""))
+        self.assertNotIn("struct FoundRow {", structures.of(second, columns, ""))
+        with self.assertRaisesRegex(typed_sql.TypeErrorInSql, "not those of the other"):
+            structures.of(other, [("id", "text")], "")
+
+    def test_what_cannot_be_right_is_refused(self):
+        for comments, columns, reason in (
+                ("-- not null: ide", [("id", "uuid")], "which is not a column"),
+                ("-- not null: all", [("?column?", "integer")], "cannot be a C"),
+                ("-- not null: a", [("a", "integer"), ("a", "integer")], "same name"),
+                ("-- not null: a", [("a", "interval")], "cast column `a`")):
+            with self.assertRaisesRegex(typed_sql.TypeErrorInSql, reason):
+                self.embed(comments, columns)
+
+    def test_a_statement_that_changed_must_be_described_again(self):
+        statement = embed_sql.number_parameters("find_rows", "select 2", "-- not null: all")
+        described = {"registry.keys.find_rows": (typed_sql.digest("select 1"), [("a", "integer")])}
+        with self.assertRaisesRegex(embed_sql.SqlError, "has changed since"):
+            embed_sql.embed_statement("registry.keys.find_rows", statement, described, typed_sql.Structures())
 
 
 class Migrations(unittest.TestCase):

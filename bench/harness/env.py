@@ -85,8 +85,8 @@ class Env:
 
     def add(self, figure, bar, measured, met, detail=""):
         self.rows.append(Row(figure, bar, measured, met, detail))
-        verdict = {True: "met", False: "MISSED", None: "not judged"}[met]
-        self.say(f"{figure}: {measured} (bar {bar}): {verdict}" + (f"; {detail}" if detail else ""))
+        verdict = {True: "met", False: "MISSED", None: "not evaluated"}[met]
+        self.say(f"{figure}: {measured} (target {bar}): {verdict}" + (f"; {detail}" if detail else ""))
 
     def take_numbers(self, count=4_000_000):
         """A range of event numbers that no other load of this run uses soon; gives the first."""

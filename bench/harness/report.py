@@ -9,7 +9,7 @@ from .env import FULL
 
 REMARKS = "## Remarks\n"  # from here on the page is written by hand, and kept
 
-VERDICT = {True: "met", False: "**missed**", None: "not judged"}
+VERDICT = {True: "met", False: "**missed**", None: "not evaluated"}
 
 
 def print_table(env):
@@ -17,7 +17,7 @@ def print_table(env):
     print()
     for row in env.rows:
         verdict = VERDICT[row.met].strip("*")
-        print(f"{row.figure:<{width}}  {verdict:<12}  {row.measured}  (bar {row.bar})")
+        print(f"{row.figure:<{width}}  {verdict:<12}  {row.measured}  (target {row.bar})")
     for note in env.notes:
         print(f"note: {note}")
 
@@ -34,15 +34,15 @@ def plots(env):
     p, out = env.plots, {}
     ms = lambda cdf: [(max(1e-3, ns / 1e6), fraction) for ns, fraction in cdf]
     if "throughput" in p:
-        out["throughput.svg"] = ("Deliveries per second at the receiver, load starting on an empty system", svg.chart(
+        out["throughput.svg"] = ("Deliveries per second at the receiver, starting with an empty system", svg.chart(
             "Sustained deliveries", "seconds", "deliveries/s",
             [("published in batches of 100", p["throughput"]),
              ("published one by one", p.get("throughput_single", []))]))
-    latencies = [("idle, from sending the publish", ms(p.get("cdf_idle", []))),
+    latencies = [("idle, from the publish request", ms(p.get("cdf_idle", []))),
                  ("healthy tenants", ms(p.get("cdf_quiet", []))),
-                 ("healthy tenants beside a noisy one", ms(p.get("cdf_noisy", [])))]
+                 ("healthy tenants next to a noisy one", ms(p.get("cdf_noisy", [])))]
     if any(points for _, points in latencies):
-        out["latency.svg"] = ("Time from sending the publish until the receiver has the request", svg.chart(
+        out["latency.svg"] = ("Time from the publish request to the delivery at the receiver", svg.chart(
             "Latency", "milliseconds", "fraction of deliveries", latencies, x_log=True))
     if "pinned" in p:
         out["pinned_xmin.svg"] = ("Deliveries per second of two nodes side by side; one has its xmin horizon pinned",
@@ -56,7 +56,7 @@ def plots(env):
         points = thin(p["takeover"], 1500)
         start = points[0][0] if points else 0
         out["takeover.svg"] = ("Latency by time of publish; one of two nodes is killed", svg.chart(
-            "Take-over after kill -9", "seconds since the first publish", "milliseconds",
+            "Takeover after kill -9", "seconds since the first publish", "milliseconds",
             [("publish → receiver", [(x - start, y) for x, y in points])], marks=[(-start, "killed")], dots=True))
     return {name: entry for name, entry in out.items() if entry[1]}
 
@@ -90,8 +90,8 @@ def relay_table(rows):
     if not rows:
         return []
     lines = ["", "## Outbox: delay and idle load", "",
-             "One event at a time, commit answered until the receiver has the request. The load is that of a whole node "
-             "which has nothing to do.", "",
+             "One event at a time, measured from the commit to the delivery at the receiver. The load is that of an idle "
+             "node.", "",
              "| relay | p50 | p99 | Postgres: transactions/s | Postgres: CPU per second |", "|---|---|---|---|---|"]
     for name, row in rows.items():
         delays = [f"{row[key]:.1f} ms" if key in row else "" for key in ("p50_ms", "p99_ms")]
@@ -101,7 +101,7 @@ def relay_table(rows):
 
 
 def smaller_than_full(sizes):
-    """The sizes that the bars name and this run did not have, in words."""
+    """The sizes that the targets require and this run did not have, in words."""
     named = {"pending": "{:,} pending instead of {:,}", "history": "{:,} attempts of history instead of {:,}",
              "list_attempts": "{:,} attempts in the lists instead of {:,}",
              "pinned_s": "xmin pinned for {:.0f} s instead of {:.0f}",
@@ -115,30 +115,30 @@ def page_text(env, machine, folder, drawn, commit):
     limits, date = env.figures["limits"], datetime.date.today().isoformat()
     lines = [
         "# Benchmarks", "",
-        "`./dev bench` (some minutes) and `./dev bench full` measure the figures of this page. They are ratios to "
-        "limits of the same machine, measured in the same run by programs that contain no project code: a bare epoll "
-        "HTTP loop against the same receiver, and the same rows written in pipelined batches. Receiver, load "
+        "`./dev bench` (a few minutes) and `./dev bench full` produce this page. They compare postrider with the limits "
+        "of the same machine. Programs without any postrider code measure these limits in the same run: a bare epoll "
+        "HTTP loop against the same receiver, and the same rows written in pipelined batches. The receiver, the load "
         "generator, postrider and Postgres share the machine.", "",
         f"Measured {date} at {commit}, {env.sizes.name} mode: {machine}.", ""]
     smaller = smaller_than_full(env.sizes)
     if smaller:
-        lines += [f"**Smaller than the bars ask for:** {', '.join(smaller)}.", ""]
+        lines += [f"**Smaller than the targets require:** {', '.join(smaller)}.", ""]
     lines += ["## Limits of the machine", "", "| limit | measured |", "|---|---|",
               f"| raw HTTP loop, 1,000 keep-alive connections | {limits['raw_requests_per_s']:,.0f} requests/s, "
-              f"{limits['raw_http_us']:.1f} µs CPU per request, both sides |",
+              f"{limits['raw_http_us']:.1f} µs CPU per request, client and receiver |",
               f"| the same, 64 connections | {limits['raw_requests_per_s_64']:,.0f} requests/s, "
               f"{limits['raw_http_us_64']:.1f} µs |",
               f"| raw writes, batches of 250 | {limits['raw_writes_per_s']:,.0f} deliveries/s over one connection, "
               f"{limits['raw_write_us']:.1f} µs CPU per delivery |",
               f"| one commit of one event, idle | {limits['commit_p50_us']:.0f} µs (p50) |",
               f"| one raw POST, idle | {limits['post_p50_us']:.0f} µs (p50) |",
-              f"| the CPU would be used up at | {limits['deliveries_per_s']:,.0f} deliveries/s |", "",
-              "## Results", "", "| figure | bar | measured | |", "|---|---|---|---|"]
+              f"| CPU limit: one request and one write per delivery | {limits['deliveries_per_s']:,.0f} deliveries/s |", "",
+              "## Results", "", "| figure | target | measured | |", "|---|---|---|---|"]
     for row in env.rows:
         detail = f"<br><small>{row.detail}</small>" if row.detail else ""
         lines.append(f"| {row.figure} | {row.bar} | {row.measured}{detail} | {VERDICT[row.met]} |")
     if env.notes:
-        lines += ["", "Notes of the run:", ""] + [f"- {note}" for note in env.notes]
+        lines += ["", "Notes:", ""] + [f"- {note}" for note in env.notes]
     lines += relay_table(env.figures.get("relay_latency"))
     lines += ["", "## Plots", ""]
     for name, (caption, _) in drawn.items():

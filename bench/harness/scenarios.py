@@ -10,7 +10,7 @@ from .measure import Load, Window, compare_rates, judged_times, quantile, ratio,
 
 def note_if_busy(env, what, result):
     if not result.is_quiet:
-        env.note(f"{what}: others had {result.others_share:.0%} of the machine")
+        env.note(f"{what}: other processes used {result.others_share:.0%} of the machine")
 
 
 def throughput(env):
@@ -36,16 +36,16 @@ def throughput(env):
     env.plots["cdf_loaded"] = result.cdf
     note_if_busy(env, "sustained deliveries", result)
     if result.duplicates or result.rejected:
-        env.note(f"sustained deliveries: {result.duplicates} duplicates, {result.rejected} publishes refused")
+        env.note(f"sustained deliveries: {result.duplicates} duplicates, {result.rejected} publishes rejected")
     left_to_us = limit * (1 - result.others_share)
     by_cpu = result.all_cores_per_s / limit
     met = (share_of_limit((limit, result)) if result.is_quiet else by_cpu) >= 0.5 if result.is_complete else None
     env.add("sustained deliveries, fan-out 1, 1,000 endpoints", "≥ 50 % of the CPU limit",
             f"{result.per_s:,.0f}/s = {share_of_limit((limit, result)):.0%} of {left_to_us:,.0f}/s; by CPU time "
             f"{result.all_cores_per_s:,.0f}/s = {by_cpu:.0%}"
-            + ("" if result.is_quiet else " (decides: the machine was busy)"), met,
-            f"the middle one of three rounds ({', '.join(f'{share_of_limit(each):.0%}' for each in rounds)}), each with "
-            f"its own limit, here {limit:,.0f}/s on a whole machine, of which others had {result.others_share:.0%}; "
+            + ("" if result.is_quiet else " (used for the result, because the machine was busy)"), met,
+            f"median of three rounds ({', '.join(f'{share_of_limit(each):.0%}' for each in rounds)}), each with "
+            f"its own limit, here {limit:,.0f}/s; other processes used {result.others_share:.0%} of the machine; "
             f"CPU per delivery: node {result.cpu_each('node'):.1f} µs, Postgres {result.cpu_each('postgres'):.1f}, "
             f"receiver {result.cpu_each('receiver'):.1f}, generator {result.cpu_each('generator'):.1f}; bodies of "
             f"{result.body_bytes:.0f} bytes; published in batches of 100 (one by one: {single.per_s:,.0f}/s, by CPU "
@@ -80,13 +80,14 @@ def idle_latency(env):
     is_complete = len(triples) >= 0.99 * count
     if not is_complete:
         env.note(f"idle latency: only {len(triples)} of {count} events arrived")
-    env.add("publish answered → receiver has the request, idle: p50", f"≤ 2 × {limit_us:.0f} µs (commit + POST)",
+    env.add("from the publish response to the delivery at the receiver, idle: p50",
+            f"≤ 2 × {limit_us:.0f} µs (commit + POST)",
             f"{p50:.0f} µs = {p50 / limit_us:.2f} ×",
             judged_times(lambda: p50 <= 2 * limit_us, measured) if is_complete else None,
-            f"from sending the publish: {sent50:.0f} µs = {sent50 / limit_us:.2f} ×")
+            f"from the publish request: {sent50:.0f} µs = {sent50 / limit_us:.2f} ×")
     env.add("the same: p99", f"≤ 5 × {limit_us:.0f} µs", f"{p99:.0f} µs = {p99 / limit_us:.2f} ×",
             judged_times(lambda: p99 <= 5 * limit_us, measured) if is_complete else None,
-            f"from sending the publish: {sent99:.0f} µs = {sent99 / limit_us:.2f} ×")
+            f"from the publish request: {sent99:.0f} µs = {sent99 / limit_us:.2f} ×")
 
 
 def read_records(path):
@@ -123,12 +124,12 @@ def noisy_tenant(env):
     env.figures["noisy"] = {"quiet_p99_ms": p99_ms(quiet), "noisy_p99_ms": p99_ms(noisy), "rate": rate}
     note_if_busy(env, "healthy tenants", noisy)
     without_it, with_it = (", ".join(f"{p99_ms(each):.1f}" for each in side) for side in rounds.values())
-    env.add(f"healthy tenants while one has {env.sizes.pending:,} pending and its endpoint hangs",
+    env.add(f"healthy tenants while another has {env.sizes.pending:,} pending and its endpoint hangs",
             "p99 ≤ 1.2 × without it",
             f"{p99_ms(noisy):.2f} ms / {p99_ms(quiet):.2f} ms = {ratio(p99_ms(noisy), p99_ms(quiet)):.2f} ×",
             judged_times(lambda: p99_ms(noisy) <= 1.2 * p99_ms(quiet), quiet, noisy),
-            f"{rate:,.0f} events/s of healthy tenants; the hanging endpoint held {held} requests; the medians of five "
-            f"rounds each, in turns (without: {without_it} ms; with: {with_it} ms)")
+            f"{rate:,.0f} events/s of healthy tenants; requests held by the hanging endpoint: {held}; medians of five "
+            f"alternating rounds each (without: {without_it} ms; with: {with_it} ms)")
 
 
 def p99_ms(result):
@@ -162,7 +163,7 @@ def drain(env):
     note_if_busy(env, "drain", after)
     words, met = compare_rates(after, before, 0.9)
     env.add(f"draining {env.sizes.pending:,} pending vs. an empty start", "≥ 0.9 ×", words, met,
-            f"{stats['unique']:,} delivered, {stats['duplicates']} twice")
+            f"{stats['unique']:,} delivered, {stats['duplicates']} duplicates")
 
 
 def history(env):

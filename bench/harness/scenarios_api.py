@@ -54,14 +54,14 @@ def full_api(env):
             judged.append(sustained(env, node, seconds=seconds, key=made["key"]))
     for result in full + judged:
         if result.rejected:
-            env.note(f"full API: {result.rejected} publishes were refused")
+            env.note(f"full API: {result.rejected} publishes were rejected")
     best = [max(rounds, key=lambda result: result.per_s) for rounds in (plain, full, judged)]
     words, met = compare_rates(best[1], best[0], 0.9)
-    env.add("publishing through the full API: a publisher's key, limits of key and tenants, validation off",
+    env.add("publishing with a publisher key, limits on the key and the tenants, validation off",
             "≥ 0.9 × the admin key without limits", words, met, "the better of two rounds each")
     words, _ = compare_rates(best[2], best[1], 0.9)
     cost = best[2].cpu_each("node") - best[1].cpu_each("node")
     env.figures["full_api"] = {"plain_per_s": best[0].per_s, "full_per_s": best[1].per_s, "judged_per_s": best[2].per_s,
                                "judging_us": cost}
-    env.add("the same with every event judged by a schema", "", words, None,
-            f"{cost:+.1f} µs of the node's CPU time per event; the judging alone: build/bench/bench/schema_cost")
+    env.add("the same with every event validated against a schema", "", words, None,
+            f"{cost:+.1f} µs of the node's CPU time per event; validation alone: build/bench/bench/schema_cost")

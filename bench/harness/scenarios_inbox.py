@@ -10,7 +10,7 @@ CONNECTIONS = 64
 
 
 def accepted(env, node, *, seconds, source=None):
-    """A closed loop of single requests; what was answered 2xx per second, and how long that took."""
+    """A closed loop of single requests; 2xx responses per second, and how long that took."""
     command = [env.tools / "bench_loadgen", "--target", node.address, "--key", node.KEY, "--tenants", 1, "--types", 1,
                "--tenant-prefix", "inbox-plain-", "--batch", 1, "--connections", CONNECTIONS, "--seconds", seconds,
                "--first-seq", env.take_numbers()]
@@ -41,12 +41,12 @@ def inbound(env):
                   for _ in range(2)]
     for plain, taken in rounds:
         if plain["rejected"] or taken["rejected"]:
-            env.note(f"inbound: {plain['rejected']} publishes and {taken['rejected']} messages were refused")
+            env.note(f"inbound: {plain['rejected']} publishes and {taken['rejected']} messages were rejected")
     published = sum(plain["acked_per_s"] for plain, _ in rounds) / len(rounds)
     received = sum(taken["acked_per_s"] for _, taken in rounds) / len(rounds)
     p99 = max(taken["latency"]["p99_ns"] for _, taken in rounds) / 1e6
     plain_p99 = max(plain["latency"]["p99_ns"] for plain, _ in rounds) / 1e6
     env.figures["inbound"] = {"per_s": received, "publish_per_s": published, "p99_ms": p99, "publish_p99_ms": plain_p99}
     env.add("inbound messages accepted, one by one", "", f"{received:,.0f}/s = {received / published:.2f} × publishing",
-            None, f"publishing to a tenant without endpoints {published:,.0f}/s; p99 of the answer {p99:.1f} ms against "
+            None, f"publishing to a tenant without endpoints {published:,.0f}/s; response p99 {p99:.1f} ms against "
             f"{plain_p99:.1f} ms; {CONNECTIONS} connections in a closed loop")

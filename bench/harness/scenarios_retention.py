@@ -54,6 +54,7 @@ def drop_a_day(env):
     env.figures["retention"] = {"rows": rows, "worst_lag_ms": worst, "refused": refused}
     env.add(f"dropping a day of {rows:,} events and as many attempts at {RATE} events/s",
             f"no failed request, no lag over {LAG_BAR_MS} ms",
-            f"{refused} refused, {len(answered) - len(lags)} not arrived, worst lag {worst:.1f} ms",
+            f"{refused} rejected, {len(answered) - len(lags)} missing, worst lag {worst:.1f} ms",
             refused == 0 and len(lags) == len(answered) and worst <= LAG_BAR_MS,
-            f"worst before the drop {max(before, default=0):.1f} ms; from the node's start to the last day gone {took:.1f} s")
+            f"worst before the drop {max(before, default=0):.1f} ms; "
+            f"time from the node's start until the last day was dropped: {took:.1f} s")

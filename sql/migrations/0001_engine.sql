@@ -15,17 +15,18 @@ insert into setting (name, value) values ('buckets', '{{buckets}}');
 -- ── registry ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 create table tenant (
-  id text collate "C" primary key,
+  id text collate "C" primary key check (id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]{0,63}$'),
   name text,
   status text not null default 'active' check (status in ('active', 'paused', 'deleted')),
   status_reason text,
   status_since timestamptz not null default now(),
+  status_by text not null default 'operator' check (status_by in ('customer', 'operator', 'postrider')),
   max_in_flight integer,
   rate_per_second double precision,
   publish_rate_per_second double precision,
   payload_bytes_max integer,
   endpoints_max integer,
-  contacts jsonb,
+  contacts jsonb check (jsonb_typeof(contacts) = 'array'),   -- the addresses; their state is in `contact`
   metadata jsonb,
   endpoint_count integer not null default 0,   -- not deleted ones; decides whether an event is very wide
   strict_count integer not null default 0,     -- how many of them are ordered; 0 spares publish the ordered pass
@@ -44,7 +45,7 @@ create table endpoint (
   status text not null default 'active' check (status in ('active', 'paused', 'disabled', 'deleted')),
   status_reason text,
   status_since timestamptz not null default now(),
-  status_by text not null default 'person' check (status_by in ('person', 'postrider')),
+  status_by text not null default 'operator' check (status_by in ('customer', 'operator', 'postrider')),
   max_attempts integer not null default 8,
   timeout_ms integer not null default 10000,
   give_up_seconds integer not null default 259200,
@@ -161,6 +162,31 @@ returns bigint language sql as $$
   returning version
 $$;
 
+-- Changes made by functions that other roles may call. Those roles decide when they commit, so they must not hold
+-- registry_version until then: they only append here, and a node notes the change soon after the commit.
+create table requested_change (
+  id bigint generated always as identity primary key,
+  kind text not null,
+  tenant_id text collate "C",
+  endpoint_id uuid
+);
+
+-- Notes what was requested and committed; returns how many. Locks: as note_change.
+create function note_requested_changes(at_most integer) returns bigint language sql
+set search_path = postrider, pg_temp as $$
+  with taken as (
+    delete from requested_change
+    where id = any (array(select r.id
+                          from requested_change r
+                          order by r.id
+                          limit at_most
+                          for update skip locked))
+    returning id, kind, tenant_id, endpoint_id
+  )
+  select count(note_change(t.kind, t.tenant_id, t.endpoint_id))
+  from (select * from taken order by id) as t
+$$;
+
 -- ── ownership ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 create table node (
@@ -198,9 +224,26 @@ create table event (
   -- Of an event in several versions: the row that stands for it, which has the default version. All rows of the event
   -- begin with the same ten bytes. Null: there is but this one.
   main_id uuid,
-  primary key (id)
-) partition by range (id);
+  is_kept boolean not null default false,
+  -- A second line of defence: these become headers and JSON. The rules are in model/event_rules.cpp. Cheap on purpose: the
+  -- characters and the length, not the whole form.
+  constraint event_form check (
+    type <> ''
+    and octet_length(type) <= 128
+    and type !~ '[^A-Za-z0-9_.-]'
+    and outside_id <> ''
+    and octet_length(outside_id) <= 64
+    and outside_id !~ '[^A-Za-z0-9_-]'
+    and octet_length(traceparent) = 55
+    and traceparent !~ '[^0-9a-f-]'
+  )
+) partition by list (is_kept);
 create index event_by_tenant on event (tenant_id, id);
+-- Rows live in one table a day. Before retention drops a day it moves the rows that are still needed to the kept table,
+-- by updating is_kept: every statement that reads the parent sees a row in one of the two places at any time. The key is
+-- declared below the parent, because a key of the parent would have to contain is_kept.
+create table event_day partition of event (primary key (id)) for values in (false) partition by range (id);
+create table event_kept partition of event (primary key (id)) for values in (true);
 
 create table queue (
   bucket integer not null,
@@ -292,8 +335,11 @@ create table attempt (
   node_id uuid not null,
   created_at timestamptz not null,             -- when the delivery was created
   replay_id uuid,
-  primary key (delivery_id, attempt, bucket)
-) partition by range (delivery_id);
+  is_kept boolean not null default false       -- as in event
+) partition by list (is_kept);
+create table attempt_day partition of attempt (primary key (delivery_id, attempt, bucket))
+  for values in (false) partition by range (delivery_id);
+create table attempt_kept partition of attempt (primary key (delivery_id, attempt, bucket)) for values in (true);
 create index attempt_by_endpoint on attempt (endpoint_id, delivery_id);
 create index attempt_by_tenant on attempt (tenant_id, delivery_id);
 create index attempt_not_delivered on attempt (tenant_id, outcome, delivery_id) where outcome <> 'delivered';
@@ -314,16 +360,24 @@ create table dead_letter (
   dead_at timestamptz not null default now(),
   resolved_at timestamptz,
   resolution text check (resolution in ('replayed', 'discarded')),
-  primary key (delivery_id, bucket)
-) partition by range (delivery_id);
+  is_kept boolean not null default false       -- as in event
+) partition by list (is_kept);
+create table dead_letter_day partition of dead_letter (primary key (delivery_id, bucket))
+  for values in (false) partition by range (delivery_id);
+create table dead_letter_kept partition of dead_letter (primary key (delivery_id, bucket)) for values in (true);
 create index dead_letter_by_tenant on dead_letter (tenant_id, delivery_id);
 create index dead_letter_by_endpoint on dead_letter (endpoint_id, delivery_id);
 create index dead_letter_unresolved on dead_letter (tenant_id, cause, delivery_id) where resolved_at is null;
+-- What retention has to keep, of a day's events and of a day's deliveries.
+create index dead_letter_unresolved_by_event on dead_letter (event_id) where resolved_at is null;
+create index dead_letter_unresolved_by_id on dead_letter (delivery_id) where resolved_at is null;
 
 -- lz4 where the server has it: pglz costs 99 µs on a 4 KB body, lz4 18.
 do $$
 begin
   alter table event alter column body set compression lz4;
+  alter table event_day alter column body set compression lz4;
+  alter table event_kept alter column body set compression lz4;
 exception when feature_not_supported then
   raise notice 'this server is built without lz4: event bodies are compressed with pglz';
 end
@@ -346,6 +400,7 @@ $$;
 create function make_partition(parent text, day date) returns boolean language plpgsql as $$
 declare
   partition text := parent || '_' || to_char(day, 'YYYYMMDD');
+  days text := parent || '_day';
   range_column text := case parent when 'event' then 'id' else 'delivery_id' end;
   low uuid := postrider.id_floor(day::timestamp at time zone 'UTC');
   high uuid := postrider.id_floor((day + 1)::timestamp at time zone 'UTC');
@@ -353,11 +408,11 @@ begin
   if to_regclass('postrider.' || partition) is not null then
     return false;
   end if;
-  execute format('create table postrider.%I (like postrider.%I including all)', partition, parent);
+  execute format('create table postrider.%I (like postrider.%I including all)', partition, days);
   execute format('alter table postrider.%I add constraint by_day check (%I >= %L and %I < %L)',
                  partition, range_column, low, range_column, high);
   execute format('alter table postrider.%I attach partition postrider.%I for values from (%L) to (%L)',
-                 parent, partition, low, high);
+                 days, partition, low, high);
   execute format('alter table postrider.%I drop constraint by_day', partition);
   return true;
 end

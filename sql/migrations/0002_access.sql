@@ -9,6 +9,7 @@ create table audit (
   at timestamptz not null default now(),
   actor_kind text not null check (actor_kind in ('key', 'system', 'sql', 'console', 'portal', 'command')),
   actor text collate "C" not null,             -- the key's outside id, 'system', a database role, a user, a session, user@host
+  on_behalf_of text not null default 'operator' check (on_behalf_of in ('customer', 'operator', 'postrider')),
   action text collate "C" not null,            -- 'endpoint.pause': what kind of object, and the verb
   tenant_id text collate "C",                  -- no reference: the log outlives what it is about
   object text collate "C" not null,            -- outside id of what was changed
@@ -27,10 +28,12 @@ create index audit_by_action on audit (action, at, id);
 -- For changes that are made in SQL. An empty change (both documents the same) is written, too: somebody asked for it.
 create function write_audit(actor_kind text, actor text, action text, tenant_id text, object text,
                             before jsonb default null, after jsonb default null, reason text default null,
-                            address text default null, request_id text default null)
+                            address text default null, request_id text default null, on_behalf_of text default null)
 returns void language sql as $$
-  insert into postrider.audit (actor_kind, actor, action, tenant_id, object, before, after, reason, address, request_id)
-  values (write_audit.actor_kind, write_audit.actor, write_audit.action, write_audit.tenant_id, write_audit.object,
+  insert into postrider.audit (actor_kind, actor, on_behalf_of, action, tenant_id, object, before, after, reason, address, request_id)
+  values (write_audit.actor_kind, write_audit.actor,
+          coalesce(write_audit.on_behalf_of,
+                   case write_audit.actor_kind when 'system' then 'postrider' else 'operator' end), write_audit.action, write_audit.tenant_id, write_audit.object,
           write_audit.before, write_audit.after, write_audit.reason, write_audit.address, write_audit.request_id)
 $$;
 

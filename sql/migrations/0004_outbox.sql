@@ -40,18 +40,96 @@ create index if not exists outbox_failed on outbox (retry_at, id)
 create index if not exists outbox_set_aside on outbox (id) where set_aside_at is not null and processed_at is null;
 create index if not exists outbox_processed on outbox (processed_at, id) where processed_at is not null;
 
--- Who moves the rows: for people, and for relays that wait to take over. The lease itself is an advisory lock of the
--- relay's session, so that it ends with the session; a relay whose beat stands still although its session lives is
--- ended by those who wait. publish() does not read this row: it changes too often.
-create table if not exists outbox_relay (
-  singleton boolean primary key default true check (singleton),
-  owner text,
-  backend_pid integer,
-  beat bigint not null default 0,
+-- The rules of model/event_rules.cpp, for rows that are inserted or changed by hand. A row that was tried or set aside may
+-- have any form: the relay checks it again and records what is wrong.
+--
+-- A trigger, because Postgres parses a CHECK constraint again for every statement (docs/decisions/what-publish-costs.md).
+-- The first test is all that most rows need, and sets up no more than that. No `set search_path`: it would cost more than
+-- the checks, the function has only its caller's rights, and every operator fits its arguments exactly.
+create or replace function outbox_refuse_invalid() returns trigger
+language plpgsql as $$
+declare
+  wrong text;
+begin
+  if octet_length(new.tenant_id) <= 64 and new.tenant_id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]*$'
+     and new.tenant_id <> 'postrider'
+     and octet_length(new.type) <= 128 and new.type ~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$'
+     and new.created_at >= '0001-01-01 00:00:00+00' and new.created_at < '10000-01-01 00:00:00+00'
+     and (new.outside_id, new.version, new.subject, new.traceparent, new.occurred_at) is null then
+    return new;
+  end if;
+  if new.attempts > 0 or new.set_aside_at is not null then
+    return new;
+  end if;
+  wrong := case
+    when new.tenant_id is null or octet_length(new.tenant_id) > 64
+         or new.tenant_id !~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]*$' then
+      'tenant_id must be 1 to 64 of A-Z, a-z, 0-9, _, -, ., : and @, and not begin with ., : or @'
+    when new.tenant_id = 'postrider' then
+      'tenant_id is reserved: only postrider itself publishes to this tenant'
+    when new.type is null or octet_length(new.type) > 128 or new.type !~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$' then
+      'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters'
+    when octet_length(new.outside_id) > 64 or new.outside_id !~ '^[A-Za-z0-9_-]+$' then
+      'outside_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+    when octet_length(new.version) not between 1 and 64 then
+      'version must have 1 to 64 bytes'
+    when octet_length(new.subject) not between 1 and 255 then
+      'subject must have 1 to 255 bytes'
+    when new.traceparent !~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
+      'traceparent must have the form of W3C Trace Context, version 00'
+    when new.occurred_at < '0001-01-01 00:00:00+00' or new.occurred_at >= '10000-01-01 00:00:00+00' then
+      'occurred_at must be a time in the years 1 to 9999'
+    when new.created_at < '0001-01-01 00:00:00+00' or new.created_at >= '10000-01-01 00:00:00+00' then
+      'created_at must be a time in the years 1 to 9999'
+  end;
+  if wrong is null then
+    return new;
+  end if;
+  raise exception 'postrider.outbox: %', wrong
+    using errcode = 'check_violation', schema = 'postrider', table = 'outbox', constraint = 'outbox_event_form';
+end
+$$;
+create or replace trigger outbox_event_form before insert or update on outbox
+  for each row execute function outbox_refuse_invalid();
+
+-- Leases, each held by one session at a time (pg/lease.sql): `relay` is the one under which the rows are moved. Rows and
+-- not advisory locks, because every role of the database can take any advisory lock. Only postrider's own role may touch
+-- this table, and in another database also the relay's.
+create table if not exists session_lease (
+  name text collate "C" primary key,
+  owner text,                                       -- for people
+  epoch bigint not null default 0,                  -- counts up with each holder
+  backend_pid integer,                              -- the holder's session; null: it is free
+  backend_start timestamptz,
+  beat bigint not null default 0,                   -- counts up while the holder works; others judge by their own clock
   since timestamptz,
   beat_at timestamptz
 ) with (fillfactor = 50);
-insert into outbox_relay default values on conflict do nothing;
+insert into session_lease (name) values ('relay') on conflict do nothing;
+
+-- Fails unless the lease is held in this epoch, and keeps it until the end of the transaction.
+create or replace function hold_lease(lease text, of_epoch bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  perform from postrider.session_lease l where l.name = lease and l.epoch = of_epoch for key share;
+  if not found then
+    raise exception 'another session has taken the lease "%"', lease using errcode = 'PRL01';
+  end if;
+end
+$$;
+
+-- Until when a relay sleeps and wants a NOTIFY, in milliseconds since 1970 by the server's clock. A sequence, because
+-- everybody sees its present value, whatever the snapshot, and changing it leaves no dead row; unlogged where the server
+-- can, because a relay says it anew after a crash.
+do $$
+begin
+  if current_setting('server_version_num')::integer >= 150000 then
+    create unlogged sequence if not exists postrider.outbox_asleep;
+  else
+    create sequence if not exists postrider.outbox_asleep;
+  end if;
+end
+$$;
 
 -- What publish() has to know; changes only when the configuration does.
 create table if not exists outbox_setting (
@@ -125,14 +203,17 @@ declare
   n bigint;
   made text;
   at timestamptz := clock_timestamp();
+  at_ms bigint := extract(epoch from at) * 1000;
   key bytea;
   message bytea;
   own_xid xid8;
   written_to pg_lsn;
 begin
   wrong := case
-    when tenant is null or tenant !~ '^[A-Za-z0-9_-]{1,64}$' then
-      'tenant must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+    when tenant is null or length(tenant) > 64 or tenant !~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]*$' then
+      'tenant must be 1 to 64 of A-Z, a-z, 0-9, _, -, ., : and @, and not begin with ., : or @'
+    when tenant = 'postrider' then
+      'the tenant postrider is reserved: only postrider itself publishes to it'
     when type is null or length(type) > 128 or type !~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$' then
       'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters'
     when data is null then
@@ -166,7 +247,7 @@ begin
       using errcode = 'invalid_parameter_value';
   end if;
   n := nextval('postrider.outbox_id_seq');
-  made := lpad(to_hex(((extract(epoch from at) * 1000)::bigint << 16) | 28672 | (n & 4095)), 16, '0')
+  made := lpad(to_hex((at_ms << 16) | 28672 | (n & 4095)), 16, '0')
     || to_hex(40960 | ((n >> 12) & 8191))
     || right(gen_random_uuid()::text, 12);
   if is_emitted then
@@ -188,12 +269,11 @@ begin
   insert into postrider.outbox
     (id, event_id, outside_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
   values (n, made::uuid, id, tenant, type, data, version, occurred_at, subject, traceparent, at);
-  -- A relay that sleeps holds the lock exclusively; one that works, or never wants to be notified, does not, and then
-  -- nothing is sent: a NOTIFY makes the commits of the whole server wait for each other. No table is read: a flag in a
-  -- row would leave a dead version for every nap. After the insert, so that a relay which falls asleep between this
-  -- look and our commit sees us in progress, and looks again soon (Relay::nap).
-  if not (case when pg_try_advisory_lock_shared(8031453476610911603)
-               then pg_advisory_unlock_shared(8031453476610911603) else false end) then
+  -- Nothing is sent while the relay works, or never wants to be notified: a NOTIFY makes the commits of the whole server
+  -- wait for each other. No table is read: a flag in a row would leave a dead version for every nap. After the insert, so
+  -- that a relay which falls asleep between this look and our commit sees us in progress, and looks again soon
+  -- (Relay::nap).
+  if pg_sequence_last_value('postrider.outbox_asleep') > at_ms then
     perform pg_notify('postrider_outbox', '');
   end if;
   return coalesce(id, 'evt_' || made);
@@ -288,9 +368,14 @@ begin
   if exists (select from pg_roles where rolname = 'postrider_relay') then
     grant usage on schema postrider to postrider_relay;
     grant select, update, delete on postrider.outbox to postrider_relay;
-    grant select, update on postrider.outbox_relay, postrider.outbox_setting, postrider.outbox_slot to postrider_relay;
-    grant select, update on sequence postrider.outbox_capture to postrider_relay;
+    grant select, update on postrider.outbox_setting, postrider.outbox_slot to postrider_relay;
+    grant select, update on sequence postrider.outbox_capture, postrider.outbox_asleep to postrider_relay;
     grant execute on function postrider.outbox_place(), postrider.outbox_set_mode(text) to postrider_relay;
+    -- Where postrider itself lives, its own role relays, and the table holds its other leases, too.
+    if to_regclass('postrider.bucket_lease') is null then
+      grant select, update on postrider.session_lease to postrider_relay;
+      grant execute on function postrider.hold_lease(text, bigint) to postrider_relay;
+    end if;
   end if;
 end
 $$;
@@ -302,7 +387,7 @@ revoke execute on function
   emit(text, text, json, text, text, timestamptz, text, text),
   emit(text, text, jsonb, text, text, timestamptz, text, text),
   outbox_write(boolean, text, text, text, text, text, timestamptz, text, text),
-  outbox_place(), outbox_set_mode(text), grant_outbox()
+  outbox_place(), outbox_set_mode(text), outbox_refuse_invalid(), hold_lease(text, bigint), grant_outbox()
   from public;
 
 do $$

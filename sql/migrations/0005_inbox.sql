@@ -2,7 +2,8 @@
 --
 -- `inbox` is the record: one row per message, in daily partitions by its id. `inbox_queue` is the work that is left:
 -- small, one row per message and kind of work (consume: the application claims it; forward: postrider publishes it).
--- `inbox_key` keeps a message from being stored twice; a partitioned table could not.
+-- `inbox_key` keeps a message from being stored twice; a partitioned table could not. `inbox_content` does the same for
+-- what the sender signed, where the id is not signed and could be changed in a recorded request.
 
 create table source (
   id text collate "C" primary key,
@@ -12,7 +13,8 @@ create table source (
   signature jsonb,                             -- provider hmac: header, prefix, template, hash, encoding, ...
   tolerance_seconds integer not null default 300,
   idempotency_key text,                        -- a header's name or a JSON pointer; null: the provider's own
-  partition_key text,                          -- the same; null: none
+  deduplicate text check (deduplicate in ('content', 'id')),  -- null: by the provider
+  partition_key text,                          -- a header's name or a JSON pointer; null: none
   ordering text not null default 'none' check (ordering in ('none', 'strict')),
   headers text[] not null default '{}',        -- kept beside those that the provider is known for
   body_bytes_max integer not null default 1048576,
@@ -74,6 +76,16 @@ create table inbox_key (
 );
 create index inbox_key_by_id on inbox_key (id);  -- for retention
 
+create table inbox_content (
+  source_id text collate "C" not null,
+  digest bytea not null check (octet_length(digest) = 32),
+  topics text[] collate "C" not null check (cardinality(topics) between 1 and 8),
+  ids uuid[] not null,                         -- the message of each topic
+  id uuid not null,                            -- the newest of them
+  primary key (source_id, digest)
+);
+create index inbox_content_by_id on inbox_content (id);  -- for retention
+
 create table inbox_queue (
   id uuid not null,
   work text collate "C" not null check (work in ('consume', 'forward')),
@@ -116,6 +128,7 @@ $$;
 create or replace function make_partition(parent text, day date) returns boolean language plpgsql as $$
 declare
   partition text := parent || '_' || to_char(day, 'YYYYMMDD');
+  days text := case parent when 'inbox' then 'inbox' else parent || '_day' end;
   range_column text := case when parent in ('event', 'inbox') then 'id' else 'delivery_id' end;
   low uuid := postrider.id_floor(day::timestamp at time zone 'UTC');
   high uuid := postrider.id_floor((day + 1)::timestamp at time zone 'UTC');
@@ -123,7 +136,7 @@ begin
   if to_regclass('postrider.' || partition) is not null then
     return false;
   end if;
-  execute format('create table postrider.%I (like postrider.%I including all)', partition, parent);
+  execute format('create table postrider.%I (like postrider.%I including all)', partition, days);
   if parent = 'inbox' then
     -- Each row is updated once, when it is done: room for that in its own page.
     execute format('alter table postrider.%I set (fillfactor = 85)', partition);
@@ -131,7 +144,7 @@ begin
   execute format('alter table postrider.%I add constraint by_day check (%I >= %L and %I < %L)',
                  partition, range_column, low, range_column, high);
   execute format('alter table postrider.%I attach partition postrider.%I for values from (%L) to (%L)',
-                 parent, partition, low, high);
+                 days, partition, low, high);
   execute format('alter table postrider.%I drop constraint by_day', partition);
   return true;
 end

@@ -107,7 +107,7 @@ join bucket_lease l on l.bucket = sent.bucket and l.owner = f.node_id;
 
 create view webhook_endpoints as
 select e.id, e.outside_id as endpoint, e.tenant_id, e.url, e.description, e.status, e.status_reason, e.status_since,
-       e.held_reason, e.held_since,
+       e.status_by, e.held_reason, e.held_since,
        case when e.failing_since is null then 'healthy'
             when e.failing_since < now() - interval '60 hours' and tried.count >= 10 then 'unhealthy'
             else 'failing' end as health, e.failing_since,
@@ -253,7 +253,10 @@ language sql stable security definer set search_path = postrider, pg_temp as $$
   order by e.outside_id, s.pattern
 $$;
 
--- Pauses or resumes an endpoint, as the API does; who and why is in the audit log.
+-- Pauses or resumes an endpoint as an operator, as the API does; who and why is in the audit log. A pause by the customer
+-- or by postrider becomes the operator's.
+-- Locks: the endpoint, until the caller commits; what postrider itself writes there meanwhile is left until later, and
+-- nothing else waits.
 create function set_endpoint_status(endpoint text, wanted text, reason text) returns void
 language plpgsql security definer set search_path = postrider, pg_temp as $$
 declare
@@ -262,7 +265,7 @@ begin
   if coalesce(btrim(reason), '') = '' then
     raise exception 'say why: the reason is kept in the audit log' using errcode = 'invalid_parameter_value';
   end if;
-  select e.id, e.tenant_id, e.outside_id, e.status, e.status_reason
+  select e.id, e.tenant_id, e.outside_id, e.status, e.status_reason, e.status_by
   into known
   from endpoint e
   where e.id = postrider.endpoint_id(set_endpoint_status.endpoint)
@@ -275,16 +278,18 @@ begin
     raise exception 'endpoint % is disabled; resume it first', endpoint
       using errcode = 'object_not_in_prerequisite_state';
   end if;
-  if known.status <> wanted then
+  if known.status <> wanted or (wanted = 'paused' and known.status_by <> 'operator') then
     update endpoint e
     set status = wanted,
-        status_by = 'person',
+        status_by = 'operator',
         status_reason = reason,
-        status_since = now(),
+        status_since = case when e.status = wanted then e.status_since else now() end,
         breaker = case when wanted = 'active' then 'closed' else e.breaker end,
         failing_since = case when wanted = 'active' and known.status = 'disabled' then null else e.failing_since end,
         updated_at = now()
     where e.id = known.id;
+  end if;
+  if known.status <> wanted then
     if wanted = 'paused' then
       insert into pause_span (tenant_id, endpoint_id) values (known.tenant_id, known.id);
     else
@@ -296,7 +301,7 @@ begin
                       known.tenant_id, known.outside_id,
                       jsonb_build_object('status', known.status, 'status_reason', known.status_reason),
                       jsonb_build_object('status', wanted, 'status_reason', reason), reason);
-  perform note_change('endpoint', known.tenant_id, known.id);
+  insert into requested_change (kind, tenant_id, endpoint_id) values ('endpoint', known.tenant_id, known.id);
 end
 $$;
 

@@ -38,6 +38,7 @@ create table replay (
   status text not null check (status in ('queued', 'running', 'completed', 'canceled')),
   reason text not null,
   requested_by text not null,                  -- 'key_…', or 'sql:' and the role
+  on_behalf_of text not null default 'operator' check (on_behalf_of in ('customer', 'operator', 'postrider')),
   delivery_id uuid,                            -- kind delivery: the one that is sent again
   scope text check (scope in ('failed', 'missing', 'all')),   -- kind range, as all that follows
   endpoint_id uuid,                            -- null: all
@@ -62,6 +63,12 @@ create index replay_by_tenant on replay (tenant_id, id);
 create index replay_unfinished on replay (tenant_id, id) where status in ('queued', 'running');
 create unique index replay_running on replay (tenant_id) where status = 'running';
 create index replay_by_requester on replay (requested_by, created_at) where kind = 'delivery';
+
+-- Requesters whose single replays are counted: each locks its own row for that. Postrider's own role does it only.
+create table replay_turn (
+  requested_by text collate "C" primary key,
+  taken_at timestamptz not null default now()
+) with (fillfactor = 50);
 
 -- Which delivery was made by which replay, and from which; so a replayed delivery is found by its event, and what is
 -- missing is replayed once. Goes with its event.
@@ -109,11 +116,13 @@ create table refanout (
 alter table event add column erased_at timestamptz;
 
 -- Makes a new delivery of the same event from an old one; the one place where this is done, for the API and for SQL.
---   wanted_tenant null: any tenant (SQL); per_second_max null: no limit
+--   wanted_tenant null: any tenant (SQL); per_second_max null: no limit; new_replay and new_delivery: the ids, if they
+--   were given out before
 -- Returns one row. outcome: made, unknown_delivery, endpoint_inactive, event_gone, event_erased, too_fast.
 -- Locks: the event against erasure; the position of a strict endpoint, until commit.
 create function make_replay(wanted_tenant text, wanted uuid, why text, who text, due timestamptz,
-                            per_second_max integer default null)
+                            per_second_max integer default null, new_replay uuid default null,
+                            new_delivery uuid default null, on_behalf_of text default 'operator')
 returns table (outcome text, replay_id uuid, delivery_id uuid, tenant_id text)
 language plpgsql set search_path = postrider, pg_temp as $$
 #variable_conflict use_column
@@ -145,7 +154,8 @@ begin
   end if;
 
   if per_second_max is not null then
-    perform pg_advisory_xact_lock(hashtextextended('postrider.replay.' || who, 0));
+    -- One at a time per requester, so that they are counted.
+    insert into replay_turn (requested_by) values (who) on conflict (requested_by) do update set taken_at = now();
     if (select count(*)
         from replay r
         where r.kind = 'delivery'
@@ -162,22 +172,37 @@ begin
     return;
   end if;
   select e.erased_at into gone from event e where e.id = old.event_id for share;
-  if not found or id_time(old.event_id) < (select k.since from kept_since k where k.name = 'events') then
+  if not found then
     return query select 'event_gone', null::uuid, null::uuid, null::text;
     return;
-  elsif gone.erased_at is not null then
+  end if;
+  -- Past its time an event is kept only while something needs it, so only what keeps it can be sent again. The lock
+  -- stops others from resolving the dead letter first.
+  if old.event_id < (select k.below from kept_since k where k.name = 'events') then
+    perform
+    from dead_letter d
+    where d.delivery_id = wanted
+      and d.bucket = target.bucket
+      and d.resolved_at is null
+    for no key update;
+    if not found then
+      return query select 'event_gone', null::uuid, null::uuid, null::text;
+      return;
+    end if;
+  end if;
+  if gone.erased_at is not null then
     return query select 'event_erased', null::uuid, null::uuid, null::text;
     return;
   end if;
 
-  replay_id := make_id();
-  delivery_id := make_id();
+  replay_id := coalesce(new_replay, make_id());
+  delivery_id := coalesce(new_delivery, make_id());
   outcome := 'made';
   tenant_id := old.tenant_id;
-  insert into replay (id, tenant_id, kind, status, reason, requested_by, delivery_id, is_counted, matched, queued,
-                      created_at, started_at, finished_at)
-  values (make_replay.replay_id, old.tenant_id, 'delivery', 'completed', why, who, wanted, true, 1, 1,
-          clock_timestamp(), now(), now());
+  insert into replay (id, tenant_id, kind, status, reason, requested_by, on_behalf_of, delivery_id, is_counted, matched,
+                      queued, created_at, started_at, finished_at)
+  values (make_replay.replay_id, old.tenant_id, 'delivery', 'completed', why, who, make_replay.on_behalf_of, wanted, true,
+          1, 1, clock_timestamp(), now(), now());
   insert into replayed (event_id, endpoint_id, delivery_id, origin_id, replay_id)
   values (old.event_id, old.endpoint_id, make_replay.delivery_id, wanted, make_replay.replay_id);
   update dead_letter d
@@ -205,7 +230,48 @@ begin
 end
 $$;
 
--- For SQL users: sends a delivery again, as a new delivery of the same event. Returns its id.
+-- Replays that other roles asked for in SQL. Those roles decide when they commit, so they must not hold the locks of
+-- make_replay() until then (the position of a strict endpoint would hold up publishing): they only append here, and a
+-- node makes the replay soon after the commit.
+create table requested_replay (
+  id bigint generated always as identity primary key,
+  origin_id uuid not null,                     -- the delivery that is sent again
+  reason text not null,
+  requested_by text not null,
+  due_at timestamptz not null,
+  replay_id uuid not null,                     -- the ids that were given out
+  delivery_id uuid not null
+);
+
+-- Makes the oldest that was requested and committed. False: there is none. What cannot be made any more is in the audit log.
+create function make_requested_replay() returns boolean language plpgsql set search_path = postrider, pg_temp as $$
+declare
+  wanted requested_replay;
+  made record;
+begin
+  delete from requested_replay
+  where id = (select r.id from requested_replay r order by r.id limit 1 for update skip locked)
+  returning * into wanted;
+  if not found then
+    return false;
+  end if;
+  select m.outcome, m.tenant_id
+  into made
+  from make_replay(null, wanted.origin_id, wanted.reason, wanted.requested_by, wanted.due_at, null, wanted.replay_id,
+                   wanted.delivery_id) as m;
+  if made.outcome <> 'made' then
+    perform write_audit('system', 'system', 'delivery.replay_dropped', made.tenant_id,
+                        outside_of('dlv', wanted.origin_id),
+                        after => jsonb_build_object('delivery_id', outside_of('dlv', wanted.delivery_id),
+                                                    'replay_id', outside_of('rpl', wanted.replay_id)),
+                        reason => made.outcome);
+  end if;
+  return true;
+end
+$$;
+
+-- For SQL users: sends a delivery again, as a new delivery of the same event. Returns its id. It is tried here and undone,
+-- with its locks, so that the caller learns what is wrong; a node does it once the caller has committed.
 create function replay_delivery(delivery text, reason text, not_before timestamptz default now())
 returns text language plpgsql security definer set search_path = postrider, pg_temp as $$
 declare
@@ -221,11 +287,19 @@ begin
   if not_before > now() + interval '30 days' then
     raise exception 'not_before may be at most 30 days from now' using errcode = 'invalid_parameter_value';
   end if;
-  select m.outcome, m.replay_id, m.delivery_id, m.tenant_id
-  into made
-  from make_replay(null, substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now())) as m;
+  begin
+    select m.outcome, m.replay_id, m.delivery_id, m.tenant_id
+    into made
+    from make_replay(null, substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now())) as m;
+    raise exception using errcode = 'PRL02', message = 'tried';
+  exception when sqlstate 'PRL02' then
+    null;
+  end;
   case made.outcome
     when 'made' then
+      insert into requested_replay (origin_id, reason, requested_by, due_at, replay_id, delivery_id)
+      values (substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now()), made.replay_id,
+              made.delivery_id);
       perform write_audit('sql', session_user, 'delivery.replay', made.tenant_id, delivery,
                           after => jsonb_build_object('delivery_id', outside_of('dlv', made.delivery_id),
                                                       'replay_id', outside_of('rpl', made.replay_id)),
@@ -251,7 +325,7 @@ revoke all on function replay_delivery(text, text, timestamptz) from public;
 
 -- The reserved tenant: its events tell operators what happens to other tenants' endpoints. Any endpoint of it can
 -- subscribe; nobody but postrider publishes to it, and nothing is told about it.
-insert into tenant (id, name) values ('postrider', 'postrider itself');
+insert into tenant (id, name, status_by) values ('postrider', 'postrider itself', 'postrider');
 
 -- Publishes to the reserved tenant, in the caller's transaction: event, queue rows, line in the publish log. Returns the
 -- event's id as everybody knows it.
@@ -327,20 +401,259 @@ create table dead_letter_minute (
 ) with (fillfactor = 70);
 create index dead_letter_minute_by_time on dead_letter_minute (minute);
 
--- What a tenant's contacts are to be told; one row per endpoint: what is newer replaces what was not told yet.
+-- ── contacts and notices ───────────────────────────────────────────────────────────────────────────────────────
+
+-- An e-mail address as a key: mail servers do not tell upper case from lower case.
+create function contact_key(address text) returns text language sql immutable strict parallel safe as $$
+  select lower(address collate "C")
+$$;
+
+-- Notices to URLs need no confirmation: they go through the guard and are signed.
+create function is_url_contact(contact text) returns boolean language sql immutable strict parallel safe as $$
+  select position('://' in contact) > 0
+$$;
+
+-- The state of e-mail addresses that are or were on a tenant's list of contacts. A row outlives its place on the list, so
+-- removing an address and adding it again changes nothing. Without a row the address has not confirmed.
+create table contact (
+  tenant_id text collate "C" not null references tenant (id),
+  address text collate "C" not null,           -- contact_key()
+  confirmed_at timestamptz,
+  unsubscribed_at timestamptz,                 -- cleared only when the address confirms again itself
+  primary key (tenant_id, address)
+);
+
+-- Confirmation mails to send; only for addresses on the tenant's list.
+create table contact_request (
+  tenant_id text collate "C" not null references tenant (id),
+  address text collate "C" not null,           -- contact_key()
+  due_at timestamptz not null default now(),
+  tries integer not null default 0,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, address)
+);
+create index contact_request_by_due on contact_request (due_at);
+
+-- Links in mails: the mail has the token, this table its SHA-256.
+create table contact_token (
+  hash bytea primary key,
+  purpose text not null check (purpose in ('confirm', 'unsubscribe')),
+  tenant_id text collate "C" not null references tenant (id),
+  address text collate "C" not null,           -- contact_key()
+  expires_at timestamptz not null
+);
+create index contact_token_by_contact on contact_token (tenant_id, address);
+create index contact_token_by_expiry on contact_token (expires_at);
+
+-- Messages per UTC day, for the caps. scope confirmations: by tenant; confirmations_to: by mailbox, over all tenants;
+-- notices: by tenant.
+create table mail_budget (
+  scope text not null check (scope in ('confirmations', 'confirmations_to', 'notices')),
+  key text collate "C" not null,
+  day date not null,
+  used integer not null,
+  primary key (scope, key, day)
+);
+
+-- Takes `wanted` messages from today's budget; false if fewer are left. Locks the row of the budget.
+create function take_mail_budget(scope text, key text, wanted integer, at_most integer) returns boolean
+language plpgsql set search_path = postrider, pg_temp as $$
+declare
+  today date := (now() at time zone 'UTC')::date;
+begin
+  insert into mail_budget values (scope, key, today, 0) on conflict do nothing;
+  update mail_budget b
+  set used = b.used + wanted
+  where b.scope = take_mail_budget.scope
+    and b.key = take_mail_budget.key
+    and b.day = today
+    and b.used + wanted <= at_most;
+  return found;
+end
+$$;
+
+-- When a message that is over its cap may be sent: the next UTC day.
+create function next_mail_day() returns timestamptz language sql stable as $$
+  select ((now() at time zone 'UTC')::date + 1)::timestamp at time zone 'UTC'
+$$;
+
+-- The contacts that receive notices, in the order of the list; null if there are none.
+create function contacts_to_tell(tenant text) returns text[] language sql stable
+set search_path = postrider, pg_temp as $$
+  select array_agg(l.contact order by l.place)
+  from tenant t
+  cross join jsonb_array_elements_text(t.contacts) with ordinality as l (contact, place)
+  left join contact c on c.tenant_id = t.id and c.address = contact_key(l.contact)
+  where t.id = contacts_to_tell.tenant
+    and t.status <> 'deleted'
+    and (is_url_contact(l.contact) or (c.confirmed_at is not null and c.unsubscribed_at is null))
+$$;
+
+-- Acts on the addresses that a change of the list adds, in the transaction that changes it. An operator's are confirmed
+-- at once; the others, and those that unsubscribed, are asked to confirm. Requests for addresses that left the list go.
+create function contacts_added(tenant text, added text[], is_operator boolean) returns void language plpgsql
+set search_path = postrider, pg_temp as $$
+begin
+  delete from contact_request r
+  where r.tenant_id = tenant
+    and not exists (select
+                    from tenant t
+                    cross join jsonb_array_elements_text(t.contacts) as l (contact)
+                    where t.id = contacts_added.tenant and contact_key(l.contact) = r.address);
+  if is_operator then
+    insert into contact (tenant_id, address, confirmed_at)
+    select tenant, contact_key(a), now()
+    from unnest(added) as a
+    where not is_url_contact(a)
+    on conflict (tenant_id, address) do update
+      set confirmed_at = coalesce(contact.confirmed_at, excluded.confirmed_at)
+      where contact.unsubscribed_at is null;
+  end if;
+  insert into contact_request (tenant_id, address)
+  select tenant, contact_key(a)
+  from unnest(added) as a
+  left join contact c on c.tenant_id = tenant and c.address = contact_key(a)
+  where not is_url_contact(a)
+    and (c.confirmed_at is null or c.unsubscribed_at is not null)
+  on conflict do nothing;
+end
+$$;
+
+-- Takes the confirmation mail that waits longest, for ten minutes. No row: none is due. outcome: send, capped (it waits for
+-- the next day), dropped (the address left the list or confirmed meanwhile). A mailbox gets at most per_address a day and
+-- three times that in 30 days, over all tenants and tags (user+tag@…). Locks the request; one that is taken is skipped.
+create function take_confirmation(per_tenant integer, per_address integer)
+returns table (outcome text, tenant_id text, address text, recipient text, tries integer) language plpgsql
+set search_path = postrider, pg_temp as $$
+#variable_conflict use_column
+declare
+  taken contact_request;
+  mailbox text;
+  is_allowed boolean;
+begin
+  select * into taken
+  from contact_request r
+  where r.due_at <= now()
+  order by r.due_at
+  limit 1
+  for update skip locked;
+  if not found then
+    return;
+  end if;
+  tenant_id := taken.tenant_id;
+  address := taken.address;
+  tries := taken.tries + 1;
+  select l.contact into recipient
+  from tenant t
+  cross join jsonb_array_elements_text(t.contacts) as l (contact)
+  left join contact c on c.tenant_id = t.id and c.address = taken.address
+  where t.id = taken.tenant_id
+    and t.status <> 'deleted'
+    and contact_key(l.contact) = taken.address
+    and (c.confirmed_at is null or c.unsubscribed_at is not null);
+  if recipient is null then
+    outcome := 'dropped';
+    delete from contact_request r where r.tenant_id = taken.tenant_id and r.address = taken.address;
+    return next;
+    return;
+  end if;
+  mailbox := regexp_replace(taken.address, '\+[^@]*@', '@');
+  -- The tenant's own budget first: one that used it up takes nothing from the mailbox's, which others need, too.
+  is_allowed := taken.tries > 0;
+  if not is_allowed and take_mail_budget('confirmations', taken.tenant_id, 1, per_tenant) then
+    is_allowed := (select coalesce(sum(b.used), 0)
+                   from mail_budget b
+                   where b.scope = 'confirmations_to'
+                     and b.key = mailbox
+                     and b.day > (now() at time zone 'UTC')::date - 30) < 3 * per_address;
+    if is_allowed then
+      is_allowed := take_mail_budget('confirmations_to', mailbox, 1, per_address);
+    end if;
+  end if;
+  if is_allowed then
+    outcome := 'send';
+    update contact_request r
+    set due_at = now() + interval '10 minutes', tries = taken.tries + 1
+    where r.tenant_id = taken.tenant_id and r.address = taken.address;
+  else
+    outcome := 'capped';
+    update contact_request r
+    set due_at = next_mail_day()
+    where r.tenant_id = taken.tenant_id and r.address = taken.address;
+  end if;
+  return next;
+end
+$$;
+
+-- What a tenant's contacts are to be told; one row per endpoint: newer news replace what was not sent yet.
 create table notice (
   endpoint_id uuid primary key references endpoint (id),
   tenant_id text collate "C" not null,
   kind text not null check (kind in ('warning', 'disabled', 'recovered')),
   stage integer not null,
   failing_since timestamptz,
-  detail text,
-  contacts jsonb not null,                     -- those who are still to be told
+  cause text check (cause in ('failing', 'gone', 'operator')),   -- of kind disabled
+  contacts text[] not null,                    -- those not yet told
   due_at timestamptz not null,
   tries integer not null default 0,
   created_at timestamptz not null default now()
 );
 create index notice_by_due on notice (due_at);
+
+-- Takes the notice that waits longest, for an hour, and marks the endpoint as told before anything is sent, so no crash and
+-- no second node can make it two within the hour. Skips the tenants in `busy`. No row: none is due. outcome: send, capped (it
+-- waits for the next day), dropped (no contact is left to tell, or the endpoint was deleted). Locks the notice and its
+-- endpoint; if another transaction has locked either of them, the notice is left for a later call.
+create function take_notice(busy text[], per_day integer)
+returns table (outcome text, endpoint_id uuid, tenant_id text, endpoint text, url text, kind text, stage integer,
+               failing_since timestamptz, cause text, contacts text[], tries integer) language plpgsql
+set search_path = postrider, pg_temp as $$
+#variable_conflict use_column
+declare
+  taken notice;
+  target record;
+begin
+  select n.* into taken
+  from notice n
+  join endpoint e on e.id = n.endpoint_id
+  where n.due_at <= now()
+    and n.tenant_id <> all (busy)
+  order by n.due_at
+  limit 1
+  for update of n skip locked
+  for no key update of e skip locked;
+  if not found then
+    return;
+  end if;
+  endpoint_id := taken.endpoint_id;
+  tenant_id := taken.tenant_id;
+  kind := taken.kind;
+  stage := taken.stage;
+  failing_since := taken.failing_since;
+  cause := taken.cause;
+  tries := taken.tries + 1;
+  select e.outside_id, e.url, e.status into target from endpoint e where e.id = taken.endpoint_id;
+  endpoint := target.outside_id;
+  url := target.url;
+  select array_agg(c order by place) into contacts
+  from unnest(taken.contacts) with ordinality as t (c, place)
+  where c = any (contacts_to_tell(taken.tenant_id));
+  if contacts is null or target.status = 'deleted' then
+    outcome := 'dropped';
+    delete from notice n where n.endpoint_id = taken.endpoint_id;
+  elsif taken.tries = 0 and not take_mail_budget('notices', taken.tenant_id, cardinality(contacts), per_day) then
+    outcome := 'capped';
+    update notice n set due_at = next_mail_day() where n.endpoint_id = taken.endpoint_id;
+  else
+    outcome := 'send';
+    update notice n
+    set due_at = now() + interval '1 hour', tries = taken.tries + 1
+    where n.endpoint_id = taken.endpoint_id;
+    update endpoint e set told = taken.stage, told_at = now() where e.id = taken.endpoint_id;
+  end if;
+  return next;
+end
+$$;
 
 -- Signs notices to URLs; one per tenant, shown when it is made.
 create table contact_secret (
@@ -348,6 +661,8 @@ create table contact_secret (
   sealed bytea not null,
   created_at timestamptz not null default now()
 );
+
+-- ── reports of endpoint health ─────────────────────────────────────────────────────────────────────────────────
 
 -- Which endpoints are to be reported now, and as what: 0 recovered, 1 failing, 50, 70, 90, 100 disabled. A stage is
 -- never left out, so nobody is disabled unwarned. span: how long nothing but failure may last; time paused does not count.
@@ -393,12 +708,13 @@ create function report_endpoint(which uuid, was integer, stage integer, span int
 language plpgsql set search_path = postrider, pg_temp as $$
 declare
   e endpoint;
-  contacts jsonb;
+  contacts text[];
   kind text := case stage when 0 then 'endpoint.recovered' when 1 then 'endpoint.failing' when 100 then 'endpoint.disabled'
                           else 'endpoint.unhealthy' end;
   disables boolean;
 begin
-  select * into e from endpoint x where x.id = which for no key update;
+  -- One that an open transaction holds is reported later.
+  select * into e from endpoint x where x.id = which for no key update skip locked;
   if not found or e.reported <> was or e.status not in ('active', 'disabled')
      or (stage = 0 and e.failing_since is not null)
      or (stage between 1 and 90 and (e.failing_since is null or e.status <> 'active')) then
@@ -422,17 +738,21 @@ begin
     'percent', case when stage between 50 and 100 then stage end,
     'disabled_at', case when stage between 50 and 90 then e.failing_since + span end));
 
-  select t.contacts into contacts from tenant t where t.id = e.tenant_id;
-  if stage = 0 and e.told = 0 then
+  contacts := contacts_to_tell(e.tenant_id);
+  if (stage = 0 and e.told = 0) or (stage = 100 and e.status_by = 'customer') then
+    -- They know nothing of the trouble, or disabled it themselves.
     delete from notice n where n.endpoint_id = which;
-  elsif stage <> 1 and jsonb_typeof(contacts) = 'array' and jsonb_array_length(contacts) > 0 then
-    insert into notice (endpoint_id, tenant_id, kind, stage, failing_since, detail, contacts, due_at)
+  elsif stage <> 1 and contacts is not null then
+    insert into notice (endpoint_id, tenant_id, kind, stage, failing_since, cause, contacts, due_at)
     values (which, e.tenant_id,
             case stage when 0 then 'recovered' when 100 then 'disabled' else 'warning' end,
-            stage, e.failing_since, e.status_reason, contacts, greatest(now(), e.told_at + interval '1 hour'))
+            stage, e.failing_since,
+            case when stage <> 100 then null when disables then 'failing' when e.status_by = 'postrider' then 'gone'
+                 else 'operator' end,
+            contacts, greatest(now(), e.told_at + interval '1 hour'))
     on conflict (endpoint_id) do update
       set kind = excluded.kind, stage = excluded.stage, failing_since = excluded.failing_since,
-          detail = excluded.detail, contacts = excluded.contacts, tries = 0, created_at = now();
+          cause = excluded.cause, contacts = excluded.contacts, tries = 0, created_at = now();
   end if;
   if disables then
     perform note_change('endpoint', e.tenant_id, which);
@@ -481,62 +801,112 @@ begin
 end
 $$;
 
+-- ── leases of postrider's own duties ───────────────────────────────────────────────────────────────────────────────
+
+insert into session_lease (name) values ('retention'), ('refanout'), ('dead_letter_count');
+
 -- ── retention ──────────────────────────────────────────────────────────────────────────────────────────────────
 
--- From when on things are kept. Set before anything is looked at, so that nothing new can come to depend on what is
--- about to go: an event from before is not replayed any more.
+-- From when on events (and dead letters) and attempts are kept: the start of the oldest day. Raised before retention looks
+-- at the days that end, so that nothing new comes to need them. `below`: the smallest id that is not past its time.
+-- History of older deliveries is written to the kept tables directly.
 create table kept_since (
   name text primary key,
-  since timestamptz not null
+  since timestamptz not null,
+  below uuid not null
 );
-insert into kept_since (name, since) values ('events', '-infinity');
+insert into kept_since (name, since, below)
+values ('events', '-infinity', '00000000-0000-0000-0000-000000000000'),
+       ('attempts', '-infinity', '00000000-0000-0000-0000-000000000000');
 
 -- Keys live as long as their events.
 create index event_key_by_event on event_key (event_id);
 create index pause_span_ended on pause_span (until) where until is not null;
 
--- What keeps a day from being dropped: rows of the queue (those of replays point back with event_id), wide fan-outs, and
--- dead letters that nobody resolved; of the inbox messages that are not done, or dead and neither retried nor discarded, but
--- for those of a source that was deleted. Null: nothing.
-create function held_by(parent text, day date) returns text language plpgsql stable
+-- The ids from `low` on and below `high` in a table of events or attempts that unfinished replays of ranges still need, in
+-- order: events that they have yet to look at, and for "missing" also the attempts, which tell whether a delivery was
+-- ever made. Indexes: replay_unfinished, and the table's own by tenant.
+create function needed_by_replays(parent text, source regclass, low uuid, high uuid, at_most integer)
+returns setof uuid language plpgsql stable set search_path = postrider, pg_temp as $$
+begin
+  if parent = 'event' then
+    return query execute format($q$
+      select distinct n.id
+      from replay r
+      cross join lateral (
+        select e.id
+        from %s e
+        where e.tenant_id = r.tenant_id
+          and e.id >= greatest($1, id_floor(r.since), case when r.is_counted then first_delivery_id(r.after_id) end)
+          and e.id < least($2, id_floor(r.until))
+          and (r.event_types is null or type_patterns(e.type) && r.event_types)
+        order by e.id
+        limit $3
+      ) as n
+      where r.status in ('queued', 'running')
+        and r.scope in ('missing', 'all')
+      order by n.id
+      limit $3
+    $q$, source) using low, high, at_most;
+  else
+    return query execute format($q$
+      select distinct n.delivery_id
+      from replay r
+      cross join lateral (
+        select a.delivery_id
+        from %s a
+        where a.tenant_id = r.tenant_id
+          and a.delivery_id >= greatest($1, id_floor(r.since),
+                                        case when r.is_counted then first_delivery_id(r.after_id) end)
+          and a.delivery_id < least($2, id_floor(r.until))
+        order by a.delivery_id
+        limit $3
+      ) as n
+      where r.status in ('queued', 'running')
+        and r.scope = 'missing'
+      order by n.delivery_id
+      limit $3
+    $q$, source) using low, high, at_most;
+  end if;
+end
+$$;
+
+-- What keeps a day of the inbox from being dropped: messages that are not done, or dead and neither retried nor discarded,
+-- except those of a source that was deleted. Null: nothing.
+create function inbox_held_by(day date) returns text language plpgsql stable
 set search_path = postrider, pg_temp as $$
 declare
   low uuid := id_floor(day::timestamp at time zone 'UTC');
   high uuid := id_floor((day + 1)::timestamp at time zone 'UTC');
 begin
-  if parent = 'inbox' then
-    return case
-      when exists (select from inbox_queue w where w.id >= low and w.id < high and w.bucket >= 0)
-        then 'a message that is not done'
-      when exists (select
-                   from inbox m
-                   join source s on s.id = m.source_id
-                   where m.id >= low and m.id < high and m.dead_at is not null)
-        then 'a dead message'
-    end;
-  end if;
-  if exists (select from bucket_lease l join queue q on q.bucket = l.bucket and q.id >= low and q.id < high) then
-    return 'a pending delivery';
-  elsif exists (select from dead_letter d where d.delivery_id >= low and d.delivery_id < high and d.resolved_at is null) then
-    return 'an unresolved dead letter';
-  elsif parent <> 'event' then
-    return null;
-  elsif exists (select from fanout_task f where f.event_id >= low and f.event_id < high) then
-    return 'a fan-out';
-  elsif exists (select
-                from replayed r
-                join endpoint e on e.id = r.endpoint_id
-                join queue q on q.bucket = e.bucket and q.id = r.delivery_id
-                where r.event_id >= low and r.event_id < high) then
-    return 'a pending replay';
-  elsif exists (select
-                from replayed r
-                join dead_letter d on d.delivery_id = r.delivery_id and d.resolved_at is null
-                where r.event_id >= low and r.event_id < high) then
-    return 'an unresolved dead letter of a replay';
-  end if;
-  return null;
+  return case
+    when exists (select from inbox_queue w where w.id >= low and w.id < high and w.bucket >= 0)
+      then 'a message that is not done'
+    when exists (select
+                 from inbox m
+                 join source s on s.id = m.source_id
+                 where m.id >= low and m.id < high and m.dead_at is not null)
+      then 'a dead message'
+  end;
 end
+$$;
+
+-- ── deliveries that wait too long ──────────────────────────────────────────────────────────────────────────────
+
+alter table endpoint
+  add column cancel_reason text,               -- why retention set cancel_before; null: a person did
+  add column waiting_reported_at timestamptz;  -- when operators were told that deliveries of it will be canceled
+create index endpoint_waiting_reported on endpoint (id) where waiting_reported_at is not null;
+
+-- What the deliveries of an endpoint wait for before any of them is sent; null: nothing.
+create function waits_for(endpoint_status text, tenant_status text, held_reason text) returns text language sql stable
+set search_path = postrider, pg_temp as $$
+  select case
+    when endpoint_status = 'paused' then 'the endpoint is paused'
+    when tenant_status = 'paused' then 'the tenant is paused'
+    when held_reason is not null then 'nothing can be signed for the endpoint'
+    when (select is_paused from brakes) then 'all sending is paused'
+  end
 $$;
 
 -- ── erasure ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -601,9 +971,10 @@ begin
         set canceled = p.canceled + excluded.canceled
     )
     insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, started_at, total_us,
-                         node_id, created_at, replay_id, error_detail)
+                         node_id, created_at, replay_id, error_detail, is_kept)
     select g.id, 0, g.bucket, g.endpoint_id, g.event_id, g.tenant_id, 'canceled', now(), 0,
-           '00000000-0000-0000-0000-000000000000', g.created_at, g.replay_id, 'the payload was erased'
+           '00000000-0000-0000-0000-000000000000', g.created_at, g.replay_id, 'the payload was erased',
+           g.id < (select below from kept_since where name = 'attempts')
     from gone g
     returning delivery_id, endpoint_id, tenant_id
   loop

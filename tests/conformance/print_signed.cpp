@@ -41,12 +41,13 @@ void print(const Case& c, int number) {
   const std::string delivery_id = fmt::format("dlv_{:032x}", number);
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(base::wall_now().time_since_epoch());
   std::string head;
-  delivery::append_signature_headers(head, signer,
-                                     {.event_id = event_id,
-                                      .delivery_id = delivery_id,
-                                      .unix_seconds = now.count(),
-                                      .attempt = number + 1,
-                                      .body = c.body});
+  const bool is_signed = delivery::append_signature_headers(head, signer,
+                                                            {.event_id = event_id,
+                                                             .delivery_id = delivery_id,
+                                                             .unix_seconds = now.count(),
+                                                             .attempt = number + 1,
+                                                             .body = c.body});
+  CHECK(is_signed);
   fmt::print("{{\"scheme\":{},\"secrets\":{},\"public_keys\":{},\"head\":{},\"body_base64\":{}}}\n",
              base::json_quoted(crypto::label(c.scheme)), json_list(secrets), json_list(public_keys),
              base::json_quoted(head), base::json_quoted(base::base64_encode(c.body)));

@@ -19,6 +19,7 @@ secrets = ["first-secret-of-the-shop", "env:HOOK_SECRET_SHOP"]
 description = "Our shop"
 tolerance_seconds = 60
 idempotency_key = "x-order"
+deduplicate = "content"
 partition_key = "/customer"
 ordering = "strict"
 headers = ["X-Topic"]
@@ -43,7 +44,8 @@ def configured(tmp_path, text):
     return "--config", str(path)
 
 
-def send_to_shop(node, secret, order, body=b'{"type":"paid","customer":"c1"}'):
+def send_to_shop(node, secret, order):
+    body = json.dumps({"type": "paid", "customer": "c1", "order": order}).encode()
     at = str(int(time.time()))
     digest = hmac.new(secret.encode(), at.encode() + b"." + body, hashlib.sha512).digest()
     headers = {"content-type": "application/json", "x-sign": "v1=" + base64.b64encode(digest).decode(), "x-time": at,
@@ -71,7 +73,7 @@ def test_sources_of_the_configuration_file_are_made_at_every_start_and_only_chan
     wait_until(lambda: node.api.get("/v1/sources/shop").status == 200, "the source is made")
     shown = node.api.get("/v1/sources/shop").json
     expected = {"provider": "hmac", "description": "Our shop", "tolerance_seconds": 60, "idempotency_key": "x-order",
-                "partition_key": "/customer", "ordering": "strict", "headers": ["x-topic"], "body_bytes_max": 2048,
+                "deduplicate": "content", "partition_key": "/customer", "ordering": "strict", "headers": ["x-topic"], "body_bytes_max": 2048,
                 "consume": True, "forward": {"tenant_id": "acme", "type": "shop.{type}"}, "max_attempts": 3,
                 "configured_by": "file",
                 "signature": {"header": "x-sign", "prefix": "v1=", "template": "{timestamp}.{body}", "hash": "sha512",

@@ -205,8 +205,9 @@ def test_during_a_rotation_both_secrets_verify(node, tenant, hook):
     fresh = node.api.post(path, {"overlap_seconds": 600}).expect(200, 201)["secret"]
 
     def both_sign():
+        before = len(hook.requests)
         node.api.publish(tenant)
-        request = hook.wait_for(len(hook.requests) + 1)[-1]
+        request = hook.wait_for(before + 1)[-1]
         return request if len(request.headers["webhook-signature"].split(" ")) == 2 else None
 
     request = wait_until(both_sign, "both secrets sign")

@@ -26,12 +26,44 @@ def test_a_destination_that_is_no_longer_allowed_is_a_dead_letter(start_node, da
     wait_until(lambda: second.sql("select cause from postrider.dead_letter") == [("blocked",)], "a dead letter")
     assert hook.requests == []
 
-    # Why is for operators: it says something about the network that postrider is in.
-    reader = second.api.post("/v1/keys", {"role": "reader", "tenant_id": "t"}).expect(201)["key"]
-    details = {"operator": all_error_details(second.api), "customer": all_error_details(second.api.as_key(reader))}
-    assert len(details["operator"]) == len(details["customer"]) == 6
+    # The customer typed the address, so it may know what is wrong with it, but not how the server is configured.
+    details = details_by_audience(second.api)
     assert all("allow_networks" in detail for detail in details["operator"]), details
+    assert set(details["customer"]) == {"destination not allowed: the address is a loopback address"}
+
+
+def test_what_a_name_resolves_to_is_shown_to_operators_only(start_node, database_url, hook):
+    first = start_node(database_url=database_url)
+    first.api.create_tenant("t")
+    made = first.api.create_endpoint("t", hook.url.replace("127.0.0.1", "localhost"))
+    assert first.stop() == 0
+    second = start_node(database_url=database_url, allow_networks="192.168.77.0/24")
+    second.api.publish("t")
+    wait_until(lambda: second.sql("select cause from postrider.dead_letter") == [("blocked",)], "a dead letter")
+    details = details_by_audience(second.api)
+    assert all("localhost resolves to " in detail for detail in details["operator"]), details
     assert set(details["customer"]) == {"destination not allowed"}
+
+    customer = second.api.as_key(bound_key(second.api, "operator"))
+    test = f"/v1/tenants/t/endpoints/{made['id']}/test"
+    assert "localhost resolves to " in second.api.post(test).expect(200)["error_detail"]
+    tried = customer.post(test).expect(200)
+    assert (tried["error"], tried["error_detail"], tried["address"]) == ("blocked", "destination not allowed", None)
+    for answer in (customer.post("/v1/tenants/t/endpoints", {"url": "http://localhost/", "event_types": ["*"]}),
+                   customer.call("PUT", "/v1/tenants/t/endpoints/own", {"url": "http://localhost/", "event_types": ["*"]}),
+                   customer.call("PATCH", f"/v1/tenants/t/endpoints/{made['id']}", {"url": "http://localhost/"})):
+        assert answer.status == 422
+        assert answer.json["errors"] == [{"pointer": "/url", "detail": "destination not allowed"}]
+
+
+def bound_key(api, role):
+    return api.post("/v1/keys", {"role": role, "tenant_id": "t"}).expect(201)["key"]
+
+
+def details_by_audience(api):
+    details = {"operator": all_error_details(api), "customer": all_error_details(api.as_key(bound_key(api, "reader")))}
+    assert len(details["operator"]) == len(details["customer"]) == 6
+    return details
 
 
 def all_error_details(api):

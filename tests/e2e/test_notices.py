@@ -1,51 +1,21 @@
 """A tenant's contacts are told about their endpoint, by mail and by URL."""
 
 import base64
-import contextlib
-import email
 import hmac
 import json
 import ssl
 import subprocess
 
 import pytest
-from aiosmtpd.controller import Controller
-
-from harness.ports import lasting_port
+from harness.mail import mail_server
 from harness.wait import wait_until
 
 STAGES = (50, 70, 90)  # a newer one takes the place of one that nobody has been told yet
 
 
-class Box:
-    def __init__(self):
-        self.mails = []
-        self.refuses = False
-
-    async def handle_DATA(self, server, session, envelope):
-        if self.refuses:
-            return "451 come back later"
-        self.was_encrypted = session.ssl is not None
-        self.mails.append((envelope.mail_from, envelope.rcpt_tos, email.message_from_bytes(envelope.content)))
-        return "250 taken"
-
-
-@contextlib.contextmanager
-def mail_server(scheme, **options):
-    handler = Box()
-    port = lasting_port()
-    controller = Controller(handler, hostname="127.0.0.1", port=port, ready_timeout=60, **options)
-    controller.start()
-    handler.url = f"{scheme}://localhost:{port}"
-    try:
-        yield handler
-    finally:
-        controller.stop()
-
-
 @pytest.fixture
 def box():
-    with mail_server("smtp") as handler:
+    with mail_server() as handler:
         yield handler
 
 
@@ -73,9 +43,9 @@ def test_contacts_hear_of_the_trouble_once_an_hour(start_node, data_dir, receive
         node.api.publish("acme")
     [posted] = contact.wait_for(1, 60)
     wait_until(lambda: box.mails, "a mail", 60)
-    sender, recipients, mail = box.mails[0]
-    assert sender == "hooks@postrider.example" and recipients == ["ops@acme.example"]
-    assert endpoint in mail["subject"] and "What to do" in mail.get_payload()
+    [mail] = box.mails
+    assert mail.sender == "hooks@postrider.example" and mail.to == "ops@acme.example"
+    assert endpoint in mail.message["subject"] and "What to do" in mail.text
     signed = f"{posted.headers['webhook-id']}.{posted.headers['webhook-timestamp']}.".encode() + posted.body
     digest = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, "sha256").digest()
     assert posted.headers["webhook-signature"] == "v1," + base64.b64encode(digest).decode()
@@ -101,7 +71,7 @@ def make_notice(node):
     node.api.create_tenant("acme", contacts=["ops@acme.example"])
     node.api.create_endpoint("acme", "http://127.0.0.1:9999/")
     node.sql("""insert into postrider.notice (endpoint_id, tenant_id, kind, stage, contacts, due_at)
-                select id, 'acme', 'warning', 50, '["ops@acme.example"]', now() from postrider.endpoint""")
+                select id, 'acme', 'warning', 50, '{ops@acme.example}', now() from postrider.endpoint""")
 
 
 @pytest.mark.parametrize("scheme", ["smtp", "smtps"])
@@ -117,7 +87,7 @@ def test_mail_goes_over_tls_to_a_server_that_can_be_verified(start_node, databas
         node = start_node(database_url=database_url, smtp_url=box.url, extra_ca_file=authority)
         node.sql("update postrider.notice set due_at = now()")
         wait_until(lambda: box.mails, "the mail")
-        assert box.mails[0][1] == ["ops@acme.example"] and (box.was_encrypted or scheme == "smtps")
+        assert box.mails[0].to == "ops@acme.example" and (box.was_encrypted or scheme == "smtps")
 
 
 def test_who_could_not_be_told_is_told_later(start_node, data_dir, box):
@@ -131,3 +101,25 @@ def test_who_could_not_be_told_is_told_later(start_node, data_dir, box):
     box.refuses = False
     node.sql("update postrider.notice set due_at = now()")
     wait_until(lambda: box.mails, "the mail")
+
+
+def test_contacts_of_one_tenant_that_do_not_respond_delay_no_others(start_node, data_dir, receiver, box):
+    node = start_node(data_dir=data_dir, disable_after="200s", smtp_url=box.url)
+    hook, silent = receiver.hook(), [receiver.hook() for _ in range(20)]
+    for contact in silent:
+        contact.hold()
+    try:
+        node.api.create_tenant("slow", contacts=[contact.url for contact in silent])
+        for _ in range(10):
+            endpoint = node.api.create_endpoint("slow", hook.url)["id"]
+            node.api.post(f"/v1/tenants/slow/endpoints/{endpoint}/disable").expect(200)
+        wait_until(lambda: any(contact.requests for contact in silent), "one of them is being told")
+        wait_until(lambda: node.sql("select count(*) from postrider.notice") == [(10,)], "all of them wait")
+        node.api.create_tenant("acme", contacts=["ops@acme.example"])
+        endpoint = node.api.create_endpoint("acme", hook.url)["id"]
+        node.api.post(f"/v1/tenants/acme/endpoints/{endpoint}/disable").expect(200)
+        wait_until(lambda: box.to("ops@acme.example"), "the mail to the other tenant")
+        assert node.sql("select count(*) from postrider.notice where tenant_id = 'slow'") == [(10,)]
+    finally:
+        for contact in silent:
+            contact.release()

@@ -92,7 +92,7 @@ def test_another_node_takes_over_when_the_relaying_one_is_killed_or_stopped(star
     third = start_node(database_url=database_url, lease_seconds=3)
     second.signal(signal.SIGSTOP)
     third.sql("select postrider.publish('acme', 'a.b', '2')")
-    third.wait_for_log("relay_stalled", outbox="local")
+    third.wait_for_log("lease_stalled", lease="relay", of="local")
     third.wait_for_log("relay_active", outbox="local")
     hook.wait_for(2)
     second.signal(signal.SIGCONT)

@@ -92,13 +92,41 @@ def test_a_node_whose_tables_are_gone_says_what_to_do(lossy):
         done = subprocess.run([binary(), command], env=environment(**node.settings), cwd="/", text=True, capture_output=True,
                               timeout=60)
         assert done.returncode != 0
-        assert "attempt, queue. `postrider migrate --repair`" in done.stdout + done.stderr, (done.stdout, done.stderr)
+        assert "attempt, attempt_day, attempt_kept, queue. `postrider migrate --repair`" in done.stdout + done.stderr, (done.stdout, done.stderr)
     repaired = subprocess.run([binary(), "migrate", "--repair"], env=environment(**node.settings), cwd="/", text=True,
                               capture_output=True, timeout=60)
     assert repaired.returncode == 0 and "CREATE TABLE postrider.queue" in repaired.stdout, repaired.stderr
     again = subprocess.run([binary(), "migrate", "--repair"], env=environment(**node.settings), cwd="/", text=True,
                            capture_output=True, timeout=60)
     assert again.stdout == "nothing is missing\n"
+
+
+def test_repair_restores_the_rows_that_nodes_cannot_work_without(lossy, start_node):
+    node, hooks, events = lossy
+    node.stop()
+    run_sql(node.database_url, "drop table postrider.session_lease, postrider.kept_since cascade; delete from postrider.bucket_lease;"
+                               "delete from postrider.brakes; delete from postrider.outbox_setting; delete from postrider.outbox_slot;"
+                               "delete from postrider.registry_version")
+    repaired = subprocess.run([binary(), "migrate", "--repair"], env=environment(**node.settings), cwd="/", text=True,
+                              capture_output=True, timeout=60)
+    assert repaired.returncode == 0, repaired.stderr
+    for table in ("session_lease", "kept_since", "bucket_lease", "brakes", "outbox_setting", "outbox_slot", "registry_version"):
+        assert f"rows of postrider.{table}\n" in repaired.stdout
+    again = start_node(**node.settings)
+    again.sql("select postrider.publish('acme', 'a.b', '1')")
+    for hook in hooks:
+        hook.wait_for(len(events) + 1)
+    wait_until(lambda: again.sql("select count(*) from postrider.queue where bucket >= 0") == [(0,)], "it is settled")
+    assert made(refanout(again, "--from", FROM)) == {"events": 0}
+
+
+def test_events_whose_history_was_removed_are_skipped_unless_asked_for(lossy):
+    node, hooks, events = lossy
+    # As retention with a shorter retain_attempts leaves it.
+    node.sql("truncate postrider.attempt; update postrider.kept_since set since = now() + interval '1 minute' where name = 'attempts'")
+    done = refanout(node, "--from", FROM, "--dry-run")
+    assert made(done) == {"events": 0} and "--without-history" in done.stderr
+    assert made(refanout(node, "--from", FROM, "--without-history", "--dry-run")) == {"events": 2 * EVENTS}
 
 
 def test_a_dry_run_counts_and_one_tenant_is_enough(lossy):

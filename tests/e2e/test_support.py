@@ -32,7 +32,7 @@ ANSWERS = {
     "Did this endpoint receive this event?": "dead_letter",
     "Why did it fail?": "400",
     "What happened to everything about `invoice-17`?": "dead_letter",
-    "What is dead, and why?": "rejected",
+    "Which deliveries are dead letters, and why?": "rejected",
     "Send it again": "dlv_",
     "Pause it": "",
     "Resume it": "",

@@ -44,9 +44,9 @@ def test_verify_accepts_what_was_sent_and_says_what_differs(node, tenant, hook, 
     for scheme in ("standard", "standard-ed25519", "hex-v1", "sha256"):
         made = node.api.create_endpoint(tenant, hook.url, event_types=[f"t.{scheme}"], signature=scheme)
         (tmp_path / "secret").write_text(made["secret"] + "\n")
+        before = len(hook.requests)
         node.api.publish(tenant, f"t.{scheme}")
-        got = hook.wait_for(len(hook.requests) + 1)[-1] if not hook.requests else wait_until(
-            lambda: hook.requests[-1] if json.loads(hook.requests[-1].body)["type"] == f"t.{scheme}" else None, scheme)
+        got = hook.wait_for(before + 1)[-1]
         (tmp_path / "headers").write_text("\n".join(f"{k}: {v}" for k, v in got.headers.items()))
         words = ("verify", "-", "--headers", str(tmp_path / "headers"), "--secret-file", str(tmp_path / "secret"))
         good = run(*words, text=got.body.decode())
@@ -127,8 +127,12 @@ def test_listen_finds_an_event_that_was_committed_late(start_node, database_url,
 
 
 def test_listen_from_a_time_on(node, tenant, hook):
-    node.api.publish(tenant, data={"number": 0})
-    [(since,)] = node.sql("""select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')""")
+    earlier = node.api.publish(tenant, data={"number": 0})["created_at"]
+    # Well between the two: the clocks of the node and the database may differ by some milliseconds.
+    passed = f"select clock_timestamp() > '{earlier}'::timestamptz + interval '200 ms'"
+    wait_until(lambda: node.sql(passed) == [(True,)], "time has passed")
+    [(since,)] = node.sql(f"""select to_char(('{earlier}'::timestamptz + interval '100 ms') at time zone 'UTC',
+                                             'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')""")
     for number in (1, 2):
         node.api.publish(tenant, "a.b", data={"number": number})
     with Following(node, "listen", tenant, "--forward-to", hook.url, "--since", since) as listening:

@@ -1,5 +1,7 @@
 """What postrider does by itself over days: endpoint health, operational events, retention, erasure."""
 
+import os
+import stat
 import threading
 import time
 
@@ -108,3 +110,15 @@ def test_a_day_is_dropped_under_load_and_nobody_notices(start_node, database_url
         producer.join()
     hook.wait_for(len(sent))
     assert not [entry for entry in node.log if entry["event"] in ("publish_failed", "settle_failed")]
+
+
+def test_archives_are_readable_by_their_owner_only(start_node, database_url, tmp_path):
+    node = start_node(database_url=database_url, retain_events="60d", retain_attempts="60d")
+    node.sql("select postrider.make_partition('event', (now() at time zone 'UTC')::date - 24)")
+    node.stop()  # or the next one might find the lease of retention taken
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    # Its first pass of retention comes with its start.
+    start_node(database_url=database_url, retain_events="20d", archive_dir=str(archive))
+    wait_until(lambda: [file for file in archive.iterdir() if file.name.endswith(".gz")], "a day is archived")
+    assert {stat.S_IMODE(os.stat(file).st_mode) for file in archive.iterdir()} == {0o600}

@@ -34,7 +34,8 @@ class Ledgers:
         for row in world.sql("""
                 select 'dlv_' || replace(a.delivery_id::text, '-', ''), a.attempt, a.outcome, a.status_code, a.error,
                        a.started_at, a.next_attempt_at, a.tenant_id,
-                       coalesce(e.outside_id, 'evt_' || replace(e.id::text, '-', '')), p.outside_id
+                       coalesce(e.outside_id, 'evt_' || replace(e.id::text, '-', '')), p.outside_id,
+                       coalesce(a.error_detail, '') like 'canceled by retention%%'
                 from postrider.attempt a
                 join postrider.event e on e.id = a.event_id
                 join postrider.endpoint p on p.id = a.endpoint_id
@@ -53,10 +54,11 @@ class Ledgers:
 
 
 class Attempt:
-    def __init__(self, delivery, number, outcome, status, error, started, next_at, tenant, event, endpoint):
+    def __init__(self, delivery, number, outcome, status, error, started, next_at, tenant, event, endpoint,
+                 is_by_retention):
         self.delivery, self.number, self.outcome, self.status, self.error = delivery, number, outcome, status, error
         self.started, self.next_at = started.timestamp(), next_at and next_at.timestamp()
-        self.tenant, self.event, self.endpoint = tenant, event, endpoint
+        self.tenant, self.event, self.endpoint, self.is_by_retention = tenant, event, endpoint, is_by_retention
 
     def __str__(self):
         return f"#{self.number} {self.outcome} {self.status or self.error or ''} at {clock(self.started)}"
@@ -119,8 +121,8 @@ def nothing_missing(ledgers):
                 yield f"1: {key} counts as delivered, but the receiver accepted nothing: {told(requests)}"
             elif ends[0].outcome == "dead_letter" and key not in ledgers.dead:
                 yield f"1: {key} has an attempt that says dead letter, but there is none"
-            elif ends[0].outcome == "canceled" and not endpoint.deleted_at:
-                yield f"1: {key} was canceled by nobody"
+            elif ends[0].outcome == "canceled" and not endpoint.deleted_at and not ends[0].is_by_retention:
+                yield f"1: {key} was canceled neither by a person nor by retention"
 
 
 def nothing_foreign(ledgers):

@@ -26,7 +26,9 @@ def programs():
 class Postgres:
     """Started by the constructor. Databases belong to the role `postrider`, which is no superuser."""
 
-    def __init__(self):
+    def __init__(self, settings=()):
+        """`settings`: more of them, as in postgresql.conf: `fsync=off`."""
+        self.settings = ["max_connections=200", "wal_level=logical", *settings]
         self.user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="pr-pg-", dir="/tmp"))
         if os.geteuid() == 0:
@@ -49,10 +51,10 @@ class Postgres:
             raise RuntimeError(done.stdout)
 
     def start(self):
+        options = [word for setting in self.settings for word in ("-c", setting)]
         with open(self.home / "log", "ab") as log:
             self.process = subprocess.Popen(
-                self._as_user(programs() / "postgres", "-D", self.home / "data", "-k", self.home, "-h", "",
-                              "-c", "max_connections=200", "-c", "wal_level=logical"),
+                self._as_user(programs() / "postgres", "-D", self.home / "data", "-k", self.home, "-h", "", *options),
                 cwd="/", env=ENVIRONMENT, stdout=log, stderr=log, start_new_session=True)
         wait_until(lambda: self._accepts() or self.process.poll() is not None, "Postgres takes connections")
         assert self.process.poll() is None, f"Postgres did not start: {(self.home / 'log').read_text()[-2000:]}"

@@ -30,6 +30,11 @@ def github(secret, delivery, body, event="push"):
             "x-github-event": event}
 
 
+def shopify(secret, webhook_id, body, topic="orders/create"):
+    return {"x-shopify-hmac-sha256": base64.b64encode(_mac(secret, body)).decode(), "x-shopify-webhook-id": webhook_id,
+            "x-shopify-topic": topic}
+
+
 def slack(secret, body, at=None):
     at = int(time.time()) if at is None else at
     return {"x-slack-request-timestamp": str(at), "x-slack-signature": "v0=" + _mac(secret, f"v0:{at}:".encode() + body).hex()}

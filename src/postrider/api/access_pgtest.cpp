@@ -7,6 +7,7 @@ namespace postrider::api {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct Access : ApiTest {
@@ -89,6 +90,36 @@ TEST_F(Access, PathsMethodsTypesAndSizesAreJudgedFirst) {
   form.body = R"({"id": "acme"})";
   EXPECT_EQ(server->send(form).status, 201);
   EXPECT_EQ(post("/v1/tenants", std::string(2 << 20, ' ')).status, 413);
+}
+
+TEST_F(Access, AMadeUpCursorIsRefusedForHeadAsForGet) {
+  make_acme();
+  const std::string target = "/v1/tenants?cursor=c1_" + base::hex_encode("a");
+  EXPECT_EQ(status("GET", target, admin_key), 422);
+  EXPECT_EQ(status("HEAD", target, admin_key), 422);
+  const std::string sealed = get("/v1/tenants?limit=1").at("/next_cursor");
+  EXPECT_EQ(status("HEAD", "/v1/tenants?limit=1&cursor=" + sealed, admin_key), 200);
+}
+
+TEST_F(Access, OfManyErrorsTheFirstAreListedAndTheRestAreCounted) {
+  std::string body = R"({"id": "acme")";
+  for (int i = 0; i < 1000; ++i) body += ", \"unknown_" + std::to_string(i) + "\": 1";
+  const auto answer = post("/v1/tenants", body + "}");
+  EXPECT_EQ(answer.status, 422);
+  EXPECT_EQ(answer.json().at("errors").as_array().size(), 20);
+  EXPECT_EQ(answer.at("/errors/19/pointer"), "/unknown_19");
+  EXPECT_THAT(answer.at("/detail"), HasSubstr("980 more"));
+  EXPECT_LT(answer.body.size(), 4'000);
+
+  std::string patterns;
+  for (int i = 0; i < 50; ++i) patterns += std::string(i == 0 ? "" : ",") + R"("no pattern")";
+  make_acme();
+  const auto endpoint = post("/v1/tenants/acme/endpoints",
+                             R"({"url": "https://a.example/", "event_types": [)" + patterns + "]}");
+  EXPECT_EQ(endpoint.json().at("errors").as_array().size(), 20);
+  EXPECT_THAT(endpoint.at("/detail"), HasSubstr("30 more"));
+  const auto one = post("/v1/tenants", R"({"id": "x", "y": 1})");
+  EXPECT_THAT(one.at("/detail"), Not(HasSubstr("more")));
 }
 
 TEST_F(Access, WhatIsNoJsonIsMalformed) {

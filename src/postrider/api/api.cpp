@@ -1,8 +1,10 @@
 #include "postrider/api/api.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "postrider/api/routes.hpp"
+#include "postrider/inbox/waiters.hpp"
 
 namespace postrider::api {
 
@@ -21,6 +23,7 @@ void add_routes(Routes& routes) {
   add_replay_routes(routes);
   add_erasure_routes(routes);
   add_contact_routes(routes);
+  add_contact_page_routes(routes);
   add_attempt_routes(routes);
   add_delivery_routes(routes);
   add_delivery_action_routes(routes);
@@ -50,6 +53,12 @@ void Api::apply(std::span<const registry::Change> changes) {
   services_.tenants.apply(changes);
   services_.sources.apply(changes);
   services_.catalogue.apply(changes);
+  const auto concerns_callers = [](const registry::Change& change) {
+    return registry::concerns_keys(change) || change.kind == registry::ChangeKind::tenant;
+  };
+  if (std::none_of(changes.begin(), changes.end(), concerns_callers)) return;
+  services_.watches.wake();
+  if (services_.waiters) services_.waiters->wake_all();  // they look their key up before they look again
 }
 
 }  // namespace postrider::api

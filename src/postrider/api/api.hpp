@@ -25,6 +25,7 @@ class Api {
 
   http::Router& router() { return router_; }
   const std::vector<Routes::Entry>& routes() const { return routes_.entries(); }
+  const Services& services() const { return services_; }
 
   // On the loop's thread, for each piece of the control log that the node has read: drops what is cached.
   void apply(std::span<const registry::Change> changes);

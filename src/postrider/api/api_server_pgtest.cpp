@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
+#include <cstring>
 #include <future>
 
 #include "postrider/api/pgtest_fixture.hpp"
@@ -31,8 +32,13 @@ publish::PublisherOptions publisher_options(publish::PublishRates& rates) {
   return options;
 }
 
-std::string exchange(uint16_t port, const std::string& request) {
+// A small receive buffer, so that a test that does not read holds the server up.
+int send_request(uint16_t port, const std::string& request) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  const int buffer_bytes = 16 << 10;
+  setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);
+  const timeval patience{.tv_sec = 60, .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -45,12 +51,16 @@ std::string exchange(uint16_t port, const std::string& request) {
     if (got <= 0) break;  // refused early; the answer says why
     sent += static_cast<size_t>(got);
   }
-  std::string answer;
-  char buffer[16384];
-  for (ssize_t got; (got = recv(fd, buffer, sizeof buffer, 0)) > 0;)
-    answer.append(buffer, static_cast<size_t>(got));
-  close(fd);
-  return answer;
+  return fd;
+}
+
+std::string request_text(const ApiServer::Call& call) {
+  std::string request = call.method + " " + call.target + " HTTP/1.1\r\nhost: test\r\nconnection: close\r\n";
+  if (!call.key.empty()) request += "authorization: Bearer " + call.key + "\r\n";
+  request += call.extra_headers;
+  if (!call.body.empty())
+    request += call.headers + "content-length: " + std::to_string(call.body.size()) + "\r\n";
+  return request + "\r\n" + call.body;
 }
 
 }  // namespace
@@ -99,9 +109,11 @@ ApiServer::ApiServer(Options options)
   ids_.synchronise(9, base::wall_now(), base::BootClock::now());
   pg::LinkOptions link;
   link.connect.url = options.database_url;
+  link.connect.statement_timeout = options.statement_timeout;
   pool_ = std::make_unique<pg::Pool>(loop_, link, 2);
   link.connect = pg::ConnectOptions::engine(options.database_url);
   publish_link_ = std::make_unique<pg::Link>(loop_, link);
+  lookups_ = std::make_unique<pg::Link>(loop_, link);
   publisher_ = std::make_unique<publish::Publisher>(loop_, *publish_link_, ids_, no_delivery_, metrics_,
                                                     publisher_options(publish_rates_));
   receiver_ = std::make_unique<inbox::Receiver>(loop_, *publish_link_, ids_, metrics_,
@@ -111,6 +123,7 @@ ApiServer::ApiServer(Options options)
   api_ = std::make_unique<Api>(Services{
       .loop = loop_,
       .pool = *pool_,
+      .lookups = *lookups_,
       .registry = {keys_, ids_, support::buckets, config_.endpoints_max},
       .config = config_,
       .guard = guard_,
@@ -119,12 +132,15 @@ ApiServer::ApiServer(Options options)
       .client = client_.get(),
       .publisher = publisher_.get(),
       .receiver = receiver_.get(),
+      .waiters = &waiters_,
+      .worker = &worker_,
       .publish_rates = &publish_rates_,
       .key_rates = &key_rates_,
   });
   server_ = std::make_unique<http::Server>(loop_, listener_, api_->router(), metrics_);
   loop_.post([this] {
     pool_->start();
+    lookups_->start();
     publish_link_->start();
     server_->start();
   });
@@ -137,13 +153,14 @@ void ApiServer::wait_for_database() {
   const base::SteadyTime deadline = base::BootClock::now() + 60s;
   for (bool is_up = false; !is_up && base::BootClock::now() < deadline; std::this_thread::yield()) {
     std::promise<bool> seen;
-    loop_.post([&] { seen.set_value(pool_->is_up()); });
+    loop_.post([&] { seen.set_value(pool_->is_up() && lookups_->is_up()); });
     is_up = seen.get_future().get();
   }
 }
 
 runtime::Task<void> ApiServer::stop() {
   server_->stop_accepting();
+  waiters_.stop();
   const base::SteadyTime deadline = base::BootClock::now() + 5s;
   co_await server_->drain(deadline);
   if (resolver_) resolver_->close();
@@ -152,6 +169,7 @@ runtime::Task<void> ApiServer::stop() {
   co_await receiver_->stop();
   co_await publish_link_->stop();
   co_await pool_->stop();
+  co_await lookups_->stop();
   loop_.stop();
 }
 
@@ -160,14 +178,38 @@ ApiServer::~ApiServer() {
   thread_.join();
 }
 
+ApiServer::Open::Open(const ApiServer& server, const Call& call)
+    : fd_(send_request(server.listener_.port(), request_text(call))) {}
+
+ApiServer::Open::~Open() {
+  close(fd_);
+}
+
+bool ApiServer::Open::read_some() {
+  char buffer[16384];
+  const ssize_t got = recv(fd_, buffer, sizeof buffer, 0);
+  if (got < 0) ADD_FAILURE() << "the server neither sends nor ends the connection: " << strerror(errno);
+  if (got > 0) text_.append(buffer, static_cast<size_t>(got));
+  return got > 0;
+}
+
+void ApiServer::Open::read_until(std::string_view text) {
+  while (text_.find(text) == std::string::npos)
+    if (!read_some()) return ADD_FAILURE() << "no " << text << " in " << text_, void();
+}
+
+std::string ApiServer::Open::read_to_end() {
+  const base::SteadyTime deadline = base::BootClock::now() + 60s;  // heartbeats could go on for an hour
+  while (read_some())
+    if (base::BootClock::now() > deadline) {
+      ADD_FAILURE() << "the server does not end the connection";
+      break;
+    }
+  return text_;
+}
+
 Answer ApiServer::send(const Call& call) const {
-  std::string request = call.method + " " + call.target + " HTTP/1.1\r\nhost: test\r\nconnection: close\r\n";
-  if (!call.key.empty()) request += "authorization: Bearer " + call.key + "\r\n";
-  request += call.extra_headers;
-  if (!call.body.empty())
-    request += call.headers + "content-length: " + std::to_string(call.body.size()) + "\r\n";
-  request += "\r\n" + call.body;
-  const std::string text = exchange(listener_.port(), request);
+  const std::string text = Open(*this, call).read_to_end();
   Answer answer;
   const size_t end = text.find("\r\n\r\n");
   if (end == std::string::npos) throw std::runtime_error("no answer: " + text);
@@ -175,6 +217,12 @@ Answer ApiServer::send(const Call& call) const {
   answer.body = text.substr(end + 4);
   answer.status = std::stoi(answer.head.substr(9, 3));
   return answer;
+}
+
+int ApiServer::open_bodies() {
+  std::promise<int> seen;
+  loop_.post([&] { seen.set_value(api_->services().streams.taken() + api_->services().exports.taken()); });
+  return seen.get_future().get();
 }
 
 void ApiServer::forget_cached() {

@@ -1,6 +1,6 @@
 #include "postrider/api/attempt_rows.hpp"
 
-#include "postrider/http/net_error.hpp"
+#include "postrider/api/audience.hpp"
 #include "postrider/model/ids.hpp"
 
 namespace postrider::api {
@@ -20,29 +20,22 @@ std::string phases_json(const pg::Rows& rows, size_t row) {
 }  // namespace
 
 JsonObject attempt_json(const pg::Rows& rows, size_t row, const registry::Principal& reader) {
-  const auto node_name = rows.get<std::optional<std::string>>(row, 15);
+  const http::Audience audience = audience_of(reader);
   const auto error = rows.get<std::optional<std::string>>(row, 3);
   JsonObject json;
   json.add("attempt", rows.get<int32_t>(row, 0))
       .add("outcome", rows.get<std::string_view>(row, 1))
       .add("status_code", rows.get<std::optional<int32_t>>(row, 2))
       .add("error", error)
-      .add("error_detail", shown_error_detail(reader, error, rows.get<std::optional<std::string>>(row, 4)))
+      .add("error_detail", shown_error(audience, error, rows.get<std::optional<std::string>>(row, 4)))
       .add("started_at", rows.get<base::Timestamp>(row, 5))
       .raw("phases", phases_json(rows, row));
   if (reader.sees_payloads) json.add("response_preview", rows.get<std::optional<std::string>>(row, 11));
-  json.add("address", rows.get<std::optional<std::string>>(row, 12))
+  json.add("address", shown_to_operators(audience, rows.get<std::optional<std::string>>(row, 12)))
       .add("next_attempt_at", rows.get<std::optional<base::Timestamp>>(row, 13))
       .add("node_id", model::NodeId{rows.get<base::Uuid>(row, 14)}.outside())
-      .add("node", node_name);
+      .add("node", shown_to_operators(audience, rows.get<std::optional<std::string>>(row, 15)));
   return json;
-}
-
-std::optional<std::string> shown_error_detail(const registry::Principal& reader,
-                                              const std::optional<std::string>& error,
-                                              std::optional<std::string> detail) {
-  if (!reader.tenant || error != http::to_string(http::NetError::blocked)) return detail;
-  return std::string(http::describe(http::NetError::blocked));
 }
 
 }  // namespace postrider::api

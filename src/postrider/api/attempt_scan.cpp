@@ -6,6 +6,7 @@
 
 #include "postrider/api/deliveries.sql.hpp"
 #include "postrider/api/delivery_filter.hpp"
+#include "postrider/api/newest_days.hpp"
 
 namespace postrider::api {
 
@@ -71,9 +72,8 @@ bool is_wanted(const AttemptFilter& filter, const pg::Rows& rows, size_t row) {
   return !which.tenant || rows.get<std::string_view>(row, 5) == *which.tenant;
 }
 
-pg::Batch statement(const AttemptFilter& filter, const base::Uuid& before, int rows) {
+pg::Batch statement(const AttemptFilter& filter, const base::Uuid& before, const base::Uuid& from, int rows) {
   const DeliveryFilter& which = filter.which;
-  const base::Uuid from;
   pg::Batch batch;
   if (which.event) {
     const auto range = model::delivery_range(*which.event, *which.event);
@@ -97,8 +97,15 @@ struct Look {
 };
 
 runtime::Task<Look> look(pg::Link& link, const AttemptFilter& filter, const Place& place, int rows_max) {
-  pg::Batch batch = statement(filter, just_behind(place.delivery), rows_max);
-  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
+  const base::Uuid before = just_behind(place.delivery);
+  std::vector<base::Uuid> bounds = lower_bounds(before, {}, base::wall_now());
+  if (filter.which.event) bounds.erase(bounds.begin(), bounds.end() - 1);  // it has bounds of its own
+  std::vector<pg::Rows> found;
+  for (const base::Uuid& from : bounds) {
+    pg::Batch batch = statement(filter, before, from, rows_max);
+    found = co_await link.run(std::move(batch));
+    if (found[0].size() == static_cast<size_t>(rows_max)) break;
+  }
   const pg::Rows& rows = found[0];
   Look look;
   look.is_last = rows.size() < static_cast<size_t>(rows_max);

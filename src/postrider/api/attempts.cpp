@@ -94,7 +94,11 @@ Task<std::vector<std::string>> details(const Call& call, pg::Link& link,
   const pg::Rows rows = co_await link.run_one(sql::attempts_of_keys, std::move(params));
   const std::vector<Delivery> deliveries = deliveries_of(rows);
   const DeliveryNames names = co_await find_names(link, deliveries);
-  for (size_t row = 0; row < rows.size(); ++row) items.push_back(item(rows, row, names, call.principal));
+  runtime::Pause pause(call.services.loop);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    items.push_back(item(rows, row, names, call.principal));
+    co_await pause;
+  }
   co_return items;
 }
 

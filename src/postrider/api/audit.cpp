@@ -18,9 +18,22 @@ namespace {
 using registry::AuditFilter;
 using registry::AuditRecord;
 
+// Who of the operator's staff did something, from where and why, is not for customers.
+AuditRecord shown_to(const registry::Principal& reader, AuditRecord record) {
+  if (!reader.is_bound() || record.on_behalf_of != model::Actor::operator_) return record;
+  record.actor.clear();
+  record.reason.reset();
+  record.address.reset();
+  record.request_id.reset();
+  return record;
+}
+
 std::string record_json(const AuditRecord& record) {
+  const std::optional<std::string> nothing;
   JsonObject actor;
-  actor.add("kind", record.actor_kind).add("id", record.actor);
+  actor.add("kind", record.actor_kind)
+      .add("id", record.actor.empty() ? nothing : std::optional(record.actor))
+      .add("on_behalf_of", model::label(record.on_behalf_of));
   JsonObject json;
   json.add("id", fmt::format("aud_{:016x}", record.id))
       .add("at", record.at)
@@ -70,6 +83,7 @@ AuditFilter read_filter(const Call& call, Query& query) {
     if (filter.tenant && filter.tenant != call.principal.tenant)
       query.refuse("tenant", "this key is bound to another tenant");
     filter.tenant = call.principal.tenant;
+    filter.is_customer = true;
   }
   return filter;
 }
@@ -83,7 +97,8 @@ Task<Response> list(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::vector<AuditRecord> records = co_await registry::list_audit(*lease, std::move(filter));
   std::vector<PageRow> rows;
-  for (const auto& record : records) rows.push_back({key_of(record), record_json(record)});
+  for (const auto& record : records)
+    rows.push_back({key_of(record), record_json(shown_to(call.principal, record))});
   co_return page(std::move(rows), limit);
 }
 

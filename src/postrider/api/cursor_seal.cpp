@@ -32,24 +32,24 @@ CursorSeal CursorSeal::of(const crypto::MasterKeys& keys, const http::Request& r
       filters.emplace_back(parameter.name, parameter.value);
   std::sort(filters.begin(), filters.end());
   CursorSeal seal{keys, "cursor/"};
-  append(seal.purpose, bound_to ? *bound_to : "");
-  append(seal.purpose, request.path);
+  append(seal.place, bound_to ? *bound_to : "");
+  append(seal.place, request.path);
   for (const auto& [name, value] : filters) {
-    append(seal.purpose, name);
-    append(seal.purpose, value);
+    append(seal.place, name);
+    append(seal.place, value);
   }
   return seal;
 }
 
 std::string CursorSeal::seal(std::string_view cursor) const {
-  return std::string(kPrefix) + base::hex_encode(keys.seal(cursor, purpose));
+  return std::string(kPrefix) + base::hex_encode(keys.seal(crypto::Purpose::cursor, cursor, place));
 }
 
 std::optional<std::string> CursorSeal::open(std::string_view sealed) const {
   if (!sealed.starts_with(kPrefix) || sealed.size() > kSealedMax) return std::nullopt;
   const auto bytes = base::hex_decode(sealed.substr(kPrefix.size()));
   if (!bytes) return std::nullopt;
-  auto cursor = keys.open(*bytes, purpose);
+  auto cursor = keys.open(crypto::Purpose::cursor, *bytes, place);
   if (!cursor) return std::nullopt;
   return std::move(*cursor);
 }

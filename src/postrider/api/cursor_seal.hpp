@@ -1,4 +1,4 @@
-// Cursors as callers see them: sealed with the master key for one list, its filters and the tenant of the
+// Cursors as callers see them: sealed for one list, its filters and the tenant of the
 // key, so that they cannot be made up, nor be used for another list. The lists themselves know nothing of it:
 // routes.cpp opens what comes and seals what goes.
 #pragma once
@@ -16,7 +16,7 @@ namespace postrider::api {
 
 struct CursorSeal {
   const crypto::MasterKeys& keys;
-  std::string purpose;  // what the cursor is for
+  std::string place;  // the list, its filters and the tenant
 
   // `limit` may change from page to page, everything else that was asked must stay.
   static CursorSeal of(const crypto::MasterKeys& keys, const http::Request& request,

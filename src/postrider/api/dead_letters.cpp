@@ -241,18 +241,27 @@ Discard read_discard(const Call& call, const boost::json::object& document, Fiel
   return wanted;
 }
 
-Task<int64_t> discard_matching(pg::Link& link, const Discard& wanted) {
+// Takes a connection for each chunk, so that others have their turn in between.
+Task<int64_t> discard_matching(const Call& call, const Discard& wanted) {
   int64_t discarded = 0;
   const Filter& filter = wanted.filter;
   std::optional<base::Uuid> endpoint;
   if (filter.endpoint) endpoint = filter.endpoint->id.uuid;
   while (discarded < kDiscardMax) {
     pg::Params params(filter.tenant, endpoint, filter.cause, filter.before, filter.from, kDiscardChunk);
-    const pg::Rows rows = co_await link.run_one(sql::discard_some, std::move(params));
+    const pg::Pool::Lease lease = co_await call.database();
+    const pg::Rows rows = co_await lease->run_one(sql::discard_some, std::move(params));
     discarded += static_cast<int64_t>(rows.size());
     if (rows.size() < static_cast<size_t>(kDiscardChunk)) break;
   }
   co_return discarded;
+}
+
+Task<int64_t> discard_named(const Call& call, const Discard& wanted) {
+  pg::Params params(wanted.ids, wanted.ids.front(), wanted.ids.back(), wanted.filter.tenant);
+  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Rows rows = co_await lease->run_one(sql::discard_ids, std::move(params));
+  co_return static_cast<int64_t>(rows.size());
 }
 
 pg::Batch discard_note(const Call& call, const boost::json::object& document, const Discard& wanted) {
@@ -275,20 +284,19 @@ Task<Response> discard(Call& call) {
   FieldProblems problems;
   Discard wanted = read_discard(call, *document, problems);
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
-  const std::optional<http::Problem> problem = co_await resolve(*lease, wanted.filter);
-  if (problem) co_return call.refuse(*problem);
-  // Said before it is done: should the work be cut short, the log says what was asked for.
-  pg::Batch note = discard_note(call, *document, wanted);
-  co_await lease->run(std::move(note));
-  int64_t discarded = 0;
-  if (!wanted.ids.empty()) {
-    pg::Params params(wanted.ids, wanted.ids.front(), wanted.ids.back(), wanted.filter.tenant);
-    const pg::Rows rows = co_await lease->run_one(sql::discard_ids, std::move(params));
-    discarded = static_cast<int64_t>(rows.size());
-  } else {
-    discarded = co_await discard_matching(*lease, wanted);
+  {
+    const pg::Pool::Lease lease = co_await call.database();
+    const std::optional<http::Problem> problem = co_await resolve(*lease, wanted.filter);
+    if (problem) co_return call.refuse(*problem);
+    // Before it is done: should the work be interrupted, the log has the request.
+    pg::Batch note = discard_note(call, *document, wanted);
+    co_await lease->run(std::move(note));
   }
+  int64_t discarded = 0;
+  if (wanted.ids.empty())
+    discarded = co_await discard_matching(call, wanted);
+  else
+    discarded = co_await discard_named(call, wanted);
   JsonObject json;
   json.add("discarded", discarded).add("more", discarded >= kDiscardMax);
   co_return Response::json(200, json.text());

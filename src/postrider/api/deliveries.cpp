@@ -37,8 +37,11 @@ Task<Response> list_page(Call& call) {
   const auto scanned = co_await scan_deliveries(*lease, std::move(**filter));
   if (!scanned) co_return call.refuse(invalid({{"cursor", "is not a cursor that this list returned"}}));
   std::vector<std::string> items;
-  for (const Delivery& delivery : scanned->deliveries)
+  runtime::Pause pause(call.services.loop);
+  for (const Delivery& delivery : scanned->deliveries) {
     items.push_back(delivery_json(delivery, scanned->names, call.principal).text());
+    co_await pause;
+  }
   co_return page(items, scanned->next);
 }
 

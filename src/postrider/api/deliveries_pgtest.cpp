@@ -161,6 +161,31 @@ TEST_F(DeliveriesTest, PagesFollowEachOtherWithoutGapsOrRepeats) {
   }
 }
 
+TEST_F(DeliveriesTest, ListsGoOnIntoOlderDays) {
+  publish("today");
+  attempt("today", 1, "delivered");
+  for (const int days : {2, 4, 6}) {
+    const std::string then = "now() - interval '" + std::to_string(days) + " days'";
+    const std::string event = "'old" + std::to_string(days) + "'";
+    database.sql("insert into event (id, tenant_id, outside_id, type, body) values (id_floor(" + then +
+                 "), 'acme', " + event + ", 'invoice.paid', '{}')");
+    database.sql(
+        "insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, "
+        "started_at, total_us, node_id, created_at) select e.id, 1, bucket, endpoint_id, e.id, 'acme', "
+        "'delivered', " +
+        then + ", 1, node_id, " + then +
+        " from attempt, event e where attempt.created_at > now() - interval '1 hour' and e.outside_id = " +
+        event);
+  }
+  for (const std::string list :
+       {"/v1/tenants/acme/deliveries", "/v1/deliveries", "/v1/tenants/acme/attempts", "/v1/attempts"})
+    for (const std::string& filter : {std::string(), "&endpoint=" + endpoint_id}) {
+      SCOPED_TRACE(list + filter);
+      EXPECT_THAT(walk(list + "?limit=2" + filter), ElementsAre("today", "old2", "old4", "old6"));
+      EXPECT_EQ(events_of(list + "?limit=2" + filter).size(), 2u) << "the first page is full";
+    }
+}
+
 TEST_F(DeliveriesTest, OneDeliveryShowsItsWholeTimeline) {
   publish("tried");
   attempt("tried", 1, "retrying", 503);

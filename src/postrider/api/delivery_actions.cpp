@@ -56,7 +56,7 @@ Task<Response> act(Call& call, pg::Statement statement, const char* status) {
   if (has_tenant(call)) tenant = call.tenant();
   const registry::Caller caller = call.caller();
   pg::Params params(id->uuid, tenant, caller.id, reason, caller.address, caller.request_id,
-                    registry::label(caller.kind));
+                    registry::label(caller.kind), model::label(caller.actor));
   const pg::Pool::Lease lease = co_await call.database();
   const pg::Rows done = co_await lease->run_one(statement, std::move(params));
   if (done.empty()) {

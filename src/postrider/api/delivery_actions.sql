@@ -3,8 +3,8 @@
 -- gone or unchanged.
 
 -- name: cancel_delivery
--- $1 delivery, $2 tenant or null for any, $3 actor, $4 reason, $5 address, $6 request, $7 kind of actor. Index:
--- queue_pkey per bucket.
+-- $1 delivery, $2 tenant or null for any, $3 actor, $4 reason, $5 address, $6 request, $7 kind of actor, $8 on whose
+-- behalf. Index: queue_pkey per bucket.
 with gone as (
   delete from queue
   using bucket_lease as l
@@ -15,10 +15,11 @@ with gone as (
 ),
 note as (
   insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, started_at, total_us,
-                       node_id, created_at, replay_id, error_detail)
+                       node_id, created_at, replay_id, error_detail, is_kept)
   select id, 0, bucket, endpoint_id, event_id, tenant_id, 'canceled', now(), 0,
          '00000000-0000-0000-0000-000000000000', created_at, replay_id,
-         'canceled by ' || $3::text || coalesce(': ' || $4::text, '')
+         'canceled by ' || $3::text || coalesce(': ' || $4::text, ''),
+         id < (select below from kept_since where name = 'attempts')
   from gone
 ),
 progress as (
@@ -30,7 +31,7 @@ progress as (
   set canceled = p.canceled + 1
 )
 select write_audit($7::text, $3::text, 'delivery.cancel', tenant_id, outside_of('dlv', id), reason => $4::text,
-                   address => $5::text, request_id => $6::text),
+                   address => $5::text, request_id => $6::text, on_behalf_of => $8::text),
        note_change('cancel', tenant_id, endpoint_id, id)
 from gone
 
@@ -46,6 +47,6 @@ with hurried as (
   returning queue.*
 )
 select write_audit($7::text, $3::text, 'delivery.retry', tenant_id, outside_of('dlv', id), reason => $4::text,
-                   address => $5::text, request_id => $6::text),
+                   address => $5::text, request_id => $6::text, on_behalf_of => $8::text),
        note_change('retry', tenant_id, endpoint_id, id)
 from hurried

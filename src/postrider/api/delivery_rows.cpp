@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "postrider/api/attempt_rows.hpp"
+#include "postrider/api/audience.hpp"
 #include "postrider/api/deliveries.sql.hpp"
 
 namespace postrider::api {
@@ -218,7 +218,8 @@ JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names,
       .add("last_attempt_at", delivery.last_attempt_at)
       .add("last_status_code", delivery.last_status_code)
       .add("last_error", delivery.last_error)
-      .add("last_error_detail", shown_error_detail(reader, delivery.last_error, delivery.last_error_detail))
+      .add("last_error_detail",
+           shown_error(audience_of(reader), delivery.last_error, delivery.last_error_detail))
       .add("delivered_at", delivery.delivered_at);
   if (delivery.replay_id)
     json.add("replay_id", "rpl_" + delivery.replay_id->hex());

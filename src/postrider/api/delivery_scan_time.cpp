@@ -5,6 +5,7 @@
 
 #include "postrider/api/deliveries.sql.hpp"
 #include "postrider/api/delivery_scan_steps.hpp"
+#include "postrider/api/newest_days.hpp"
 
 namespace postrider::api {
 
@@ -93,8 +94,14 @@ runtime::Task<Covered> read_dead(pg::Link& link, const DeliveryFilter& filter, c
 runtime::Task<Covered> read_ended(pg::Link& link, const DeliveryFilter& filter, const Window& window,
                                   int look) {
   const int wanted = rows_wanted(filter, look, kScannedMax);
-  pg::Batch batch = history_statement(filter, window, wanted);
-  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
+  const std::vector<base::Uuid> bounds = lower_bounds(window.before, window.from, base::wall_now());
+  std::vector<pg::Rows> found;
+  for (const base::Uuid& from : bounds) {
+    const Window part{.before = window.before, .from = from};
+    pg::Batch batch = history_statement(filter, part, wanted);
+    found = co_await link.run(std::move(batch));
+    if (found[0].size() == static_cast<size_t>(wanted)) break;
+  }
   Covered covered{.deliveries = read_history(found[0]), .from = window.from};
   if (found[0].size() == static_cast<size_t>(wanted)) {
     // Of the last one some attempts may be missing: it belongs to the next step, unless it is all there is.

@@ -5,6 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "postrider/api/audience.hpp"
 #include "postrider/api/document.hpp"
 #include "postrider/api/header_rules.hpp"
 #include "postrider/api/json_writer.hpp"
@@ -33,15 +34,16 @@ constexpr Fields::WordRule<crypto::SignatureScheme> kSignatureRule{
     crypto::parse_signature_scheme, crypto::SignatureScheme::standard,
     "standard, standard-ed25519, hex-v1, sha256"};
 
-void read_url(Fields& fields, EndpointDocument& into, const http::AddressGuard& guard) {
+void read_url(Fields& fields, EndpointDocument& into, const EndpointRules& rules) {
   std::string text;
   fields.read("url", text, kUrlRule);
   if (text.empty()) return;
   auto url = http::parse_url(text);
   if (!url) return fields.refuse("url", std::string(http::describe(url.error())));
   // What cannot be judged now is judged at each delivery.
-  if (const auto reason = guard.check(*url); reason && *reason != http::BlockedReason::unknown_own)
-    return fields.refuse("url", "destination not allowed: " + std::string(http::describe(*reason)));
+  const auto refused = rules.guard.judge(*url);
+  if (refused && refused->reason != http::BlockedReason::unknown_own)
+    return fields.refuse("url", http::describe(*refused, rules.audience));
   into.draft.settings.url = std::move(text);
   into.url = std::move(*url);
 }
@@ -151,7 +153,7 @@ void EndpointDocument::read(const boost::json::object& document, const EndpointR
     fields.require("url");
     fields.require("event_types");
   }
-  read_url(fields, *this, rules.guard);
+  read_url(fields, *this, rules);
   read_patterns(fields, *this, static_cast<size_t>(config.subscriptions_max));
   fields.read("description", settings.description, kDescriptionRule);
   fields.read("max_attempts", settings.max_attempts, kAttemptsRule, config.default_max_attempts);
@@ -169,7 +171,7 @@ void EndpointDocument::read(const boost::json::object& document, const EndpointR
   fields.finish();
 }
 
-std::string endpoint_json(const registry::Endpoint& endpoint, const crypto::MasterKeys& keys,
+std::string endpoint_json(const registry::Endpoint& endpoint, const EndpointReader& reader,
                           const std::string* secret) {
   const auto& settings = endpoint.settings;
   JsonObject json;
@@ -181,8 +183,8 @@ std::string endpoint_json(const registry::Endpoint& endpoint, const crypto::Mast
       .add("status", model::label(endpoint.status))
       .add("status_reason", endpoint.status_reason)
       .add("status_since", endpoint.status_since)
-      .add("status_by", endpoint.is_status_automatic ? "postrider" : "person")
-      .add("held_reason", endpoint.held_reason)
+      .add("status_by", model::label(endpoint.status_by))
+      .add("held_reason", shown_held_reason(reader.audience, endpoint.held_reason))
       .add("held_since", endpoint.held_since)
       .add("health", endpoint.health())
       .add("failing_since", endpoint.failing_since)
@@ -190,7 +192,7 @@ std::string endpoint_json(const registry::Endpoint& endpoint, const crypto::Mast
       .add("last_failure_at", endpoint.last_failure_at)
       .add("breaker", endpoint.is_breaker_open ? "open" : "closed")
       .add("last_probe_at", endpoint.last_probe_at)
-      .add("last_probe_error", endpoint.last_probe_error)
+      .add("last_probe_error", shown_error(reader.audience, endpoint.last_probe_error))
       .add("pending", endpoint.pending)
       .add("pending_is_capped", endpoint.is_pending_capped)
       .add("oldest_pending_at", endpoint.oldest_pending_at)
@@ -202,7 +204,7 @@ std::string endpoint_json(const registry::Endpoint& endpoint, const crypto::Mast
       .add("ordering", model::label(settings.ordering))
       .raw_or_null("retry_schedule", settings.retry_schedule)
       .add("on_rejected", model::label(settings.on_rejected))
-      .raw("headers", masked_headers(endpoint, keys))
+      .raw("headers", masked_headers(endpoint, reader.keys))
       .add("signature", crypto::label(settings.signature))
       .raw_or_null("metadata", settings.metadata)
       .add("created_at", endpoint.created_at)

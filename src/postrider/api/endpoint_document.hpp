@@ -9,6 +9,7 @@
 #include "postrider/config/config.hpp"
 #include "postrider/crypto/master_keys.hpp"
 #include "postrider/http/guard.hpp"
+#include "postrider/http/refused_destination.hpp"
 #include "postrider/http/url.hpp"
 #include "postrider/registry/endpoints.hpp"
 
@@ -19,6 +20,7 @@ struct EndpointRules {
   const config::Config& config;  // limits and defaults
   const http::AddressGuard& guard;
   const registry::ReferencePolicy* references = nullptr;  // none: a secret must not be a reference
+  http::Audience audience = http::Audience::customers;    // who reads why a URL is refused
 };
 
 // Settings as they are when nothing is given.
@@ -39,8 +41,13 @@ struct EndpointDocument {
   void read(const boost::json::object& document, const EndpointRules& rules, FieldProblems& problems);
 };
 
+// Who reads it, and what it takes to read the names of custom headers.
+struct EndpointReader {
+  http::Audience audience;
+  const crypto::MasterKeys& keys;
+};
 // `secret` is shown where the endpoint was just made.
-std::string endpoint_json(const registry::Endpoint& endpoint, const crypto::MasterKeys& keys,
+std::string endpoint_json(const registry::Endpoint& endpoint, const EndpointReader& reader,
                           const std::string* secret = nullptr);
 
 }  // namespace postrider::api

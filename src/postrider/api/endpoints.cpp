@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "postrider/api/audience.hpp"
 #include "postrider/api/conditional.hpp"
 #include "postrider/api/document.hpp"
 #include "postrider/api/endpoint_document.hpp"
@@ -28,9 +29,13 @@ EndpointRef ref(const Call& call) {
   return {call.tenant(), call.parameter("endpoint")};
 }
 
+EndpointReader reader_of(const Call& call) {
+  return {audience_of(call.principal), call.services.registry.keys};
+}
+
 Response answer(const Call& call, const EndpointResult& result) {
   if (!result) return call.refuse(problem_of(result.error()));
-  Response response = Response::json(200, endpoint_json(*result, call.services.registry.keys));
+  Response response = Response::json(200, endpoint_json(*result, reader_of(call)));
   add_etag(response, result->revision);
   return response;
 }
@@ -38,29 +43,30 @@ Response answer(const Call& call, const EndpointResult& result) {
 Response answer(const Call& call, const CreateResult& result) {
   if (!result) return call.refuse(problem_of(result.error()));
   const auto& endpoint = result->endpoint;
-  Response response =
-      Response::json(201, endpoint_json(endpoint, call.services.registry.keys, &result->secret));
+  Response response = Response::json(201, endpoint_json(endpoint, reader_of(call), &result->secret));
   response.header("location", "/v1/tenants/" + endpoint.tenant_id + "/endpoints/" + endpoint.outside_id);
   response.header("cache-control", "no-store");
   add_etag(response, endpoint.revision);
   return response;
 }
 
-// A name's addresses are judged if it resolves now; one that does not, or cannot be judged, is saved, and
-// judged at each delivery.
-Task<bool> is_name_allowed(const Services& services, const std::optional<http::Url>& url) {
-  if (!url || url->address || !services.resolver) co_return true;
+// A name's addresses are checked if it resolves now; one that does not, or cannot be checked, is saved, and
+// checked at each delivery.
+Task<std::optional<http::RefusedDestination>> refuse_name(const Services& services,
+                                                          const std::optional<http::Url>& url) {
+  if (!url || url->address || !services.resolver) co_return std::nullopt;
   const base::SteadyTime deadline = base::BootClock::now() + kLookupPatience;
   const auto addresses = co_await services.resolver->resolve(std::string(url->host()), deadline);
-  if (!addresses) co_return true;
-  const auto reason = services.guard.check(*url, *addresses);
-  co_return !reason || *reason == http::BlockedReason::unknown_own;
+  if (!addresses) co_return std::nullopt;
+  std::optional<http::RefusedDestination> refused = services.guard.judge(*url, *addresses);
+  if (refused && refused->reason == http::BlockedReason::unknown_own) co_return std::nullopt;
+  co_return refused;
 }
 
 // References to what the server keeps are not for keys of a tenant: it could sign with another one's secret.
 EndpointRules rules_for(const Call& call) {
-  const auto* references = call.principal.tenant ? nullptr : call.services.registry.references;
-  return {call.services.config, call.services.guard, references};
+  const auto* references = call.principal.is_bound() ? nullptr : call.services.registry.references;
+  return {call.services.config, call.services.guard, references, audience_of(call.principal)};
 }
 
 // The document of the request, judged in every way that needs no database.
@@ -74,9 +80,9 @@ Task<base::Result<EndpointDocument, http::Problem>> read_request(const Call& cal
   FieldProblems problems;
   document.read(*json, rules, problems);
   if (!problems.empty()) co_return base::Failure{invalid(std::move(problems))};
-  const bool is_allowed = co_await is_name_allowed(call.services, document.url);
-  if (!is_allowed) {
-    problems.push_back({"/url", "destination not allowed: the name resolves to an address that is refused"});
+  const std::optional<http::RefusedDestination> refused = co_await refuse_name(call.services, document.url);
+  if (refused) {
+    problems.push_back({"/url", http::describe(*refused, rules.audience)});
     co_return base::Failure{invalid(std::move(problems))};
   }
   co_return document;
@@ -190,7 +196,7 @@ Task<Response> list(Call& call) {
   if (!endpoints) co_return call.refuse(problem_of(endpoints.error()));
   std::vector<PageRow> rows;
   for (const auto& endpoint : *endpoints)
-    rows.push_back({endpoint.id.outside(), endpoint_json(endpoint, call.services.registry.keys)});
+    rows.push_back({endpoint.id.outside(), endpoint_json(endpoint, reader_of(call))});
   co_return page(std::move(rows), limit);
 }
 

@@ -87,34 +87,42 @@ Task<Response> erase_event(Call& call) {
   co_return answer(call, wanted, erased);
 }
 
-Task<Response> erase_tenant(Call& call) {
-  const model::TenantId tenant = call.tenant();
+// False: there is no such tenant. The audit log has the request before anything is erased, and the counts
+// afterwards: should the work be interrupted, the log shows it.
+Task<bool> begin_erasure(const Call& call, const model::TenantId& tenant) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
-  if (!known) co_return call.refuse(unknown_tenant());
-  // Said before it is done, and again with the counts behind it: should the work be cut short, the log says
-  // so.
+  if (!known) co_return false;
   pg::Batch asked;
   registry::add_audit(asked, call.caller(),
                       {.action = "tenant.erase_begun", .tenant = tenant, .object = tenant});
   co_await lease->run(std::move(asked));
+  co_return true;
+}
+
+// Erases the next events after that id, on a connection of its own, so that others have their turn in
+// between. Returns the last one's id, or nothing when there are no more.
+Task<std::optional<base::Uuid>> erase_some(const Call& call, base::Uuid after, Erased& erased) {
+  const pg::Pool::Lease lease = co_await call.database();
+  pg::Params next(call.tenant(), after, kEventsAtOnce);
+  const pg::Rows row = co_await lease->run_one(sql::erase_next, std::move(next));
+  erased.events += row.get<int64_t>(0, 1);
+  erased.canceled += row.get<int64_t>(0, 2);
+  co_return row.get<std::optional<base::Uuid>>(0, 0);
+}
+
+Task<Response> erase_tenant(Call& call) {
+  const model::TenantId tenant = call.tenant();
+  const bool is_known = co_await begin_erasure(call, tenant);
+  if (!is_known) co_return call.refuse(unknown_tenant());
   Erased erased;
-  base::Uuid after;
+  std::optional<base::Uuid> last = base::Uuid();
   const base::SteadyTime deadline = base::BootClock::now() + kPatience;
-  while (true) {
-    pg::Params next(tenant, after, kEventsAtOnce);
-    const pg::Rows row = co_await lease->run_one(sql::erase_next, std::move(next));
-    erased.events += row.get<int64_t>(0, 1);
-    erased.canceled += row.get<int64_t>(0, 2);
-    const auto last = row.get<std::optional<base::Uuid>>(0, 0);
-    if (!last) break;
-    after = *last;
-    if (base::BootClock::now() < deadline) continue;
-    erased.is_complete = false;
-    break;
-  }
+  while (last && base::BootClock::now() < deadline) last = co_await erase_some(call, *last, erased);
+  erased.is_complete = !last;
   const Erasure erasure{"tenant.erase", tenant, tenant};
   pg::Batch noting = proof(call, erasure, erased);
+  const pg::Pool::Lease lease = co_await call.database();
   co_await lease->run(std::move(noting));
   co_return answer(call, tenant, erased);
 }

@@ -25,7 +25,13 @@ using publish::PublishAnswer;
 using publish::Published;
 using publish::Refused;
 
+// Events of the reserved tenant are postrider's own.
+http::Problem reserved() {
+  return api::problem_of(registry::Refusal{registry::RefusalKind::reserved_tenant});
+}
+
 http::Problem problem_of(const publish::BadRequest& bad) {
+  if (bad.status == 409) return reserved();
   http::Problem problem;
   problem.status = bad.status;
   problem.type = bad.status == 400 ? "malformed" : "invalid";
@@ -88,12 +94,6 @@ void add_traceparent(const http::Request& request, NewEvent& event) {
   if (traceparent && publish::is_traceparent(*traceparent)) event.traceparent = *traceparent;
 }
 
-// Events of the reserved tenant are postrider's own.
-std::optional<http::Problem> reserved(const model::TenantId& tenant) {
-  if (tenant != registry::reserved_tenant_id) return std::nullopt;
-  return api::problem_of(registry::Refusal{registry::RefusalKind::reserved_tenant});
-}
-
 // To a key that is bound to a tenant there are no others.
 std::optional<http::Problem> foreign(const Call& call, const model::TenantId& tenant) {
   if (!call.principal.tenant || *call.principal.tenant == tenant) return std::nullopt;
@@ -116,10 +116,10 @@ void tell_rate(const Call& call, Response& response) {
 Task<Response> publish_one(Call& call) {
   if (!is_json(call.request)) co_return call.refuse(not_json());
   if (const auto problem = bad_key(call.request)) co_return call.refuse(*problem);
+  if (call.tenant() == model::kReservedTenant) co_return call.refuse(reserved());
   auto parsed = publish::parse_event(call.request.body, call.tenant());
   if (!parsed.ok()) co_return call.refuse(problem_of(parsed.error()));
   NewEvent event = std::move(*parsed);
-  if (const auto problem = reserved(event.tenant_id)) co_return call.refuse(*problem);
   if (needs_catalogue(call)) {
     const std::shared_ptr<const registry::Catalogue> catalogue = co_await catalogue_for_publishing(call);
     if (const auto problem = judge(call, catalogue.get(), event, "")) co_return call.refuse(*problem);
@@ -172,7 +172,6 @@ Task<Response> publish_batch(Call& call) {
       continue;
     }
     auto problem = foreign(call, item->tenant_id);
-    if (!problem) problem = reserved(item->tenant_id);
     if (!problem) problem = judge(call, catalogue.get(), *item, "/" + std::to_string(place));
     if (problem) {
       items[place] = call.refuse(*problem).body;

@@ -66,7 +66,7 @@ TEST_F(EventsTest, SaysWhatIsWrong) {
   EXPECT_EQ(publish(R"({"type":"a","data":1} 2)").status, 400);
   const auto bad = publish(R"({"type":"a b","extra":1})");
   EXPECT_EQ(bad.status, 422);
-  EXPECT_EQ(bad.pointers(), "/extra /type /data ");
+  EXPECT_EQ(bad.pointers(), "/extra /data /type ");
   EXPECT_EQ(publish(R"({"type":"a","data":")" + std::string(300 << 10, 'x') + "\"}").status, 413);
   EXPECT_EQ(post("/v1/tenants/nobody/events", R"({"type":"a","data":1})").status, 404);
   EXPECT_EQ(post("/v1/tenants/postrider/events", R"({"type":"a","data":1})").status, 409);
@@ -121,6 +121,19 @@ TEST_F(EventsTest, TheListIsNewestFirstInPagesAndCanBeFiltered) {
   EXPECT_EQ(odd.json().at("data").as_array().size(), 3u);
   EXPECT_EQ(get(events + "?since=2000-01-01T00:00:00Z&until=2000-01-02T00:00:00Z").body, R"({"data":[]})");
   EXPECT_EQ(get(events + "?since=soon&cursor=x&colour=red").pointers(), "since cursor colour ");
+}
+
+TEST_F(EventsTest, TheListGoesOnIntoOlderDays) {
+  ASSERT_EQ(publish(R"({"type":"t","data":1,"id":"today"})").status, 202);
+  database.sql(
+      "insert into event (id, tenant_id, outside_id, type, body) select id_floor(now() - n * interval '1 "
+      "day'),"
+      " 'acme', 'old' || n, 't', '{}' from generate_series(2, 6, 2) n");
+  const auto first = get(events + "?limit=2");
+  EXPECT_EQ(first.at("/data/0/id") + " " + first.at("/data/1/id"), "today old2");
+  const auto second = get(events + "?limit=2&cursor=" + first.at("/next_cursor"));
+  EXPECT_EQ(second.at("/data/0/id") + " " + second.at("/data/1/id"), "old4 old6");
+  EXPECT_FALSE(second.json().as_object().contains("next_cursor"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "postrider/api/events.sql.hpp"
 #include "postrider/api/export.hpp"
 #include "postrider/api/json_writer.hpp"
+#include "postrider/api/newest_days.hpp"
 #include "postrider/api/page.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
@@ -84,16 +85,19 @@ Filter read_filter(Query& query) {
 
 // Takes rows until the page is full or the scan ends; then the next page begins behind the last row looked
 // at.
-Response event_page(const pg::Rows& rows, const Filter& filter, int32_t scanned_max,
-                    const model::TenantId& tenant) {
+Task<Response> event_page(const Call& call, const pg::Rows& rows, const Filter& filter, int32_t scanned_max) {
+  const model::TenantId tenant = call.tenant();
   std::vector<std::string> items;
+  runtime::Pause pause(call.services.loop);
   size_t row = 0;
-  for (; row < rows.size() && items.size() < static_cast<size_t>(filter.limit); ++row)
+  for (; row < rows.size() && items.size() < static_cast<size_t>(filter.limit); ++row) {
     if (filter.accepts(rows, row)) items.push_back(event_json(rows, row, tenant).text());
+    co_await pause;
+  }
   std::optional<std::string> next;
   if (row < rows.size() || rows.size() == static_cast<size_t>(scanned_max))
     next = rows.get<base::Uuid>(row - 1, id).hex();
-  return page(items, next);
+  co_return page(items, next);
 }
 
 Task<Response> list_page(Call& call) {
@@ -106,11 +110,16 @@ Task<Response> list_page(Call& call) {
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
   if (!known) co_return call.refuse(unknown_tenant());
   const int32_t scanned_max = filter.type ? kScannedMax : filter.limit + 1;
-  pg::Params params(tenant, filter.before, filter.from, scanned_max);
-  if (filter.subject) params.add(*filter.subject);
   const pg::Statement statement = filter.subject ? sql::list_events_of_subject : sql::list_events;
-  const pg::Rows rows = co_await lease->run_one(statement, std::move(params));
-  co_return event_page(rows, filter, scanned_max, tenant);
+  const std::vector<base::Uuid> bounds = lower_bounds(filter.before, filter.from, base::wall_now());
+  pg::Rows rows;
+  for (const base::Uuid& from : bounds) {
+    pg::Params params(tenant, filter.before, from, scanned_max);
+    if (filter.subject) params.add(*filter.subject);
+    rows = co_await lease->run_one(statement, std::move(params));
+    if (rows.size() == static_cast<size_t>(scanned_max)) break;
+  }
+  co_return co_await event_page(call, rows, filter, scanned_max);
 }
 
 Task<Response> list(Call& call) {

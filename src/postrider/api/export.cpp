@@ -18,28 +18,16 @@ namespace {
 using namespace std::chrono_literals;
 namespace json = boost::json;
 
-constexpr int kExportsMax = 20;  // per API thread, with the streams
-constexpr int kTriesMax = 20;    // of one page, while the database is away
+constexpr int kTriesMax = 20;  // of one page, while the database is away
 constexpr auto kPause = 500ms;
 
 struct Export {
-  Services& services;
-  http::Request& request;  // stays until the answer was sent
-  registry::Principal principal;
+  Call call;
+  Shares::Place place;
   CallHandler list;
   ExportShape shape;
   bool is_csv = false;
   std::string page;
-};
-
-struct Counted {
-  explicit Counted(Services& services) : services_(services) { ++services_.streams; }
-  ~Counted() { --services_.streams; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  Services& services_;
 };
 
 void set_parameter(http::Request& request, std::string_view name, std::string value) {
@@ -57,18 +45,21 @@ std::string header_line(const ExportShape& shape) {
   return csv_line({shape.columns.begin(), shape.columns.end()});
 }
 
-void append_items(const Export& task, std::string& out) {
+std::string csv_row(const ExportShape& shape, std::string_view item) {
+  const json::value parsed = json::parse(item);
+  std::vector<std::string> cells;
+  for (const std::string_view column : shape.columns) cells.push_back(cell(parsed.as_object(), column));
+  return csv_line(cells);
+}
+
+Task<void> append_items(const Export& task, std::string& out) {
+  runtime::Pause pause(task.call.services.loop);
   for (const std::string_view item : items_of_page(task.page)) {
-    if (!task.is_csv) {
-      out += item;
-      out += '\n';
-      continue;
-    }
-    const json::value parsed = json::parse(item);
-    std::vector<std::string> cells;
-    for (const std::string_view column : task.shape.columns)
-      cells.push_back(cell(parsed.as_object(), column));
-    out += csv_line(cells);
+    if (task.is_csv)
+      out += csv_row(task.shape, item);
+    else
+      out.append(item).append("\n");
+    co_await pause;
   }
 }
 
@@ -80,20 +71,22 @@ std::string next_cursor(std::string_view page) {
   return std::string(page.substr(at + kName.size(), page.size() - at - kName.size() - kEnd.size()));
 }
 
-// Nothing while the database is away.
+// Nothing while the database is away or too many calls of the same tenant or key wait for it.
 Task<std::optional<std::string>> try_page(Export& task) {
-  Call call{task.services, task.request, task.principal, true};
   try {
-    Response response = co_await task.list(call);
+    Response response = co_await task.list(task.call);
     if (response.status == 200) co_return std::move(response.body);
     if (response.status < 500) throw std::runtime_error("the list is refused: " + response.body);
-  } catch (const pg::Error&) {
+  } catch (const pg::Error& error) {
+    if (is_statement_timeout(error)) throw;
+  } catch (const CallRefused& refused) {
+    if (refused.problem().status == 401) throw;
   }
   co_return std::nullopt;
 }
 
 Task<void> next_page(Export& task, const http::BodyStream& body) {
-  runtime::Wakeup pause(task.services.loop);
+  runtime::Wakeup pause(task.call.services.loop);
   for (int tries = 0; tries < kTriesMax && !body.is_closing(); ++tries) {
     std::optional<std::string> page = co_await try_page(task);
     if (page) {
@@ -106,10 +99,9 @@ Task<void> next_page(Export& task, const http::BodyStream& body) {
 }
 
 Task<void> run(std::shared_ptr<Export> task, http::BodyStream& body) {
-  const Counted counted(task->services);
   std::string out = task->is_csv ? header_line(task->shape) : std::string();
   while (true) {
-    append_items(*task, out);
+    co_await append_items(*task, out);
     if (!out.empty()) {
       const bool is_there = co_await body.write(out);
       if (!is_there) co_return;
@@ -117,18 +109,9 @@ Task<void> run(std::shared_ptr<Export> task, http::BodyStream& body) {
     out.clear();
     std::string cursor = next_cursor(task->page);
     if (cursor.empty()) co_return;
-    set_parameter(task->request, "cursor", std::move(cursor));
+    set_parameter(task->call.request, "cursor", std::move(cursor));
     co_await next_page(*task, body);
   }
-}
-
-http::Problem too_many() {
-  http::Problem problem;
-  problem.status = 503;
-  problem.type = "too-many-streams";
-  problem.detail = "Too many exports and streams are open.";
-  problem.retry_after = 5s;
-  return problem;
 }
 
 }  // namespace
@@ -190,19 +173,26 @@ Task<Response> export_list(Call& call, CallHandler list, ExportShape shape) {
   for (const char* name : {"limit", "cursor"})
     if (call.request.query_value(name)) problems.push_back({name, "an export is the whole list"});
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  if (call.services.streams >= kExportsMax) co_return call.refuse(too_many());
+  Shares& exports = call.services.exports;
+  const std::string holder = holder_of(call.principal);
+  const Shares::Room room = exports.room_for(holder);
+  if (room != Shares::Room::free) co_return call.refuse(no_room(exports, room, call.principal, "exports"));
+  Shares::Place place = exports.take(holder);
   std::erase_if(call.request.query, [](const http::Parameter& each) { return each.name == "format"; });
   set_parameter(call.request, "limit", std::to_string(page_limit_max));
   Response first = co_await list(call);
   if (first.status != 200) co_return first;
-  auto task = std::make_shared<Export>(Export{call.services, call.request, call.principal, list,
-                                              std::move(shape), format == "csv", std::move(first.body)});
+  auto task = std::make_shared<Export>(
+      Export{call, std::move(place), list, std::move(shape), format == "csv", std::move(first.body)});
+  task->call.is_cursor_open = true;
   Response response;
   response.content_type = task->is_csv ? "text/csv; charset=utf-8; header=present" : "application/x-ndjson";
   response.header("cache-control", "no-store")
       .header("content-disposition",
               "attachment; filename=\"" + std::string(task->shape.name) + "." + format + "\"");
-  response.stream = [task](http::BodyStream& body) { return run(task, body); };
+  response.stream = [task](http::BodyStream& body) {
+    return run_while_allowed(task->call, run(task, body), body);
+  };
   co_return response;
 }
 

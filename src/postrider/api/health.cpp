@@ -6,7 +6,7 @@ namespace postrider::api {
 namespace {
 
 std::optional<std::string> why_not_ready(const Services& services) {
-  if (!services.pool.is_up()) return "no database connection";
+  if (!services.pool.is_up() || !services.lookups.is_up()) return "no database connection";
   if (!services.registry.ids.is_ready()) return "not registered in the database yet";
   if (services.why_not_ready) return services.why_not_ready();
   return std::nullopt;

@@ -7,6 +7,7 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
+#include "postrider/api/audience.hpp"
 #include "postrider/api/document.hpp"
 #include "postrider/api/duplicate_fields.hpp"
 #include "postrider/api/endpoint_document.hpp"
@@ -47,7 +48,7 @@ std::string result_json(size_t number, const LineResult& result) {
   std::vector<std::string> errors;
   for (const auto& error : result.problem.errors)
     errors.push_back(JsonObject().add("pointer", error.pointer).add("detail", error.detail).text());
-  std::string detail = result.problem.detail;
+  std::string detail = http::full_detail(result.problem);
   for (const auto& error : result.problem.errors) detail += " " + error.pointer + " " + error.detail + ".";
   json.add("detail", detail).raw("errors", json_array(errors));
   return json.text();
@@ -72,17 +73,19 @@ std::optional<http::Problem> read_line(const Call& call, std::string_view text, 
   for (const char* name : {"tenant_id", "id"}) {
     const auto* member = object.if_contains(name);
     const auto* given = member ? member->if_string() : nullptr;
-    if (given && model::is_caller_id(*given)) {
-      if (std::string_view(name) == "id")
-        line.id = std::string(*given);
-      else
-        line.tenant = std::string(*given);
-    } else if (member || std::string_view(name) == "tenant_id") {
-      problems.push_back({"/" + std::string(name), "must be 1 to 64 letters, digits, _ and -"});
+    const bool is_tenant = std::string_view(name) == "tenant_id";
+    if (given && is_tenant && model::is_tenant_id(*given)) {
+      line.tenant = std::string(*given);
+    } else if (given && !is_tenant && model::is_caller_id(*given)) {
+      line.id = std::string(*given);
+    } else if (member || is_tenant) {
+      const std::string rule(is_tenant ? model::kTenantIdRule : "must be 1 to 64 letters, digits, _ and -");
+      problems.push_back({"/" + std::string(name), rule});
     }
     object.erase(name);
   }
-  const EndpointRules rules{call.services.config, call.services.guard, call.services.registry.references};
+  const EndpointRules rules{call.services.config, call.services.guard, call.services.registry.references,
+                            audience_of(call.principal)};
   line.document.draft.settings = default_settings(rules.config);
   line.document.read(object, rules, problems);
   if (problems.empty()) return std::nullopt;

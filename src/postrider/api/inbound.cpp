@@ -1,9 +1,9 @@
 // POST /in/{source}: inbound webhooks. There is no API key: the signature is the authentication, and whoever
 // fails it learns no more than that.
 #include <cstdlib>
-#include <exception>
 #include <utility>
 
+#include "postrider/api/authenticate.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/api/routes.hpp"
 #include "postrider/inbox/receiver.hpp"
@@ -13,11 +13,10 @@ namespace postrider::api {
 
 namespace {
 
-using namespace std::chrono_literals;
 using inbox::RejectReason;
 using inbox::Stored;
 
-constexpr size_t kBodyBytesMax = 25 << 20;  // of any source; a source's own limit is usually less
+constexpr size_t kVerifiedOnLoopBytesMax = 64 << 10;
 
 http::Problem problem(int status, std::string type, std::string detail) {
   http::Problem what;
@@ -45,6 +44,13 @@ Response reject(const Call& call, const inbox::Rejection& rejection) {
   return call.refuse(problem_of(rejection));
 }
 
+// The sender is told nothing: a provider would send it again.
+void count_dropped(const Call& call, const std::string& came_as, base::Timestamp at) {
+  if (call.services.rejections == nullptr) return;
+  call.services.rejections->count_dropped(call.parameter("source"),
+                                          came_as.empty() ? "came without an id" : "came as " + came_as, at);
+}
+
 // Twilio takes the answer for instructions: none.
 Response accepted(inbox::Provider provider) {
   if (provider != inbox::Provider::twilio) return Response::json(200, R"({"status":"accepted"})");
@@ -58,6 +64,7 @@ Response answer(const Call& call, Stored stored, inbox::Provider provider) {
   switch (stored) {
     case Stored::stored:
     case Stored::duplicate:
+    case Stored::duplicate_content:
       return accepted(provider);
     case Stored::unacceptable:
       return call.refuse(problem(400, "malformed", "The message has content that cannot be stored."));
@@ -69,32 +76,21 @@ Response answer(const Call& call, Stored stored, inbox::Provider provider) {
   return call.refuse(problem(503, "unavailable", "The database cannot be used at the moment."));
 }
 
-Task<inbox::SourcePtr> find_source(Services& services, std::string id) {
-  const auto found = services.sources.find(id, base::BootClock::now());
-  if (found.is_known) co_return found.source;
-  const auto patience = services.pool.is_up() ? 5'000ms : 500ms;
-  const base::SteadyTime deadline = base::BootClock::now() + patience;
-  const pg::Pool::Lease lease = co_await services.pool.acquire(deadline);
-  co_return co_await services.sources.load(*lease, services.registry.keys, std::move(id));
-}
-
-// The source's own limit, so that too large a body is refused by its content-length, or while it comes, and
-// not kept until it is whole. An unknown source gets the server's limit and is told 404 then.
-Task<size_t> find_limit(Services& services, const http::Request& head, std::string named) {
-  inbox::SourcePtr source;
-  try {
-    source = co_await find_source(services, named);
-  } catch (const std::exception&) {
-    co_return kBodyBytesMax;  // whatever it is, it is told to come again
+// By the head alone: the source must exist, and its own limit applies to the body.
+Task<http::Admission> admit(Call& call) {
+  http::Admission admission;
+  std::string named = call.parameter("source");
+  const inbox::SourcePtr source = co_await find_source(call.services, named);
+  if (!source) {
+    admission.refusal = reject(call, {RejectReason::unknown_source, ""});
+    co_return admission;
   }
-  if (!source) co_return 0;
-  const auto limit = static_cast<size_t>(source->source.settings.body_bytes_max);
-  const auto announced = head.header("content-length");
-  if (announced && services.rejections && std::strtoull(std::string(*announced).c_str(), nullptr, 10) > limit)
-    services.rejections->count(
-        named, {RejectReason::body_too_large, "announced: " + std::string(*announced) + " bytes"},
-        services.registry.ids.now());
-  co_return limit;
+  admission.body_bytes_max = static_cast<size_t>(source->source.settings.body_bytes_max);
+  const auto announced = call.request.header("content-length");
+  if (announced && std::strtoull(std::string(*announced).c_str(), nullptr, 10) > admission.body_bytes_max)
+    admission.refusal =
+        reject(call, {RejectReason::body_too_large, "announced: " + std::string(*announced) + " bytes"});
+  co_return admission;
 }
 
 // Before anything else of it is believed.
@@ -104,6 +100,17 @@ std::optional<inbox::Rejection> judge(const inbox::LoadedSource& source, const i
   const auto keys = source.keys_at(arrival.now);
   if (auto rejection = inbox::verify(source.how, keys, arrival)) return rejection;
   return inbox::unfit_body(source, arrival.body);
+}
+
+// The sender chooses how many bytes and signatures there are to hash, before it has proven anything. Other
+// requests do not wait for that.
+Task<std::optional<inbox::Rejection>> judge_large(const Call& call, const inbox::LoadedSource& source,
+                                                  const inbox::Arrival& arrival) {
+  std::optional<inbox::Rejection> rejection;
+  runtime::OnWorker work(*call.services.worker, call.services.loop,
+                         [&] { rejection = judge(source, arrival); });
+  co_await work;
+  co_return rejection;
 }
 
 Task<Response> receive(Call& call) {
@@ -117,14 +124,22 @@ Task<Response> receive(Call& call) {
   arrival.fields = call.request.fields;
   arrival.public_url = call.services.config.public_url + std::string(call.request.target);
   arrival.now = call.services.registry.ids.now();
-  if (const auto rejection = judge(*source, arrival)) co_return reject(call, *rejection);
+  std::optional<inbox::Rejection> rejection;
+  if (call.services.worker != nullptr && arrival.body.size() > kVerifiedOnLoopBytesMax)
+    rejection = co_await judge_large(call, *source, arrival);
+  else
+    rejection = judge(*source, arrival);
+  if (rejection) co_return reject(call, *rejection);
+  call.request.is_authenticated = true;
   const inbox::Provider provider = source->source.provider;
   if (provider == inbox::Provider::slack) {
     if (auto challenge = inbox::slack_challenge(arrival))
       co_return Response::text(200, std::move(*challenge));
   }
   auto message = inbox::make_message(*source, arrival);
+  const std::string came_as = message.provider_id.value_or("");
   const Stored stored = co_await call.services.receiver->store(std::move(message));
+  if (stored == Stored::duplicate_content) count_dropped(call, came_as, arrival.now);
   co_return answer(call, stored, provider);
 }
 
@@ -132,7 +147,7 @@ Task<Response> receive(Call& call) {
 
 void add_inbound_routes(Routes& routes) {
   if (routes.services().receiver == nullptr) return;
-  routes.add(Method::post, "/in/{source}", Access::everyone, receive, {.find_body_bytes_max = find_limit});
+  routes.add(Method::post, "/in/{source}", Access::everyone, receive, {.admit = admit});
 }
 
 }  // namespace postrider::api

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "postrider/api/authenticate.hpp"
 #include "postrider/api/problems.hpp"
 #include "postrider/base/encoding.hpp"
 #include "postrider/telemetry/log.hpp"
@@ -20,8 +21,8 @@ Task<std::shared_ptr<const Catalogue>> catalogue_for_publishing(const Call& call
   registry::CatalogueCache& cache = call.services.catalogue;
   std::shared_ptr<const Catalogue> catalogue = cache.last();
   if (cache.find() == nullptr && !cache.is_being_read()) {
-    const pg::Pool::Lease lease = co_await call.database();
-    catalogue = co_await cache.load(*lease);
+    co_await wait_for_lookups(call.services);
+    catalogue = co_await cache.load(call.services.lookups);
   }
   if (!catalogue->judges(!call.services.config.allow_unknown_event_types)) co_return nullptr;
   co_return catalogue;

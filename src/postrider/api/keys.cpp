@@ -1,4 +1,6 @@
 // /v1/keys
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "postrider/api/document.hpp"
@@ -76,10 +78,23 @@ KeySettings read_settings(const boost::json::object& document, const registry::P
   read_expiry(fields, settings.expires_at);
   if (maker.tenant && settings.tenant != maker.tenant)
     fields.refuse("tenant_id", "must be the tenant that this key is bound to");
+  if (maker.rate_per_second &&
+      (!settings.rate_per_second || *settings.rate_per_second > *maker.rate_per_second))
+    fields.refuse("rate_per_second", fmt::format("must be at most {}, as that of the key that creates it",
+                                                 *maker.rate_per_second));
   if (settings.sees_payloads && !maker.sees_payloads)
     fields.refuse("payloads", "this key does not see payloads itself");
   fields.finish();
   return settings;
+}
+
+http::Problem too_many_keys(int limit) {
+  http::Problem problem;
+  problem.status = 409;
+  problem.type = "too-many-keys";
+  problem.detail =
+      fmt::format("The tenant has {} keys, which is the limit; revoke one that is no longer used.", limit);
+  return problem;
 }
 
 http::Problem problem_of(registry::KeyRefusal refusal) {
@@ -102,7 +117,10 @@ Task<Response> create(Call& call) {
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
-  const auto created = co_await registry::create_key(*lease, caller, std::move(settings));
+  const int keys_max = call.services.config.keys_per_tenant_max;
+  const auto created = co_await registry::create_key(*lease, caller, std::move(settings), keys_max);
+  if (!created && created.error() == registry::KeyRefusal::too_many_keys)
+    co_return call.refuse(too_many_keys(keys_max));
   if (!created) co_return call.refuse(problem_of(created.error()));
   JsonObject json = key_object(created->key);
   json.add("key", created->text);

@@ -85,6 +85,39 @@ TEST_F(Keys, GiveNoMoreThanTheirMakerHas) {
   EXPECT_EQ(made.at("/payloads"), "false");
 }
 
+TEST_F(Keys, AKeyWithARateMakesNoneThatIsFaster) {
+  const auto slow = make(R"({"role": "admin", "rate_per_second": 100})");
+  for (const std::string rate : {"", R"(, "rate_per_second": null)", R"(, "rate_per_second": 100.5)"}) {
+    const auto answer = as(slow, "POST", "/v1/keys", R"({"role": "reader")" + rate + "}");
+    EXPECT_EQ(answer.status, 422) << rate;
+    EXPECT_EQ(answer.pointers(), "/rate_per_second ") << rate;
+  }
+  EXPECT_EQ(as(slow, "POST", "/v1/keys", R"({"role": "reader", "rate_per_second": 100})").status, 201);
+  EXPECT_EQ(post("/v1/keys", R"({"role": "reader", "rate_per_second": 1000})").status, 201);
+}
+
+TEST_F(Keys, ATenantHasSoManyAndNoMore) {
+  const auto bound = make(R"({"role": "admin", "tenant_id": "acme"})");
+  const int limit = server->config().keys_per_tenant_max;
+  database.sql(
+      "insert into postrider.api_key (id, hash, role, tenant_id, revoked_at, expires_at) "
+      "select gen_random_uuid(), sha256(n::text::bytea), 'reader', 'acme', "
+      "case when n = 1 then now() end, case when n = 2 then now() end from generate_series(1, " +
+      std::to_string(limit) + ") n");
+  const auto last = as(bound, "POST", "/v1/keys", R"({"role": "reader"})");
+  EXPECT_EQ(last.status, 201) << last.body;
+  for (const auto& maker : {bound, admin_key}) {
+    const auto answer = as(maker, "POST", "/v1/keys", R"({"role": "reader", "tenant_id": "acme"})");
+    EXPECT_EQ(answer.status, 409);
+    EXPECT_EQ(answer.at("/type"), "urn:postrider:problem:too-many-keys");
+    EXPECT_THAT(answer.at("/detail"), HasSubstr(std::to_string(limit)));
+  }
+  EXPECT_EQ(remove("/v1/keys/" + last.at("/id")).status, 204);
+  EXPECT_EQ(as(bound, "POST", "/v1/keys", R"({"role": "reader"})").status, 201);
+  EXPECT_EQ(post("/v1/keys", R"({"role": "reader", "tenant_id": "other"})").status, 201);
+  EXPECT_EQ(post("/v1/keys", R"({"role": "reader"})").status, 201);
+}
+
 TEST_F(Keys, OfOtherTenantsAreUnknownToABoundKey) {
   const auto foreign = post("/v1/keys", R"({"role": "reader", "tenant_id": "other"})");
   const auto unbound = post("/v1/keys", R"({"role": "reader"})");

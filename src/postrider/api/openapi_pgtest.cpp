@@ -25,6 +25,8 @@ std::string word(Access access) {
       return "publish";
     case Access::operate:
       return "operate";
+    case Access::operators:
+      return "operators";
     case Access::administer:
       return "administer";
   }

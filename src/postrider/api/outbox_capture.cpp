@@ -33,7 +33,11 @@ Task<Response> answer(Call& call, pg::Batch batch, pg::Batch note) {
   auto running = run_there(call, id, std::move(batch), std::move(note));
   const auto answers = co_await running;
   if (!answers) co_return call.refuse(answers.error());
-  co_return Response::json(200, capture_json(id, outbox::read_capture_state(answers->back())));
+  try {
+    co_return Response::json(200, capture_json(id, outbox::read_capture_state(answers->back())));
+  } catch (const pg::Error& error) {
+    co_return call.refuse(unusable_outbox(error));
+  }
 }
 
 Task<Response> show(Call& call) {

@@ -10,10 +10,7 @@ namespace postrider::api {
 
 namespace {
 constexpr pg::Milliseconds kConnectTimeout{3'000};
-constexpr std::array<std::string_view, 4> kNotReady{"42P01", "42883", "3F000", "42501"};
-}  // namespace
-
-namespace {
+constexpr std::array<std::string_view, 5> kNotReady{"42P01", "42883", "3F000", "42501", "42703"};
 
 http::Problem unusable(const std::string& why) {
   http::Problem problem;
@@ -45,6 +42,10 @@ Task<ThereResult> run_elsewhere(runtime::Loop& loop, pg::ConnectOptions options,
 }
 
 }  // namespace
+
+http::Problem unusable_outbox(const pg::Error& error) {
+  return unusable(reason_of(error));
+}
 
 http::Problem unknown_outbox() {
   http::Problem problem;

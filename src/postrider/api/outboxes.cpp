@@ -68,19 +68,27 @@ Task<Response> list(Call& call) {
   co_return Response::json(200, json.text());
 }
 
-Task<Response> show(Call& call) {
-  const std::string id = call.parameter("outbox");
-  auto running = run_there(call, id, outbox::state_batch());
-  const auto answers = co_await running;
-  if (!answers) co_return call.refuse(answers.error());
-  const outbox::OutboxState state = outbox::read_state(*answers);
+std::string state_json(const std::string& id, const outbox::OutboxState& state) {
   JsonObject json;
   json.add("id", id)
       .add("oldest_at", state.oldest_at)
       .add("stuck", state.stuck)
       .add("relay", state.relay)
-      .add("relay_beat_at", state.relay_beat_at);
-  co_return Response::json(200, json.text());
+      .add("relay_beat_at", state.relay_beat_at)
+      .add("damage", state.damage);
+  return json.text();
+}
+
+Task<Response> show(Call& call) {
+  const std::string id = call.parameter("outbox");
+  auto running = run_there(call, id, outbox::state_batch());
+  const auto answers = co_await running;
+  if (!answers) co_return call.refuse(answers.error());
+  try {
+    co_return Response::json(200, state_json(id, outbox::read_state(*answers)));
+  } catch (const pg::Error& error) {
+    co_return call.refuse(unusable_outbox(error));
+  }
 }
 
 Task<Response> put(Call& call) {
@@ -117,8 +125,12 @@ Task<Response> put(Call& call) {
 Task<bool> has_slot(Call& call, std::string id) {
   auto asking = run_there(call, std::move(id), outbox::capture_state_batch());
   const auto answers = co_await asking;
-  // When it is not reachable, or nothing is installed there, it cannot be asked.
-  co_return answers&& outbox::read_capture_state(answers->back()).slot.has_value();
+  // When it is not reachable, damaged, or nothing is installed there, it cannot be asked.
+  try {
+    co_return answers&& outbox::read_capture_state(answers->back()).slot.has_value();
+  } catch (const pg::Error&) {
+    co_return false;
+  }
 }
 
 Task<Response> remove(Call& call) {
@@ -162,8 +174,12 @@ Task<Response> stuck(Call& call) {
   const auto answers = co_await running;
   if (!answers) co_return call.refuse(answers.error());
   std::vector<PageRow> rows;
-  for (const auto& row : outbox::read_stuck(answers->front()))
-    rows.push_back({std::to_string(row.id), stuck_json(row)});
+  try {
+    for (const auto& row : outbox::read_stuck(answers->front()))
+      rows.push_back({std::to_string(row.id), stuck_json(row)});
+  } catch (const pg::Error& error) {
+    co_return call.refuse(unusable_outbox(error));
+  }
   co_return page(std::move(rows), limit);
 }
 

@@ -15,6 +15,7 @@
 #include "postrider/http/client.hpp"
 #include "postrider/http/server.hpp"
 #include "postrider/inbox/receiver.hpp"
+#include "postrider/inbox/waiters.hpp"
 #include "postrider/publish/publisher.hpp"
 #include "support/database.hpp"
 
@@ -46,6 +47,7 @@ class ApiServer {
     http::GuardPolicy guard;
     bool has_resolver = false;
     bool has_database = true;
+    pg::Milliseconds statement_timeout{30'000};
   };
   explicit ApiServer(Options options);
   ~ApiServer();
@@ -61,9 +63,29 @@ class ApiServer {
   Answer send(const Call& call) const;
   // Drops cached keys and tenants, as the control log does in a node.
   void forget_cached();
+  // Answers in progress that are streamed: streams and exports.
+  int open_bodies();
+
+  // An answer that is read piece by piece.
+  class Open {
+   public:
+    Open(const ApiServer& server, const Call& call);
+    ~Open();
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+    void read_until(std::string_view text);  // fails the test if it does not come
+    // Everything until the server ends the connection, which it does before the time is up or the test fails.
+    std::string read_to_end();
+
+   private:
+    bool read_some();
+    int fd_;
+    std::string text_;
+  };
 
   const config::Config& config() const { return config_; }
   const Api& api() const { return *api_; }
+  runtime::Worker& worker() { return worker_; }
 
  private:
   runtime::Task<void> serve();
@@ -71,6 +93,7 @@ class ApiServer {
   void wait_for_database();
 
   config::Config config_;
+  runtime::Worker worker_;
   runtime::Loop loop_;
   telemetry::Metrics metrics_;
   http::AddressGuard guard_;
@@ -81,8 +104,10 @@ class ApiServer {
   std::unique_ptr<http::Resolver> resolver_;
   std::unique_ptr<http::Client> client_;
   std::unique_ptr<pg::Pool> pool_;
+  std::unique_ptr<pg::Link> lookups_;
   std::unique_ptr<pg::Link> publish_link_;
   NoDelivery no_delivery_;
+  inbox::Waiters waiters_{loop_};
   publish::PublishRates publish_rates_, key_rates_;
   std::unique_ptr<publish::Publisher> publisher_;
   std::unique_ptr<inbox::Receiver> receiver_;
@@ -112,6 +137,13 @@ struct ApiTest : testing::Test {
   std::string make_acme();
   // The path of a new endpoint of acme.
   std::string make_endpoint(const std::string& more = "");
+
+  // A new key; `more` continues its document: `,"tenant_id":"acme"`.
+  std::string make_key(const std::string& role, const std::string& more = "") {
+    const auto made = post("/v1/keys", R"({"role":")" + role + "\"" + more + "}");
+    EXPECT_EQ(made.status, 201) << made.body;
+    return made.at("/key");
+  }
 
   support::Database database;
   const std::string admin_key = std::string(32, 'k');

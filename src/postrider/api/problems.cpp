@@ -73,6 +73,10 @@ http::Problem problem_of(const Refusal& refusal) {
       return make(412, "precondition-failed", "It was changed meanwhile: read it again, then change it.");
     case RefusalKind::endpoint_disabled:
       return make(409, "endpoint-disabled", "The endpoint is disabled; resume it first.");
+    case RefusalKind::stopped_by_operator:
+      return make(403, "stopped-by-operator", refusal.detail);
+    case RefusalKind::operators_only:
+      return operators_only();
     case RefusalKind::is_current_secret:
       return make(409, "current-secret", "This is the current secret; rotate it instead.");
     case RefusalKind::secret_in_use:
@@ -81,6 +85,16 @@ http::Problem problem_of(const Refusal& refusal) {
       return field("/secret", or_else(refusal.detail, "does not fit the signature scheme"));
     case RefusalKind::secret_differs:
       return field("/secret", "is not the current secret; secrets are changed by rotating them");
+    case RefusalKind::unknown_contact:
+      return make(404, "unknown-contact", "This address is not among the tenant's contacts.");
+    case RefusalKind::url_contact:
+      return field("/address", "is a URL; only e-mail addresses are confirmed");
+    case RefusalKind::contact_confirmed:
+      return make(409, "contact-confirmed", "This address is confirmed already.");
+    case RefusalKind::contact_unsubscribed:
+      return make(
+          409, "contact-unsubscribed",
+          "This address unsubscribed. Only its owner can confirm it again; request a confirmation mail.");
     case RefusalKind::abandoned:
       return make(422, "invalid", "The change was not made.");
   }
@@ -94,6 +108,13 @@ http::Problem problem_of(const pg::Error& error) {
         .field("error", error.what());
     return make(422, "invalid", "The database does not accept these values.");
   }
+  if (is_statement_timeout(error)) {
+    telemetry::log_warn("statement_timeout").field("error", error.what());
+    return make(
+        503, "too-slow",
+        "The database did not finish this request in time and has stopped it. Ask for less at once: a "
+        "shorter time range, a narrower filter or a smaller limit.");
+  }
   if (error.kind() == pg::Kind::other)
     telemetry::log_error("database_failure").field("sqlstate", error.sqlstate()).field("error", error.what());
   else
@@ -106,8 +127,12 @@ http::Problem problem_of(const pg::Error& error) {
   return problem;
 }
 
+bool is_statement_timeout(const pg::Error& error) {
+  return error.sqlstate() == "57014";
+}
+
 http::Problem invalid(FieldProblems errors) {
-  auto problem = make(422, "invalid", "Some fields are not right.");
+  auto problem = make(422, "invalid", "The request is invalid.");
   problem.errors = std::move(errors);
   return problem;
 }
@@ -118,6 +143,13 @@ http::Problem unauthorized() {
 
 http::Problem forbidden() {
   return make(403, "forbidden", "This key is not allowed to do this.");
+}
+
+http::Problem operators_only(FieldProblems errors) {
+  auto problem =
+      make(403, "operators-only", "Only an operator can do this: a key that is not bound to a tenant.");
+  problem.errors = std::move(errors);
+  return problem;
 }
 
 http::Problem unknown_tenant() {

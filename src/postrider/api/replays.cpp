@@ -2,6 +2,7 @@
 #include <boost/json/array.hpp>
 #include <utility>
 
+#include "postrider/api/audience.hpp"
 #include "postrider/api/delivery_filter.hpp"
 #include "postrider/api/document.hpp"
 #include "postrider/api/json_writer.hpp"
@@ -174,7 +175,10 @@ RangeBody read_range(const boost::json::object& document, const config::Config& 
   return body;
 }
 
-std::string replay_json(const replay::Replay& replay) {
+// Who of the operator's staff asked for it, and why, is not for customers.
+std::string replay_json(const replay::Replay& replay, http::Audience audience) {
+  const bool is_own = replay.on_behalf_of == model::Actor::customer;
+  const http::Audience shown_to = is_own ? http::Audience::operators : audience;
   JsonObject json;
   json.add("id", replay.id.outside())
       .add("kind", replay.kind)
@@ -186,8 +190,9 @@ std::string replay_json(const replay::Replay& replay) {
       .add("failed", replay.failed)
       .add("canceled", replay.canceled)
       .add("pending", replay.queued - replay.delivered - replay.failed - replay.canceled)
-      .add("reason", replay.reason)
-      .add("requested_by", replay.requested_by);
+      .add("reason", shown_to_operators(shown_to, replay.reason))
+      .add("requested_by", shown_to_operators(shown_to, replay.requested_by))
+      .add("on_behalf_of", model::label(replay.on_behalf_of));
   if (replay.delivery) json.add("delivery_id", replay.delivery->outside());
   if (replay.scope) {
     json.add("only", *replay.scope)
@@ -206,39 +211,58 @@ std::string replay_json(const replay::Replay& replay) {
 Task<Response> show_id(Call& call, pg::Link& link, model::ReplayId id, int status) {
   const std::optional<replay::Replay> found = co_await replay::find_replay(link, call.tenant(), id);
   if (!found) co_return call.refuse(unknown_replay());
-  co_return Response::json(status, replay_json(*found));
+  co_return Response::json(status, replay_json(*found, audience_of(call.principal)));
+}
+
+// What is wrong with the tenant or the endpoint of a range, or nothing; then the range has its endpoint.
+Task<std::optional<http::Problem>> resolve(pg::Link& link, RangeBody& body) {
+  Range& range = body.request.range;
+  const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(link, range.tenant);
+  if (!tenant) co_return unknown_tenant();
+  if (!body.endpoint) co_return std::nullopt;
+  const auto endpoint = co_await replay::find_endpoint(link, range.tenant, *body.endpoint);
+  if (!endpoint) {
+    FieldProblems problems;
+    problems.push_back({"/endpoint", "is not an endpoint of this tenant"});
+    co_return invalid(std::move(problems));
+  }
+  if (!endpoint->is_active) co_return endpoint_inactive();
+  range.endpoint = endpoint->id;
+  co_return std::nullopt;
+}
+
+// Takes a connection for each look, so that others have their turn in between.
+Task<Response> count(const Call& call, Range range) {
+  replay::MatchCount counted(std::move(range));
+  const base::SteadyTime deadline = base::BootClock::now() + kDryRunPatience;
+  while (!counted.is_complete() && base::BootClock::now() < deadline) {
+    const pg::Pool::Lease lease = co_await call.database();
+    co_await counted.look(*lease);
+  }
+  JsonObject json;
+  json.add("matched", counted.matched()).add("is_complete", counted.is_complete());
+  co_return Response::json(200, json.text());
+}
+
+Task<Response> request(Call& call, pg::Link& link, RangeRequest wanted) {
+  const registry::Caller caller = call.caller();
+  const model::ReplayId id = co_await replay::request_range(link, caller, std::move(wanted));
+  call.services.metrics.replay_requests.add();
+  Response response = co_await show_id(call, link, id, 202);
+  response.header("location", "/v1/tenants/" + call.tenant() + "/replays/" + id.outside());
+  co_return response;
 }
 
 Task<Response> start(Call& call, RangeBody body) {
-  FieldProblems problems;
-  Range& range = body.request.range;
-  range.tenant = call.tenant();
-
-  const pg::Pool::Lease lease = co_await call.database();
-  const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(*lease, range.tenant);
-  if (!tenant) co_return call.refuse(unknown_tenant());
-  if (body.endpoint) {
-    const auto endpoint = co_await replay::find_endpoint(*lease, range.tenant, *body.endpoint);
-    if (!endpoint) {
-      problems.push_back({"/endpoint", "is not an endpoint of this tenant"});
-      co_return call.refuse(invalid(std::move(problems)));
-    }
-    if (!endpoint->is_active) co_return call.refuse(endpoint_inactive());
-    range.endpoint = endpoint->id;
+  body.request.range.tenant = call.tenant();
+  {
+    const pg::Pool::Lease lease = co_await call.database();
+    const std::optional<http::Problem> problem = co_await resolve(*lease, body);
+    if (problem) co_return call.refuse(*problem);
+    if (!body.is_dry_run) co_return co_await request(call, *lease, std::move(body.request));
   }
-  if (body.is_dry_run) {
-    const base::SteadyTime deadline = base::BootClock::now() + kDryRunPatience;
-    const replay::Counted counted = co_await replay::count_matches(*lease, range, deadline);
-    JsonObject json;
-    json.add("matched", counted.matched).add("is_complete", counted.is_complete);
-    co_return Response::json(200, json.text());
-  }
-  const registry::Caller caller = call.caller();
-  const model::ReplayId id = co_await replay::request_range(*lease, caller, std::move(body.request));
-  call.services.metrics.replay_requests.add();
-  Response response = co_await show_id(call, *lease, id, 202);
-  response.header("location", "/v1/tenants/" + call.tenant() + "/replays/" + id.outside());
-  co_return response;
+  auto counting = count(call, std::move(body.request.range));
+  co_return co_await counting;
 }
 
 // Which dead letters: by their ids, or by a filter. Without a time, all that are kept.
@@ -330,7 +354,8 @@ Task<Response> list(Call& call) {
   if (!tenant) co_return call.refuse(unknown_tenant());
   const std::vector<replay::Replay> replays = co_await replay::list_replays(*lease, std::move(filter));
   std::vector<PageRow> rows;
-  for (const auto& each : replays) rows.push_back({each.id.uuid.hex(), replay_json(each)});
+  const http::Audience audience = audience_of(call.principal);
+  for (const auto& each : replays) rows.push_back({each.id.uuid.hex(), replay_json(each, audience)});
   co_return page(std::move(rows), limit);
 }
 

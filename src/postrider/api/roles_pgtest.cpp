@@ -64,7 +64,14 @@ struct Roles : ApiTest {
       if (!has_tenant(route)) return 403;
       if (bound == Bound::other) return 404;
     }
-    return allows(role, route.access) ? 0 : 403;
+    if (!allows(role, route.access)) return 403;
+    return bound != Bound::no && route.access == Access::operators ? 403 : 0;
+  }
+
+  static std::string expected_type(const Routes::Entry& route, Role role, int status) {
+    if (status == 404) return "unknown-tenant";
+    const bool is_for_operators = route.access == Access::operators && has_tenant(route);
+    return is_for_operators && allows(role, route.access) ? "operators-only" : "forbidden";
   }
 
   int cells_ = 0;
@@ -87,8 +94,7 @@ TEST_F(Roles, EveryRouteLetsInWhomItShould) {
                                  std::to_string(static_cast<int>(bound));
         if (wanted != 0) {
           EXPECT_EQ(answer.status, wanted) << what;
-          EXPECT_EQ(answer.at("/type"), wanted == 403 ? "urn:postrider:problem:forbidden"
-                                                      : "urn:postrider:problem:unknown-tenant")
+          EXPECT_EQ(answer.at("/type"), "urn:postrider:problem:" + expected_type(route, role, wanted))
               << what;
         } else {
           EXPECT_NE(answer.status, 401) << what;
@@ -115,6 +121,7 @@ TEST(RoleTable, SaysWhatTheCodeDoes) {
   const std::map<std::string, Access> words{{"`read`", Access::read},
                                             {"`publish`", Access::publish},
                                             {"`operate`", Access::operate},
+                                            {"`operators`", Access::operators},
                                             {"`administer`", Access::administer}};
   std::ifstream page(std::string(POSTRIDER_SOURCE_DIRECTORY) + "/docs/access.md");
   size_t rows = 0;

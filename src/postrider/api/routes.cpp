@@ -13,48 +13,9 @@ namespace postrider::api {
 
 namespace {
 
-using namespace std::chrono_literals;
 using registry::Role;
 
-constexpr size_t kKeyBytesMax = 512;
 constexpr int kTriesMax = 3;
-
-bool equals_ignoring_case(std::string_view text, std::string_view lower) {
-  if (text.size() != lower.size()) return false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + ('a' - 'A')) : text[i];
-    if (c != lower[i]) return false;
-  }
-  return true;
-}
-
-// The key of "Authorization: Bearer <key>", or nothing if there is none that could be one.
-std::optional<std::string_view> bearer_key(const http::Request& request) {
-  const auto field = request.header("authorization");
-  if (!field) return std::nullopt;
-  const size_t space = field->find(' ');
-  if (space == std::string_view::npos || !equals_ignoring_case(field->substr(0, space), "bearer"))
-    return std::nullopt;
-  std::string_view key = field->substr(space + 1);
-  while (key.starts_with(' ')) key.remove_prefix(1);
-  if (key.empty() || key.size() > kKeyBytesMax) return std::nullopt;
-  return key;
-}
-
-// Missing, unknown, revoked and expired look the same.
-Task<std::optional<registry::Principal>> authenticate(const Call& call) {
-  const auto key = bearer_key(call.request);
-  if (!key) co_return std::nullopt;
-  registry::KeyCache& cache = call.services.keys;
-  const registry::KeyHash hash = registry::hash_key(*key);
-  const base::SteadyTime now = base::BootClock::now();
-  if (const auto known = cache.find(hash, now)) co_return *known;
-  const auto generation = cache.generation();
-  const pg::Pool::Lease lease = co_await call.database();
-  const std::optional<registry::Principal> found = co_await registry::find_key(*lease, hash);
-  if (found) cache.keep(hash, {*found, now, generation});
-  co_return found;
-}
 
 // Who may use a route.
 struct Policy {
@@ -71,6 +32,7 @@ std::optional<http::Problem> refusal(const Call& call, const Policy& policy) {
     if (call.tenant() != *call.principal.tenant) return unknown_tenant();
   }
   if (!allows(call.principal.role, policy.access)) return forbidden();
+  if (policy.access == Access::operators && !call.principal.is_operator()) return operators_only();
   return std::nullopt;
 }
 
@@ -109,20 +71,32 @@ Task<Response> run_list(Call& call, CallHandler handler) {
 }
 
 Task<Response> run(Call& call, CallHandler handler) {
-  return call.request.method == Method::get ? run_list(call, handler) : handler(call);
+  const Method method = call.request.method;
+  return method == Method::get || method == Method::head ? run_list(call, handler) : handler(call);
+}
+
+Response refuse(const Call& call, const http::Problem& problem) {
+  Response response = call.refuse(problem);
+  if (problem.status == 401) response.header("www-authenticate", "Bearer realm=\"postrider\"");
+  return response;
+}
+
+// Finds out who calls; the refusal, if the route is not for them. Needs only the head of the request.
+Task<std::optional<Response>> identify(Call& call, Policy policy) {
+  if (policy.access == Access::everyone) co_return std::nullopt;
+  call.credential = find_credential(call.request);
+  std::optional<registry::Principal> principal;
+  if (call.credential) principal = co_await authenticate(call.services, *call.credential);
+  if (!principal) co_return refuse(call, unauthorized());  // missing, unknown, revoked, expired look the same
+  call.principal = *principal;
+  call.request.is_authenticated = true;
+  if (const auto problem = refusal(call, policy)) co_return call.refuse(*problem);
+  co_return std::nullopt;
 }
 
 Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
-  if (policy.access != Access::everyone) {
-    const std::optional<registry::Principal> principal = co_await authenticate(call);
-    if (!principal) {
-      Response response = call.refuse(unauthorized());
-      response.header("www-authenticate", "Bearer realm=\"postrider\"");
-      co_return response;
-    }
-    call.principal = *principal;
-    if (const auto problem = refusal(call, policy)) co_return call.refuse(*problem);
-  }
+  std::optional<Response> refused = co_await identify(call, policy);
+  if (refused) co_return std::move(*refused);
   std::optional<Allowance> left;
   const bool has_turn = take_turn(call, left);
   if (!has_turn) {
@@ -135,16 +109,41 @@ Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
   co_return response;
 }
 
+// Rolled back for a reason that may be gone the next time. A statement that took too long would take as long
+// again.
+bool is_worth_another_try(const pg::Error& error) {
+  return error.kind() == pg::Kind::retry && !is_statement_timeout(error);
+}
+
 Task<Response> answer(Services& services, Policy policy, CallHandler handler, http::Request& request) {
   Call call{services, request};
   for (int tries = 1;; ++tries) {
     try {
       co_return co_await try_once(call, policy, handler);
     } catch (const pg::Error& error) {
-      // Rolled back for a passing reason: nothing of the call has happened yet.
-      if (error.kind() != pg::Kind::retry || tries == kTriesMax) co_return call.refuse(problem_of(error));
+      if (!is_worth_another_try(error) || tries == kTriesMax) co_return call.refuse(problem_of(error));
+    } catch (const CallRefused& refused) {
+      co_return refuse(call, refused.problem());
     }
   }
+}
+
+// Before a large body is read. The key's rate is not touched: the call itself takes from it.
+Task<http::Admission> admit(Services& services, Policy policy, RouteOptions options, http::Request& head) {
+  Call call{services, head};
+  http::Admission admission;
+  try {
+    if (options.admit) co_return co_await options.admit(call);
+    admission.refusal = co_await identify(call, policy);
+    admission.body_bytes_max = options.body_bytes_max;
+    if (call.request.is_authenticated)
+      admission.owner = call.principal.tenant ? *call.principal.tenant : call.principal.key.outside();
+  } catch (const pg::Error& error) {
+    admission.refusal = call.refuse(problem_of(error));
+  } catch (const CallRefused& refused) {
+    admission.refusal = refuse(call, refused.problem());
+  }
+  co_return admission;
 }
 
 }  // namespace
@@ -163,23 +162,6 @@ bool allows(Role role, Access access) {
   return false;
 }
 
-registry::Caller Call::caller() const {
-  registry::Caller caller;
-  caller.kind = registry::ActorKind::key;
-  caller.id = principal.key.outside();
-  caller.address = request.remote_address;
-  caller.request_id = request.id;
-  caller.if_match = read_if_match(request);
-  return caller;
-}
-
-Task<pg::Pool::Lease> Call::database() const {
-  // Without a connection a caller learns it soon; with one, it waits its turn.
-  const auto patience = services.pool.is_up() ? 5'000ms : 500ms;
-  const base::SteadyTime deadline = base::BootClock::now() + patience;
-  co_return co_await services.pool.acquire(deadline);
-}
-
 void Routes::add(Method method, std::string pattern, Access access, CallHandler handler,
                  RouteOptions options) {
   entries_.push_back({method, pattern, access, options.bound_keys});
@@ -191,10 +173,9 @@ void Routes::add(Method method, std::string pattern, Access access, CallHandler 
     return answer(*services, policy, handler, request);
   };
   route.body_bytes_max = options.body_bytes_max;
-  if (const auto find = options.find_body_bytes_max)
-    route.find_body_bytes_max = [services = &services_, find](const http::Request& head, std::string named) {
-      return find(*services, head, std::move(named));
-    };
+  route.admit = [services = &services_, policy, options](http::Request& head) {
+    return admit(*services, policy, options, head);
+  };
   router_.add(std::move(route));
 }
 

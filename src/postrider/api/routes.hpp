@@ -5,13 +5,16 @@
 //   }
 //
 // Before a handler runs, the key was looked up and allowed to do this, and a key that is bound to a tenant is
-// in its own tenant. A handler may throw pg::Error: it is answered as problems.hpp says, and a call that the
-// database rolled back for a passing reason is made again.
+// in its own tenant, where routes for operators are closed to it. A handler may throw pg::Error: it is
+// answered as problems.hpp says, and a call that the database rolled back for a passing reason is made again.
 #pragma once
 
+#include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "postrider/api/authenticate.hpp"
 #include "postrider/api/services.hpp"
 #include "postrider/http/problem.hpp"
 #include "postrider/http/request.hpp"
@@ -32,9 +35,10 @@ enum class Access {
   read,        // reader, operator, admin
   publish,     // publisher, operator, admin
   operate,     // operator, admin
+  operators,   // the same, but no key that is bound to a tenant, not even in its own
   administer,  // admin
 };
-bool allows(registry::Role role, Access access);  // what is not for everyone
+bool allows(registry::Role role, Access access);  // of access that is not for everyone, by role alone
 
 // What a key that is bound to a tenant gets from a route.
 enum class BoundKeys {
@@ -42,18 +46,34 @@ enum class BoundKeys {
   confined,  // the handler itself keeps them to call.principal.tenant
 };
 
+struct Call;
+
 struct RouteOptions {
   size_t body_bytes_max = 0;  // 0: the server's limit
   BoundKeys bound_keys = BoundKeys::by_path;
-  // Instead of body_bytes_max, where it depends on what the path names first. Must not throw.
-  Task<size_t> (*find_body_bytes_max)(Services&, const http::Request& head, std::string named) = nullptr;
+  // Decides about a large body instead of the key, for routes without one. May throw pg::Error and
+  // CallRefused.
+  Task<http::Admission> (*admit)(Call& head) = nullptr;
 };
 
+// A call that cannot go on, thrown from wherever that is found; answered with its problem.
+class CallRefused : public std::exception {
+ public:
+  explicit CallRefused(http::Problem problem) : problem_(std::move(problem)) {}
+  const http::Problem& problem() const { return problem_; }
+  const char* what() const noexcept override { return problem_.detail.c_str(); }
+
+ private:
+  http::Problem problem_;
+};
+
+// Copied, it is good for as long as the request: until the answer was sent.
 struct Call {
   Services& services;
   http::Request& request;
-  registry::Principal principal = {};  // not for Access::everyone
-  bool is_cursor_open = false;         // also when the call is made again
+  std::optional<Credential> credential = {};  // of the principal
+  registry::Principal principal = {};         // not for Access::everyone
+  bool is_cursor_open = false;                // also when the call is made again
 
   // Path parameters, decoded.
   std::string parameter(std::string_view name) const { return std::string(request.path_parameter(name)); }
@@ -63,7 +83,9 @@ struct Call {
   registry::Caller caller() const;
 
   Response refuse(const http::Problem& problem) const { return http::problem(request, problem); }
-  // A connection for this call alone.
+  // A connection for this call alone. A call of many steps takes one for each, so that others have their turn
+  // in between. Throws pg::Error, and CallRefused: 429 when too many calls of the same tenant or key wait,
+  // 401 when the key is no longer valid.
   Task<pg::Pool::Lease> database() const;
 };
 
@@ -104,6 +126,7 @@ void add_event_read_routes(Routes& routes);
 void add_replay_routes(Routes& routes);
 void add_erasure_routes(Routes& routes);
 void add_contact_routes(Routes& routes);
+void add_contact_page_routes(Routes& routes);
 void add_attempt_routes(Routes& routes);
 void add_delivery_routes(Routes& routes);
 void add_delivery_action_routes(Routes& routes);

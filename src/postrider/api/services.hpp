@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "postrider/api/shares.hpp"
+#include "postrider/api/watch.hpp"
 #include "postrider/config/config.hpp"
 #include "postrider/http/client.hpp"
 #include "postrider/http/guard.hpp"
@@ -17,6 +19,7 @@
 #include "postrider/registry/secret_resolver.hpp"
 #include "postrider/registry/tenant_cache.hpp"
 #include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/worker.hpp"
 #include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::publish {
@@ -35,6 +38,8 @@ namespace postrider::api {
 struct Services {
   runtime::Loop& loop;
   pg::Pool& pool;  // for calls of people and programs that manage things; publishing has a link of its own
+  pg::Link&
+      lookups;  // for keys, sources and the catalogue: short statements only, so that no call waits long
   registry::Context registry;
   const config::Config& config;
   const http::AddressGuard& guard;
@@ -47,6 +52,7 @@ struct Services {
   inbox::Receiver* receiver = nullptr;      // without one, inbound webhooks are not taken
   inbox::Rejections* rejections = nullptr;  // counts what is refused at that door
   inbox::Waiters* waiters = nullptr;        // without one, claims do not wait for messages
+  runtime::Worker* worker = nullptr;        // without one, large inbound bodies are verified on the loop
   // Shared by the loops of a node. Without them no rate is enforced.
   publish::PublishRates* publish_rates = nullptr;  // by tenant, to tell publishers what is left
   publish::PublishRates* key_rates = nullptr;      // by the outside id of a key
@@ -55,10 +61,17 @@ struct Services {
 
   registry::KeyCache keys = {};
   registry::TenantCache tenants = {};
-  int streams = 0;  // open ones
   registry::CatalogueCache catalogue = {};
-  int tries_in_flight = 0;  // test sends that people wait for
+  int contact_links_in_use = 0;  // confirmations and the like, which need no key
   inbox::SourceCache sources = {};
+
+  // Per loop; in all, and of one tenant or unbound key.
+  Shares streams{{.total = 50, .each = 10}};
+  Shares exports{{.total = 20, .each = 5}};
+  Shares tests{{.total = 20, .each = 5}};
+  Shares waiting_by_holder{{.each = 64}};  // calls that wait for a connection of the pool
+  Shares waiting_by_key{{.each = 32}};     // so that one key of a tenant leaves room for the others
+  Watches watches = {};
 };
 
 }  // namespace postrider::api

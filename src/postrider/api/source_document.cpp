@@ -111,6 +111,12 @@ void read_forward(Fields& fields, std::optional<inbox::Forward>& target, FieldPr
   target = std::move(forward);
 }
 
+std::optional<std::optional<inbox::Deduplicate>> parse_deduplicate(std::string_view text) {
+  const auto word = inbox::parse_deduplicate(text);
+  if (!word) return std::nullopt;
+  return word;
+}
+
 std::optional<bool> parse_ordering(std::string_view text) {
   if (text == "none") return false;
   if (text == "strict") return true;
@@ -149,6 +155,9 @@ void read_source(const boost::json::object& document, Provider provider, SourceS
   }
   fields.read("tolerance_seconds", settings.tolerance_seconds, kToleranceRule, 300);
   read_where(fields, "idempotency_key", settings.idempotency_key);
+  fields.read(
+      "deduplicate", settings.deduplicate,
+      Fields::WordRule<std::optional<inbox::Deduplicate>>{parse_deduplicate, std::nullopt, "content, id"});
   read_where(fields, "partition_key", settings.partition_key);
   fields.read("ordering", settings.is_strict, Fields::WordRule<bool>{parse_ordering, false, "none, strict"});
   if (settings.is_strict && !settings.partition_key)
@@ -175,6 +184,7 @@ std::string source_json(const inbox::Source& source, const std::string& public_u
   if (source.provider == Provider::hmac) json.raw("signature", to_json(settings.signature));
   json.add("tolerance_seconds", settings.tolerance_seconds)
       .add("idempotency_key", settings.idempotency_key)
+      .add("deduplicate", label(source.deduplicate()))
       .add("partition_key", settings.partition_key)
       .add("ordering", settings.is_strict ? "strict" : "none")
       .add("headers", settings.headers)
@@ -193,15 +203,21 @@ std::string source_json(const inbox::Source& source, const std::string& public_u
       .add("updated_at", source.updated_at);
   if (!extras.rejections) return json.text();
   std::vector<std::string> items;
+  JsonObject dropped;
   for (const auto& rejection : *extras.rejections) {
+    const bool is_dropped = rejection.reason == inbox::dropped_by_content;
     JsonObject item;
-    item.add("reason", rejection.reason)
-        .add("count", rejection.count)
+    if (!is_dropped) item.add("reason", rejection.reason);
+    item.add("count", rejection.count)
         .add("last_at", rejection.last_at)
         .add("last_detail", rejection.last_detail);
-    items.push_back(item.text());
+    if (is_dropped)
+      dropped = std::move(item);
+    else
+      items.push_back(item.text());
   }
-  return json.raw("rejections", json_array(items)).text();
+  if (dropped.members().empty()) dropped.add("count", 0).raw("last_at", "null").raw("last_detail", "null");
+  return json.raw("rejections", json_array(items)).raw("dropped_by_content", dropped.text()).text();
 }
 
 }  // namespace postrider::api

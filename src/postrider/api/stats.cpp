@@ -84,7 +84,11 @@ Task<Response> show(Call& call) {
   pg::Params params(from, until, tenant, endpoint, type, limit);
   const pg::Rows rows = co_await lease->run_one(shape->statement, std::move(params));
   std::vector<std::string> items;
-  for (size_t row = 0; row < rows.size(); ++row) items.push_back(stats_json(rows, row));
+  runtime::Pause pause(call.services.loop);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    items.push_back(stats_json(rows, row));
+    co_await pause;
+  }
   JsonObject json;
   json.raw("data", json_array(items));
   co_return Response::json(200, json.text());

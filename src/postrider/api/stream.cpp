@@ -34,15 +34,16 @@ constexpr auto kSettleMax = 5s;   // between the end of an attempt and its row, 
 constexpr auto kLookBack = 120s;  // attempts of deliveries made so long ago; later retries are not shown
 constexpr int kRowsMax = 500;     // per look
 constexpr size_t kShownMax = 20'000;
-constexpr int kStreamsMax = 50;  // per API thread
 
 struct Streaming {
-  explicit Streaming(Services& of) : services(of) {}
+  explicit Streaming(const Call& of)
+      : call(of), services(of.services), place(services.streams.take(holder_of(of.principal))) {}
 
+  Call call;
   Services& services;
+  Shares::Place place;
   std::optional<model::TenantId> tenant;
   std::optional<base::Uuid> endpoint;
-  bool sees_payloads = false;
   std::optional<EventFollower> events;  // none: not asked for
   bool has_attempts = true;
   std::optional<base::Timestamp> attempts_since;  // catch up from here; none: from now on
@@ -50,16 +51,6 @@ struct Streaming {
   Shown<std::string> attempts{kShownMax};
   bool is_first_look = true;
   bool is_ready = false;
-};
-
-struct Counted {
-  explicit Counted(Services& services) : services_(services) { ++services_.streams; }
-  ~Counted() { --services_.streams; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  Services& services_;
 };
 
 pg::Batch newest_attempts(const Streaming& stream, base::Timestamp now) {
@@ -102,6 +93,8 @@ constexpr std::string_view kMoreSent =
     R"({"detail":"more was sent than is shown; see the list of deliveries"})";
 constexpr std::string_view kNoDatabase = R"({"detail":"the database cannot be reached at the moment"})";
 
+constexpr std::string_view kTooBusy = R"({"detail":"too many calls of this tenant or key are in progress"})";
+
 // Up to where the stream has come. What ended before `at` and is settled later is not shown after a break.
 StreamCursor cursor_of(const Streaming& stream) {
   StreamCursor cursor;
@@ -127,9 +120,11 @@ Task<void> look_at_attempts(Streaming& stream, pg::Link& link, std::string& out)
   const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
   const pg::Rows& rows = found.front();
   std::vector<size_t> fresh;
+  runtime::Pause pause(stream.services.loop);
   for (size_t row = 0; row < rows.size(); ++row) {
     const std::string key = rows.get<base::Uuid>(row, 0).hex() + std::to_string(rows.get<int32_t>(row, 1));
     if (stream.attempts.add(key) && is_wanted(stream, rows, row)) fresh.push_back(row);
+    co_await pause;
   }
   // Not one of the newest was known: others before them were missed. Or the break was longer than is looked
   // back.
@@ -144,21 +139,25 @@ Task<void> look_at_attempts(Streaming& stream, pg::Link& link, std::string& out)
   }
   const DeliveryNames names = co_await find_names(link, named);
   const std::string cursor = cursor_of(stream).text();
-  for (auto row = fresh.rbegin(); row != fresh.rend(); ++row)
+  for (auto row = fresh.rbegin(); row != fresh.rend(); ++row) {
     append_message(out, "attempt", cursor, attempt_json(rows, *row, names));
+    co_await pause;
+  }
 }
 
 // True: there is more at once.
 Task<bool> look(Streaming& stream, std::string& out) {
-  const base::SteadyTime deadline = base::BootClock::now() + 5s;
-  const pg::Pool::Lease lease = co_await stream.services.pool.acquire(deadline);
   bool has_more = false;
   if (stream.events) {
     const base::Timestamp now = stream.services.registry.ids.now();
-    const EventFollower::Sink sink{out, stream.sees_payloads};
+    const EventFollower::Sink sink{stream.services.loop, out, stream.call.principal.sees_payloads};
+    const pg::Pool::Lease lease = co_await stream.call.database();
     has_more = co_await stream.events->look(*lease, now, sink);
   }
-  if (stream.has_attempts) co_await look_at_attempts(stream, *lease, out);
+  if (stream.has_attempts) {
+    const pg::Pool::Lease lease = co_await stream.call.database();
+    co_await look_at_attempts(stream, *lease, out);
+  }
   if (!has_more && !std::exchange(stream.is_ready, true)) {
     JsonObject ready;
     ready.add("caught_up_events", stream.events ? stream.events->count() : 0);
@@ -168,7 +167,6 @@ Task<bool> look(Streaming& stream, std::string& out) {
 }
 
 Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
-  const Counted counted(stream->services);
   runtime::Wakeup pause(stream->services.loop);
   base::SteadyTime last_sent = base::BootClock::now();
   std::string out = "retry: 2000\n\n";
@@ -176,8 +174,11 @@ Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
     bool has_more = false;
     try {
       has_more = co_await look(*stream, out);
-    } catch (const pg::Error& error) {
+    } catch (const pg::Error&) {
       append_message(out, "gap", "", kNoDatabase);
+    } catch (const CallRefused& refused) {
+      if (refused.problem().status == 401) co_return;
+      append_message(out, "gap", "", kTooBusy);
     }
     if (out.empty() && base::BootClock::now() - last_sent > kHeartbeat) out = ": still here\n\n";
     if (!out.empty()) {
@@ -213,21 +214,16 @@ void read_cursor(const Call& call, Query& query, Streaming& stream) {
 
 Task<Response> open(Call& call) {
   Query query(call.request);
-  auto stream = std::make_shared<Streaming>(call.services);
+  const Shares& streams = call.services.streams;
+  const Shares::Room room = streams.room_for(holder_of(call.principal));
+  if (room != Shares::Room::free) co_return call.refuse(no_room(streams, room, call.principal, "streams"));
+  auto stream = std::make_shared<Streaming>(call);
   const auto& parameters = call.request.path_parameters;
   if (!parameters.empty()) stream->tenant = call.tenant();
   const auto endpoint = query.value("endpoint");
   read_cursor(call, query, *stream);
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  if (call.services.streams >= kStreamsMax) {
-    http::Problem busy;
-    busy.status = 503;
-    busy.type = "too-many-streams";
-    busy.detail = "Too many streams are open.";
-    busy.retry_after = 5s;
-    co_return call.refuse(busy);
-  }
   const pg::Pool::Lease lease = co_await call.database();
   if (stream->tenant) {
     const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, *stream->tenant);
@@ -239,12 +235,13 @@ Task<Response> open(Call& call) {
     stream->endpoint = lane->id.uuid;
     stream->events.reset();
   }
-  stream->sees_payloads = call.principal.sees_payloads;
   stream->ends_at = base::BootClock::now() + kLifetime;
   Response response;
   response.content_type = "text/event-stream";
   response.header("cache-control", "no-store");
-  response.stream = [stream](http::BodyStream& body) { return run(stream, body); };
+  response.stream = [stream](http::BodyStream& body) {
+    return run_while_allowed(stream->call, run(stream, body), body);
+  };
   co_return response;
 }
 

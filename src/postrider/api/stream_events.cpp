@@ -78,7 +78,7 @@ EventFollower::EventFollower(model::TenantId tenant, Start start)
 }
 
 // Without a cursor only what comes from now on is shown: what is there is known.
-Task<void> EventFollower::begin(pg::Link& link, base::Timestamp now) {
+Task<void> EventFollower::begin(pg::Link& link, base::Timestamp now, runtime::Loop& loop) {
   since_ = now;
   floor_ = id_floor(now - kLateMax);
   base::Uuid last;
@@ -86,10 +86,12 @@ Task<void> EventFollower::begin(pg::Link& link, base::Timestamp now) {
   pg::Params params(tenant_, floor_, last, kIdsMax);
   const pg::Rows rows = co_await link.run_one(sql::event_ids_between, std::move(params));
   head_ = floor_;
+  runtime::Pause pause(loop);
   for (size_t row = 0; row < rows.size(); ++row) {
     const auto id = rows.get<base::Uuid>(row, 0);
     shown_.add(id);
     head_ = std::max(*head_, id);
+    co_await pause;
   }
 }
 
@@ -112,7 +114,11 @@ void EventFollower::show(const pg::Rows& rows, size_t row, Sink sink) {
 Task<bool> EventFollower::look_for_new(pg::Link& link, Sink sink) {
   pg::Params params(tenant_, *head_, kEventsAtOnce);
   const pg::Rows rows = co_await link.run_one(sql::events_after, std::move(params));
-  for (size_t row = 0; row < rows.size(); ++row) show(rows, row, sink);
+  runtime::Pause pause(sink.loop);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    show(rows, row, sink);
+    co_await pause;
+  }
   co_return rows.size() == static_cast<size_t>(kEventsAtOnce);
 }
 
@@ -123,19 +129,24 @@ Task<void> EventFollower::look_for_late(pg::Link& link, Sink sink) {
   if (ids.size() == static_cast<size_t>(kIdsMax) && !std::exchange(is_gap_told_, true))
     append_message(sink.out, "gap", "", kTooMany);
   std::vector<base::Uuid> late;
+  runtime::Pause pause(sink.loop);
   for (size_t row = 0; row < ids.size() && late.size() < static_cast<size_t>(kEventsAtOnce); ++row) {
     const auto id = ids.get<base::Uuid>(row, 0);
     if (!shown_.contains(id)) late.push_back(id);
+    co_await pause;
   }
   if (late.empty()) co_return;
   pg::Params params(tenant_, late.front(), late.back(), late);
   const pg::Rows rows = co_await link.run_one(sql::streamed_events_of_ids, std::move(params));
-  for (size_t row = 0; row < rows.size(); ++row) show(rows, row, sink);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    show(rows, row, sink);
+    co_await pause;
+  }
   if (late.size() == static_cast<size_t>(kEventsAtOnce)) late_due_ = {};
 }
 
 Task<bool> EventFollower::look(pg::Link& link, base::Timestamp now, Sink sink) {
-  if (!head_) co_await begin(link, now);
+  if (!head_) co_await begin(link, now, sink.loop);
   // Late ones first, so that a resumed stream is in order.
   if (base::BootClock::now() >= late_due_) {
     late_due_ = base::BootClock::now() + kLateInterval;

@@ -44,10 +44,11 @@ class EventFollower {
  public:
   static constexpr std::chrono::seconds kLateMax{60};
   static constexpr std::chrono::seconds kLateInterval{2};
-  static constexpr int kEventsAtOnce = 100;  // with their bodies
-  static constexpr int kIdsMax = 20'000;     // looked at for late ones
+  static constexpr int kEventsAtOnce = 10;  // with their bodies, which are large at worst
+  static constexpr int kIdsMax = 20'000;    // looked at for late ones
 
   struct Sink {
+    runtime::Loop& loop;
     std::string& out;
     bool sees_payloads = false;
   };
@@ -68,7 +69,7 @@ class EventFollower {
   int64_t count() const { return count_; }  // shown so far
 
  private:
-  runtime::Task<void> begin(pg::Link& link, base::Timestamp now);
+  runtime::Task<void> begin(pg::Link& link, base::Timestamp now, runtime::Loop& loop);
   runtime::Task<bool> look_for_new(pg::Link& link, Sink sink);
   runtime::Task<void> look_for_late(pg::Link& link, Sink sink);
   void show(const pg::Rows& rows, size_t row, Sink sink);

@@ -1,11 +1,10 @@
 #include "postrider/api/tenant_document.hpp"
 
-#include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
+#include <algorithm>
 
+#include "postrider/api/contact_document.hpp"
 #include "postrider/api/document.hpp"
 #include "postrider/api/json_writer.hpp"
-#include "postrider/http/url.hpp"
 #include "postrider/model/ids.hpp"
 
 namespace postrider::api {
@@ -15,63 +14,46 @@ namespace {
 constexpr TextRule kNameRule{.bytes_max = 256};
 constexpr TextRule kReasonRule{.bytes_max = 1024};
 constexpr IntegerRule kInFlightRule{1, 100'000};
-constexpr IntegerRule kPayloadRule{1, 16 << 20};
+constexpr int64_t kPayloadMax = 16 << 20;
 constexpr IntegerRule kEndpointsRule{1, 1'000'000};
 constexpr NumberRule kRateRule{1'000'000};
 constexpr size_t kMetadataMax = 16 << 10;
-constexpr size_t kContactsMax = 20;
-constexpr size_t kMailMax = 254;
+constexpr std::string_view kLimits[] = {"max_in_flight", "rate_per_second", "publish_rate_per_second",
+                                        "payload_bytes_max", "endpoints_max"};
 
-// Enough of a form to catch slips; whether somebody reads it only a mail can tell.
-bool is_mail_address(std::string_view text) {
-  const size_t at = text.find('@');
-  if (at == std::string_view::npos || at == 0 || text.size() > kMailMax) return false;
-  const std::string_view domain = text.substr(at + 1);
-  const auto is_odd = [](char c) {
-    return c <= 0x20 || c == 0x7F || c == '<' || c == '>' || c == ',' || c == ';';
-  };
-  for (const char c : text)
-    if (is_odd(c)) return false;
-  return domain.find('@') == std::string_view::npos && domain.find('.') != std::string_view::npos &&
-         !domain.starts_with('.') && !domain.ends_with('.');
-}
-
-void read_contacts(Fields& fields, std::optional<std::string>& contacts) {
-  const auto* value = fields.take("contacts");
-  if (!value) return;
-  if (value->is_null()) return contacts.reset();
-  const auto* array = value->if_array();
-  if (!array || array->size() > kContactsMax)
-    return fields.refuse("contacts", "must be an array of at most " + std::to_string(kContactsMax) +
-                                         " e-mail addresses or URLs");
-  bool is_good = true;
-  for (size_t i = 0; i < array->size(); ++i) {
-    const auto* text = (*array)[i].if_string();
-    if (text && (is_mail_address(*text) || http::parse_url(*text))) continue;
-    fields.refuse("contacts", i, "must be an e-mail address or a URL");
-    is_good = false;
-  }
-  if (is_good) contacts = boost::json::serialize(*array);
+void read_limits(Fields& fields, const TenantRules& rules, registry::TenantSettings& settings) {
+  fields.read("max_in_flight", settings.max_in_flight, kInFlightRule);
+  fields.read("rate_per_second", settings.rate_per_second, kRateRule);
+  fields.read("publish_rate_per_second", settings.publish_rate_per_second, kRateRule);
+  fields.read("payload_bytes_max", settings.payload_bytes_max, IntegerRule{1, rules.payload_bytes_max});
+  fields.read("endpoints_max", settings.endpoints_max, kEndpointsRule);
 }
 
 }  // namespace
 
-void read_tenant(const boost::json::object& document, std::string* id, registry::TenantSettings& settings,
-                 FieldProblems& problems) {
+TenantRules TenantRules::of(const config::Config& config) {
+  return {static_cast<int32_t>(std::min(kPayloadMax, config.lane_bytes_max))};
+}
+
+FieldProblems limits_in(const boost::json::object& document) {
+  FieldProblems limits;
+  for (const std::string_view field : kLimits)
+    if (document.contains(field))
+      limits.push_back({"/" + std::string(field), "can be changed by operators only"});
+  return limits;
+}
+
+void read_tenant(const boost::json::object& document, std::string* id, const TenantRules& rules,
+                 registry::TenantSettings& settings, FieldProblems& problems) {
   Fields fields(document, "", problems);
   if (id) {
     fields.require("id");
     fields.read("id", *id, {.bytes_max = 64});
-    if (!id->empty() && !model::is_caller_id(*id))
-      fields.refuse("id", "must consist of letters, digits, _ and -");
+    if (!id->empty() && !model::is_tenant_id(*id)) fields.refuse("id", std::string(model::kTenantIdRule));
   }
   fields.read("name", settings.name, kNameRule);
-  fields.read("max_in_flight", settings.max_in_flight, kInFlightRule);
-  fields.read("rate_per_second", settings.rate_per_second, kRateRule);
-  fields.read("publish_rate_per_second", settings.publish_rate_per_second, kRateRule);
-  fields.read("payload_bytes_max", settings.payload_bytes_max, kPayloadRule);
-  fields.read("endpoints_max", settings.endpoints_max, kEndpointsRule);
-  read_contacts(fields, settings.contacts);
+  read_limits(fields, rules, settings);
+  read_contacts(fields, settings.contacts, problems);
   fields.read_object("metadata", settings.metadata, kMetadataMax);
   fields.finish();
 }
@@ -84,12 +66,13 @@ std::string tenant_json(const registry::Tenant& tenant) {
       .add("status", model::label(tenant.status))
       .add("status_reason", tenant.status_reason)
       .add("status_since", tenant.status_since)
+      .add("status_by", model::label(tenant.status_by))
       .add("max_in_flight", settings.max_in_flight)
       .add("rate_per_second", settings.rate_per_second)
       .add("publish_rate_per_second", settings.publish_rate_per_second)
       .add("payload_bytes_max", settings.payload_bytes_max)
       .add("endpoints_max", settings.endpoints_max)
-      .raw_or_null("contacts", settings.contacts)
+      .raw_or_null("contacts", tenant.contact_states)
       .raw_or_null("metadata", settings.metadata)
       .add("endpoint_count", tenant.endpoint_count)
       .add("created_at", tenant.created_at)

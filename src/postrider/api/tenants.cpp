@@ -30,7 +30,8 @@ Task<Response> create(Call& call) {
   std::string id;
   TenantSettings settings;
   FieldProblems problems;
-  read_tenant(*document, &id, settings, problems);
+  const TenantRules rules = TenantRules::of(call.services.config);
+  read_tenant(*document, &id, rules, settings, problems);
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
@@ -66,13 +67,18 @@ Task<Response> show(Call& call) {
 Task<Response> change(Call& call) {
   const auto document = parse_body(call.request);
   if (!document) co_return call.refuse(document.error());
+  if (call.principal.is_bound()) {
+    FieldProblems limits = limits_in(*document);
+    if (!limits.empty()) co_return call.refuse(operators_only(std::move(limits)));
+  }
   FieldProblems problems;
   TenantSettings checked;
-  read_tenant(*document, nullptr, checked, problems);
+  const TenantRules rules = TenantRules::of(call.services.config);
+  read_tenant(*document, nullptr, rules, checked, problems);
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   // The same fields again, now over what the tenant has.
-  registry::TenantEdit edit = [&document, &problems](TenantSettings& settings) {
-    read_tenant(*document, nullptr, settings, problems);
+  registry::TenantEdit edit = [&document, &rules, &problems](TenantSettings& settings) {
+    read_tenant(*document, nullptr, rules, settings, problems);
     return problems.empty();
   };
   std::string id = call.tenant();
@@ -121,13 +127,13 @@ Task<Response> resume(Call& call) {
 }  // namespace
 
 void add_tenant_routes(Routes& routes) {
-  routes.add(Method::post, "/v1/tenants", Access::operate, create);
+  routes.add(Method::post, "/v1/tenants", Access::operators, create);
   routes.add(Method::get, "/v1/tenants", Access::read, list);
   routes.add(Method::get, "/v1/tenants/{tenant}", Access::read, show);
   routes.add(Method::patch, "/v1/tenants/{tenant}", Access::operate, change);
-  routes.add(Method::delete_, "/v1/tenants/{tenant}", Access::operate, remove);
-  routes.add(Method::post, "/v1/tenants/{tenant}/pause", Access::operate, pause);
-  routes.add(Method::post, "/v1/tenants/{tenant}/resume", Access::operate, resume);
+  routes.add(Method::delete_, "/v1/tenants/{tenant}", Access::operators, remove);
+  routes.add(Method::post, "/v1/tenants/{tenant}/pause", Access::operators, pause);
+  routes.add(Method::post, "/v1/tenants/{tenant}/resume", Access::operators, resume);
 }
 
 }  // namespace postrider::api

@@ -18,7 +18,7 @@ TEST_F(TenantCalls, MakeShowChangeAndDelete) {
   const auto shown = get("/v1/tenants/acme");
   EXPECT_EQ(shown.at("/name"), "null");
   EXPECT_EQ(shown.at("/max_in_flight"), "9");
-  EXPECT_EQ(shown.at("/contacts/0"), "ops@acme.example");
+  EXPECT_EQ(shown.at("/contacts/0/address"), "ops@acme.example");
 
   EXPECT_EQ(remove("/v1/tenants/acme").status, 204);
   EXPECT_EQ(get("/v1/tenants/acme").status, 404);
@@ -63,6 +63,11 @@ TEST_F(TenantCalls, EveryBadFieldIsPointedAt) {
       {R"({"id": "a", "endpoints_max": true})", "/endpoints_max "},
       {R"({"id": "a", "contacts": "x@y.z"})", "/contacts "},
       {R"({"id": "a", "contacts": ["x@y.z", "nobody", 3]})", "/contacts/1 /contacts/2 "},
+      {R"({"id": "a", "contacts": ["x://y@b.example", "a@[127.0.0.1]", "\"a b\"@c.example", "a@b"]})",
+       "/contacts/0 /contacts/1 /contacts/2 /contacts/3 "},
+      {R"({"id": "a", "contacts": ["x@y.z", "X@y.z"]})", "/contacts/1 "},
+      {R"({"id": "a", "contacts": [{"address": "x@y.z", "confirmed_at": 1, "id": 2}, {}]})",
+       "/contacts/0/confirmed_at /contacts/0/id /contacts/1/address "},
       {R"({"id": "a", "metadata": []})", "/metadata "},
       {R"({"id": "a", "metadata": {"k": ["\u0000"]}})", "/metadata "},
   };

@@ -7,6 +7,7 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "postrider/api/audience.hpp"
 #include "postrider/api/document.hpp"
 #include "postrider/api/header_rules.hpp"
 #include "postrider/api/json_writer.hpp"
@@ -23,7 +24,6 @@ namespace postrider::api {
 namespace {
 
 constexpr auto kPatienceMax = std::chrono::seconds(30);
-constexpr int kTriesInFlightMax = 20;  // per API thread: somebody waits for each with a connection
 constexpr std::string_view kDefaultType = "postrider.test";
 constexpr std::string_view kDefaultData = R"({"message":"This is a test from postrider."})";
 constexpr size_t kDataMax = 64 << 10;
@@ -118,7 +118,7 @@ struct Try {
   const delivery::LaneConfig& config;
   const delivery::Row& row;
   std::string headers;
-  bool sees_payloads = false;
+  const registry::Principal& reader;
 };
 
 bool is_delivered(const http::Exchange& exchange) {
@@ -136,7 +136,7 @@ std::string try_json(const Try& made, const http::Exchange& exchange, base::Time
                      const Aftermath& after) {
   const delivery::AttemptFacts facts = delivery::attempt_facts(exchange, started_at);
   const http::Answer* answer = exchange.answer();
-  const bool is_blocked = exchange.failure() && exchange.failure()->error == http::NetError::blocked;
+  const http::Audience audience = audience_of(made.reader);
   JsonObject request;
   request.add("method", "POST")
       .add("url", made.endpoint.settings.url)
@@ -147,24 +147,14 @@ std::string try_json(const Try& made, const http::Exchange& exchange, base::Time
       .add("endpoint_id", made.endpoint.outside_id)
       .add("sent_at", started_at)
       .raw("request", request.text())
-      .raw("response", answer ? answer_json(*answer, facts, made.sees_payloads) : "null")
+      .raw("response", answer ? answer_json(*answer, facts, made.reader.sees_payloads) : "null")
       .add("error", facts.error)
-      .add("error_detail",
-           is_blocked ? std::optional<std::string>("destination not allowed") : facts.error_detail)
-      .add("address", is_blocked ? std::nullopt : facts.address)
+      .add("error_detail", shown_error(audience, facts.error, facts.error_detail))
+      .add("address", shown_to_operators(audience, facts.address))
       .raw("phases", phases_json(facts))
       .add("endpoint_status", model::label(after.status))
       .add("resume", after.resume);
   return json.text();
-}
-
-http::Problem too_many() {
-  http::Problem problem;
-  problem.status = 429;
-  problem.type = "too-many-tests";
-  problem.detail = "Too many test sends are under way; try again in a moment.";
-  problem.retry_after = std::chrono::seconds(1);
-  return problem;
 }
 
 http::Problem cannot_sign(const std::string& why) {
@@ -176,17 +166,13 @@ http::Problem cannot_sign(const std::string& why) {
   return problem;
 }
 
-// Counts one test send for as long as it lives.
-class Turn {
- public:
-  explicit Turn(int& count) : count_(count) { ++count_; }
-  ~Turn() { --count_; }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  int& count_;
-};
+http::Problem cannot_send(const std::string& why) {
+  http::Problem problem;
+  problem.status = 409;
+  problem.type = "cannot-send";
+  problem.detail = "The request cannot be written: " + why + ".";
+  return problem;
+}
 
 struct Loaded {
   std::shared_ptr<const registry::Catalogue> catalogue;
@@ -213,8 +199,9 @@ Task<base::Result<Loaded, registry::Refusal>> load(const Call& call) {
 Task<Aftermath> settle_status(const Call& call, const registry::Endpoint& endpoint, bool resumes) {
   Aftermath after{endpoint.status, std::nullopt};
   if (endpoint.status == model::EndpointStatus::active) co_return after;
-  after.resume = endpoint.is_status_automatic ? "offered" : "by_hand";
-  if (!resumes || !endpoint.is_status_automatic) co_return after;
+  const bool is_automatic = endpoint.status_by == model::Actor::postrider;
+  after.resume = is_automatic ? "offered" : "by_hand";
+  if (!resumes || !is_automatic) co_return after;
   const pg::Pool::Lease lease = co_await call.database();
   registry::EndpointRef of{call.tenant(), call.parameter("endpoint")};
   registry::StatusChange wanted{model::EndpointStatus::active, "a test was delivered", endpoint.revision};
@@ -233,19 +220,26 @@ Task<Response> try_endpoint(Call& call) {
   FieldProblems problems;
   Sample sample = read_sample(*document, problems);
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  if (call.services.tries_in_flight >= kTriesInFlightMax) co_return call.refuse(too_many());
-  const Turn turn(call.services.tries_in_flight);
+  Shares& tests = call.services.tests;
+  const std::string holder = holder_of(call.principal);
+  const Shares::Room room = tests.room_for(holder);
+  if (room != Shares::Room::free) co_return call.refuse(no_room(tests, room, call.principal, "tests"));
+  const Shares::Place place = tests.take(holder);
 
   const auto loaded = co_await load(call);
   if (!loaded) co_return call.refuse(problem_of(loaded.error()));
   const delivery::LaneConfig& config = *loaded->config;
-  if (config.signer.keys.empty()) co_return call.refuse(cannot_sign(config.why_unsigned));
+  if (config.signer.keys.empty()) {
+    const std::string why = call.principal.is_bound() ? "" : config.why_unsigned;
+    co_return call.refuse(cannot_sign(why));
+  }
   if (sample.type.empty()) sample.type = type_for(loaded->endpoint);
   if (!sample.data) sample.data = loaded->catalogue->example(sample.type, sample.version);
   const delivery::Row row = make_row(call, loaded->endpoint, sample);
   const base::Timestamp started_at = call.services.registry.ids.now();
-  Try made{loaded->endpoint, config, row, delivery::attempt_headers(config, row, started_at),
-           call.principal.sees_payloads};
+  auto headers = delivery::attempt_headers(config, row, started_at);
+  if (!headers) co_return call.refuse(cannot_send(headers.error()));
+  Try made{loaded->endpoint, config, row, std::move(*headers), call.principal};
   http::Exchange exchange;
   if (config.url) {
     const auto patience = std::min<std::chrono::milliseconds>(
@@ -258,8 +252,11 @@ Task<Response> try_endpoint(Call& call) {
         .answer_body_bytes_max = static_cast<size_t>(call.services.config.response_bytes_max)};
     exchange = co_await call.services.client->send(request);
   } else {
-    exchange.outcome = http::NetFailure{http::NetError::blocked};
+    exchange.outcome =
+        http::NetFailure{http::NetError::blocked, std::string(http::describe(http::NetError::blocked)), {}};
   }
+  const bool is_allowed = co_await is_still_allowed(call);
+  if (!is_allowed) throw CallRefused(unauthorized());
   Aftermath after{loaded->endpoint.status, std::nullopt};
   if (is_delivered(exchange)) {
     auto settled = settle_status(call, loaded->endpoint, sample.resumes);

@@ -1,5 +1,6 @@
 #include "postrider/base/encoding.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -109,7 +110,12 @@ std::optional<std::string> base64_decode(std::string_view text) {
 }
 
 void append_json_escaped(std::string& out, std::string_view text) {
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
   while (!text.empty()) {
+    const auto* end = std::find_if_not(text.begin(), text.end(), is_plain);  // most texts have nothing else
+    out.append(text.begin(), end);
+    text.remove_prefix(static_cast<size_t>(end - text.begin()));
+    if (text.empty()) return;
     const auto c = static_cast<uint8_t>(text[0]);
     if (c == '"' || c == '\\') {
       out += '\\';

@@ -7,7 +7,11 @@
 namespace postrider::base {
 
 JsonObject& JsonObject::add(std::string_view name, std::string_view value) {
-  return raw(name, json_quoted(value));
+  add_name(name);
+  members_ += '"';
+  append_json_escaped(members_, value);
+  members_ += '"';
+  return *this;
 }
 
 JsonObject& JsonObject::add(std::string_view name, double value) {
@@ -23,20 +27,29 @@ JsonObject& JsonObject::add(std::string_view name, const std::vector<std::string
 }
 
 JsonObject& JsonObject::raw(std::string_view name, std::string_view json) {
-  if (!members_.empty()) members_ += ',';
-  members_ += json_quoted(name);
-  members_ += ':';
+  add_name(name);
   members_ += json;
   return *this;
 }
 
+void JsonObject::add_name(std::string_view name) {
+  members_ += members_.empty() ? "\"" : ",\"";
+  append_json_escaped(members_, name);
+  members_ += "\":";
+}
+
 std::string json_array(const std::vector<std::string>& items) {
-  std::string text = "[";
+  size_t bytes = 2;
+  for (const auto& item : items) bytes += item.size() + 1;
+  std::string text;
+  text.reserve(bytes);
+  text += '[';
   for (const auto& item : items) {
     if (text.size() > 1) text += ',';
     text += item;
   }
-  return text + "]";
+  text += ']';
+  return text;
 }
 
 std::string json_array_of_strings(const std::vector<std::string>& items) {

@@ -47,6 +47,8 @@ class JsonObject {
   const std::string& members() const { return members_; }  // without the braces
 
  private:
+  void add_name(std::string_view name);
+
   std::string members_;
 };
 

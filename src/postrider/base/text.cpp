@@ -24,6 +24,15 @@ size_t character_length(std::string_view text) {
   return 0;
 }
 
+bool is_storable(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = text.front() == '\0' ? 0 : character_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string storable(std::string_view text, size_t bytes_max) {
   constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
   std::string kept;

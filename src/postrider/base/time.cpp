@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
+
 namespace postrider::base {
 
 BootClock::time_point BootClock::now() noexcept {
@@ -16,6 +18,10 @@ Timestamp wall_now() {
 }
 
 std::string to_rfc3339(Timestamp t) {
+  using namespace std::chrono;
+  constexpr Timestamp kFirst = sys_days(year(1) / January / 1);
+  constexpr Timestamp kLast = sys_days(year(10'000) / January / 1) - microseconds(1);
+  t = std::clamp(t, kFirst, kLast);
   const auto days = std::chrono::floor<std::chrono::days>(t);
   const std::chrono::year_month_day date(days);
   const std::chrono::hh_mm_ss time(t - days);

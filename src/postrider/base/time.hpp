@@ -25,7 +25,8 @@ using SteadyTime = BootClock::time_point;
 
 Timestamp wall_now();
 
-// "2026-04-08T10:15:30Z", with microseconds only when there are any.
+// "2026-04-08T10:15:30Z", with microseconds only when there are any. Times outside of the years 1 to 9999,
+// such as infinity, become the first or the last of them.
 std::string to_rfc3339(Timestamp t);
 // Accepts what RFC 3339 allows: any offset, fraction cut to microseconds. Nothing else.
 std::optional<Timestamp> parse_rfc3339(std::string_view text);

@@ -13,6 +13,7 @@
 #include "postrider/cli/help.hpp"
 #include "postrider/cli/invocation.hpp"
 #include "postrider/cli/report.hpp"
+#include "postrider/server/core_dumps.hpp"
 
 namespace postrider::cli {
 namespace {
@@ -87,6 +88,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int run(int argc, char** argv) {
+  server::forbid_core_dumps();
   try {
     CLI::App app("Delivers webhooks from Postgres: signed, retried, inspectable and replayable.",
                  "postrider");

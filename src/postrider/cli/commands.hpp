@@ -6,7 +6,6 @@
 
 namespace postrider::cli {
 
-int serve(const config::Loaded& loaded);
 int migrate(const config::Loaded& loaded);
 int repair(const config::Loaded& loaded);
 int show_config(const config::Loaded& loaded, bool as_json);

@@ -8,13 +8,14 @@
 #include <filesystem>
 
 #include "postrider/base/time.hpp"
-#include "postrider/cli/blocking.hpp"
 #include "postrider/cli/doctor.sql.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
 #include "postrider/http/client.hpp"
+#include "postrider/pg/blockers.hpp"
 #include "postrider/pg/connection.hpp"
 #include "postrider/pg/private_cluster.hpp"
+#include "postrider/runtime/run_blocking.hpp"
 #include "postrider/sql/migrations.hpp"
 
 namespace postrider::cli {
@@ -68,7 +69,7 @@ class Doctor {
         config_.database_url.empty() ? pg::PrivateCluster::url_of(config_.data_dir) : config_.database_url;
     runtime::Loop loop;
     try {
-      run_blocking(loop, ask(loop, url));
+      runtime::run_blocking(loop, ask(loop, url));
     } catch (const pg::Error& error) {
       const std::string said = error.what();
       add(Level::problem, "database", said.substr(0, said.find('\n')),
@@ -95,7 +96,14 @@ class Doctor {
       about_partitions(days);
       const pg::Rows leases = co_await connection->run_one(sql::leases);
       about_leases(leases);
+      auto waiting = pg::blocked_sessions(*connection);
+      const std::vector<pg::Blocked> blocked = co_await waiting;
+      auto holding = pg::lock_holders(*connection);
+      const std::string holders = co_await holding;
+      about_locks(blocked, holders);
       if (version.get<int32_t>(0, 0) == static_cast<int>(::postrider::sql::migrations.size())) {
+        const pg::Rows untold = co_await connection->run_one(sql::tenants_without_contact);
+        about_contacts(untold);
         const pg::Rows capture = co_await connection->run_one(sql::capture);
         about_capture(capture);
       }
@@ -156,6 +164,17 @@ class Doctor {
           "A long transaction may hold it; look for it in pg_stat_activity. The next pass goes on.");
   }
 
+  // Each look shows what waits at that moment.
+  void about_locks(const std::vector<pg::Blocked>& blocked, const std::string& holders) {
+    for (const pg::Blocked& each : blocked)
+      add(Level::warning, "locks",
+          each.service + " waits for a transaction of pid " + std::to_string(each.by_pid) + " (role " +
+              each.by_role + ")",
+          "Commit or end it: select pg_terminate_backend(" + std::to_string(each.by_pid) + ").");
+    if (blocked.empty())
+      good("locks", "nothing waits" + (holders.empty() ? "" : "; open transactions: " + holders));
+  }
+
   void about_leases(const pg::Rows& row) {
     const auto free = row.get<int64_t>(0, 0), dead = row.get<int64_t>(0, 1), nodes = row.get<int64_t>(0, 2);
     if (nodes == 0)
@@ -168,6 +187,23 @@ class Doctor {
     if (row.get<int64_t>(0, 3) > 0)
       add(Level::warning, "leases", "a node that counts as alive has been silent for over a minute",
           "The others declare it dead by themselves; if there are none, start one.");
+  }
+
+  void about_contacts(const pg::Rows& row) {
+    const auto count = row.get<int64_t>(0, 0);
+    std::string ids;
+    for (const std::string& id : row.get<std::vector<std::string>>(0, 1))
+      ids += (ids.empty() ? "" : ", ") + id;
+    if (count > 20) ids += " and " + std::to_string(count - 20) + " more";
+    if (count > 0)
+      add(Level::warning, "contacts", "tenants without a confirmed contact: " + ids,
+          "They are not told when an endpoint fails. Add a contact, or vouch for one with `postrider tenant "
+          "contact confirm TENANT ADDRESS`.");
+    else
+      good("contacts", "every tenant has a confirmed contact");
+    if (!config_.smtp_url.empty() && config_.public_url == "http://" + config_.listen.text())
+      add(Level::warning, "contacts", "links in mails lead to " + config_.public_url,
+          "Set POSTRIDER_PUBLIC_URL to the address under which others reach this server.");
   }
 
   std::string capture_advice(const std::string& wal_level) const {
@@ -275,7 +311,7 @@ class Doctor {
     http::OutboundRequest request{.url = *url};
     request.method = "HEAD";
     request.deadline = base::BootClock::now() + 10s;
-    const http::Exchange exchange = run_blocking(loop, client.send(request));
+    const http::Exchange exchange = runtime::run_blocking(loop, client.send(request));
     client.close();
     if (const http::NetFailure* failure = exchange.failure()) {
       const bool is_name = failure->detail.find("name") != std::string::npos;

@@ -29,6 +29,14 @@ select (select count(*) from bucket_lease where owner is null),
        (select count(*) from node where alive and delivers),
        (select count(*) from node where alive and heartbeat_at < now() - interval '1 minute')
 
+-- name: tenants_without_contact
+-- Tenants of which nobody can be told: how many, and the first 20 by id.
+select count(*), coalesce((array_agg(id order by id))[1:20], '{}')
+from tenant
+where status <> 'deleted'
+  and id <> 'postrider'
+  and contacts_to_tell(id) is null
+
 -- name: capture
 -- Change data capture of the own outbox: wanted, its state, log that its slot retains, the limit, when a slot was lost,
 -- whether the server itself limits what slots retain, its wal_level.

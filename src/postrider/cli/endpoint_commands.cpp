@@ -136,7 +136,7 @@ int test(Invocation& in) {
     in.out().note(
         "Delivered. postrider had stopped this endpoint; --resume lets a delivered test resume it.");
   else if (resume == "by_hand")
-    in.out().note("Delivered. Somebody stopped this endpoint by hand: `endpoint resume` starts it again.");
+    in.out().note("Delivered. This endpoint was stopped by hand; `endpoint resume` starts it again.");
   return exchange.at("delivered").as_bool() ? done : failed;
 }
 

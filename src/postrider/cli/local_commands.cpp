@@ -2,6 +2,7 @@
 #include "postrider/cli/commands.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
+#include "postrider/server/serve.hpp"
 
 namespace postrider::cli {
 
@@ -16,7 +17,7 @@ Command with_settings(std::string name, std::string help, int (*run)(const confi
 }  // namespace
 
 Command serve_command() {
-  return with_settings("serve", "Run a node: API, delivery and upkeep", serve);
+  return with_settings("serve", "Run a node: API, delivery and upkeep", server::serve);
 }
 
 Command migrate_command() {

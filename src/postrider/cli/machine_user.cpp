@@ -25,6 +25,7 @@ std::string user_name() {
 registry::Caller machine_user() {
   registry::Caller caller;
   caller.kind = registry::ActorKind::command;
+  caller.actor = model::Actor::operator_;
   caller.id = user_name() + "@" + base::host_name();
   return caller;
 }

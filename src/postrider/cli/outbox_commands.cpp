@@ -2,10 +2,10 @@
 #include <charconv>
 #include <cstdio>
 
-#include "postrider/cli/blocking.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
 #include "postrider/outbox/install.hpp"
+#include "postrider/runtime/run_blocking.hpp"
 
 namespace postrider::cli {
 
@@ -18,7 +18,7 @@ int install(Invocation& in) {
   if (!url) throw Misuse("--database-url says where the outbox is to be.");
   runtime::Loop loop;
   try {
-    run_blocking(loop, outbox::install(loop, *url));
+    runtime::run_blocking(loop, outbox::install(loop, *url));
   } catch (const pg::Error& error) {
     if (error.sqlstate() != kNoRight) throw;
     throw pg::Error(error.kind(), std::string(error.what()) +

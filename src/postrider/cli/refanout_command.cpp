@@ -7,18 +7,19 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "postrider/cli/blocking.hpp"
-#include "postrider/cli/database.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
 #include "postrider/cli/machine_user.hpp"
 #include "postrider/cli/progress.hpp"
+#include "postrider/model/ids.hpp"
 #include "postrider/outbox/processed.hpp"
 #include "postrider/outbox/sources.hpp"
 #include "postrider/pg/private_cluster.hpp"
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/startup.hpp"
 #include "postrider/replay/refanout.hpp"
+#include "postrider/runtime/run_blocking.hpp"
+#include "postrider/server/database.hpp"
 #include "postrider/upkeep/archive.hpp"
 
 namespace postrider::cli {
@@ -61,6 +62,7 @@ Asked read_asked(Invocation& in) {
   Asked asked;
   asked.range.tenant = in.value("--tenant");
   asked.options.is_dry = in.has("--dry-run");
+  asked.options.is_without_history = in.has("--without-history");
   asked.reason = in.value("--reason");
   if (const auto rate = in.value("--rate")) asked.options.rate_per_second = read_rate(*rate);
   for (const auto& file : in.values("--archive")) asked.archives.push_back(std::filesystem::absolute(file));
@@ -133,7 +135,7 @@ Task<Standing> from_outbox(runtime::Loop& loop, Refanout& refanout, std::string 
   auto asking = refanout.kept_since();
   const auto kept = co_await asking;
   outbox::ProcessedSearch search;
-  search.since = std::max(refanout.range().since, kept);
+  search.since = std::max(refanout.range().since, kept.events);
   search.until = refanout.range().until;
   search.tenant = refanout.range().tenant;
   search.rows_max = refanout.options().step_events_max;
@@ -145,14 +147,17 @@ Task<Standing> from_outbox(runtime::Loop& loop, Refanout& refanout, std::string 
     const auto answers = co_await connection->run(std::move(batch));
     const auto rows = outbox::read_processed(answers.front());
     Refanout::Named named;
+    std::vector<int64_t> named_ids;
     for (const auto& row : rows) {
+      if (!model::is_tenant_id(row.tenant_id) || !model::is_caller_id(row.event_id)) continue;
       named.tenants.push_back(row.tenant_id);
       named.events.push_back(row.event_id);
+      named_ids.push_back(row.id);
     }
     auto looking = refanout.lost(std::move(named));
     const auto lost = co_await looking;
     std::vector<int64_t> ids;
-    for (const size_t place : lost) ids.push_back(rows[place].id);
+    for (const size_t place : lost) ids.push_back(named_ids[place]);
     if (!ids.empty() && !refanout.options().is_dry) {
       pg::Batch again = outbox::process_again_batch(ids);
       co_await connection->run(std::move(again));
@@ -257,6 +262,9 @@ Task<Outcome> refan_out(runtime::Loop& loop, pg::Link& link, Asked asked, const 
     auto reading = refanout.from_archive(path, next_line);
     const Standing standing = co_await reading;
     outcome.places.push_back(standing);
+    for (const std::string& line : standing.first_refused) outcome.problems.push_back("left out: " + line);
+    if (standing.refused > static_cast<int64_t>(Standing::kShownMax))
+      outcome.problems.push_back(fmt::format("left out: {} lines in all", standing.refused));
     teller.finish();
   }
   co_return outcome;
@@ -289,6 +297,11 @@ void print(const Asked& asked, const Outcome& outcome) {
     if (place.is_of_rows) became = is_dry ? "would be given to the relay again" : "given to the relay again";
     std::printf("%s: %lld %s looked at, %lld %s\n", place.place.c_str(),
                 static_cast<long long>(place.looked_at), what, static_cast<long long>(place.queued), became);
+    if (place.unknown_before)
+      std::fprintf(stderr,
+                   "%s: skipped events before %s. Their attempts are past retain_attempts, so it is unknown "
+                   "which were delivered. --without-history sends all of them again.\n",
+                   place.place.c_str(), base::to_rfc3339(*place.unknown_before).c_str());
   }
   for (const auto& problem : outcome.problems) std::fprintf(stderr, "postrider: %s\n", problem.c_str());
 }
@@ -298,7 +311,7 @@ int refanout(Invocation& in) {
   const config::Config config = in.settings().config;
   asked.configured = config.outboxes;
   const bool is_private = config.database_url.empty();
-  const crypto::MasterKeys keys = load_master_keys(config, is_private);
+  const crypto::MasterKeys keys = server::load_master_keys(config, is_private);
   runtime::Loop loop;
   pg::LinkOptions options;
   options.connect.url = is_private                           ? pg::PrivateCluster::url_of(config.data_dir)
@@ -307,7 +320,7 @@ int refanout(Invocation& in) {
   options.connect.application_name = "postrider refanout";
   options.connect.plan_cache_mode = "force_custom_plan";
   pg::Link link(loop, options);
-  const Outcome outcome = run_blocking(loop, connect_and_refan_out(loop, link, asked, keys));
+  const Outcome outcome = runtime::run_blocking(loop, connect_and_refan_out(loop, link, asked, keys));
   print(asked, outcome);
   return outcome.problems.empty() ? done : failed;
 }
@@ -324,7 +337,9 @@ Command refanout_command() {
        option("--tenant", "TENANT", "Only this tenant's"),
        several_option("--archive", "FILE", "From archived events or outbox rows instead; may be many files"),
        option("--rate", "NUMBER", "Deliveries made per second, at most. Default: 1000."),
-       option("--reason", "TEXT", "Why; kept in the audit log"), flag("--dry-run", "Only say how many")},
+       option("--reason", "TEXT", "Why; kept in the audit log"),
+       flag("--without-history", "Also events whose attempts are past retain_attempts: all are sent again"),
+       flag("--dry-run", "Only say how many")},
       refanout, Needs::settings);
 }
 

@@ -9,18 +9,18 @@
 #include <thread>
 
 #include "postrider/base/host_name.hpp"
-#include "postrider/cli/blocking.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
 #include "postrider/cli/open_policy.hpp"
-#include "postrider/cli/signals.hpp"
 #include "postrider/config/values.hpp"
 #include "postrider/http/router.hpp"
 #include "postrider/outbox/http_sink.hpp"
 #include "postrider/outbox/install.hpp"
 #include "postrider/outbox/keeper.hpp"
 #include "postrider/pg/shown_url.hpp"
+#include "postrider/runtime/run_blocking.hpp"
 #include "postrider/runtime/run_on.hpp"
+#include "postrider/server/signals.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::cli {
@@ -117,8 +117,9 @@ class ApplicationRelay {
         client_(loop_, guard_, tls_, {}),
         sink_(loop_, client_, {.url = settings.target, .key = [this] { return key_.read(); }}),
         link_(loop_, outbox::relay_link(settings.database_url)),
-        mover_(settings.name, link_, sink_, series_, settings.limits),
-        relay_(loop_, link_, mover_, series_, settings.relay) {
+        lease_(link_, outbox::relay_lease(settings.relay)),
+        mover_(settings.name, link_, sink_, series_, fenced(settings.limits)),
+        relay_(loop_, link_, lease_, mover_, series_, settings.relay) {
     link_.on_down([this, name = settings.name](const pg::Error& error) {
       if (is_stopping_) return;
       telemetry::log_warn("outbox_unreachable").field("outbox", name).field("error", error.what());
@@ -151,6 +152,10 @@ class ApplicationRelay {
   std::string address() const { return listener_ ? listener_->address() : ""; }
 
  private:
+  outbox::MoveLimits fenced(outbox::MoveLimits limits) const {
+    limits.lease = &lease_;
+    return limits;
+  }
   static Task<http::Response> text(int status, std::string body) {
     co_return http::Response::text(status, std::move(body));
   }
@@ -180,6 +185,7 @@ class ApplicationRelay {
   http::Client client_;
   outbox::HttpSink sink_;
   pg::Link link_;
+  pg::Lease lease_;
   outbox::OtherDatabaseMover mover_;
   outbox::Relay relay_;
   http::Router router_;
@@ -202,14 +208,14 @@ telemetry::Log::Options log_settings(Invocation& in) {
 void check_installed(const std::string& url) {
   runtime::Loop loop;
   try {
-    const std::string obstacle = run_blocking(loop, outbox::relay_obstacle(loop, url));
+    const std::string obstacle = runtime::run_blocking(loop, outbox::relay_obstacle(loop, url));
     if (!obstacle.empty()) throw Misuse(obstacle);
   } catch (const pg::Error& error) {
     telemetry::log_warn("outbox_unreachable").field("error", error.what());
   }
 }
 
-void stop_or_quit(ApplicationRelay& relay, StopSignals& signals, telemetry::Log& log) {
+void stop_or_quit(ApplicationRelay& relay, server::StopSignals& signals, telemetry::Log& log) {
   auto stopped = std::async(std::launch::async, [&relay] { relay.stop(); });
   while (stopped.wait_for(0s) != std::future_status::ready) {
     if (!signals.wait_for(50ms)) continue;
@@ -222,7 +228,7 @@ void stop_or_quit(ApplicationRelay& relay, StopSignals& signals, telemetry::Log&
 
 int run_relay(Invocation& in) {
   const RelaySettings settings = read_settings(in);
-  StopSignals signals;
+  server::StopSignals signals;
   telemetry::Log log(log_settings(in));
   check_installed(settings.database_url);
   ApplicationRelay relay(settings);
@@ -232,7 +238,7 @@ int run_relay(Invocation& in) {
       .field("database", settings.shown_url)
       .field("to", settings.target.origin)
       .field("listen", relay.address());
-  std::optional<StopSignal> signal;
+  std::optional<server::StopSignal> signal;
   while (!(signal = signals.wait_for(500ms))) {
   }
   telemetry::log_info("stopping").field("signal", signal->number == SIGINT ? "SIGINT" : "SIGTERM");

@@ -5,9 +5,9 @@
 #include <boost/json/serialize.hpp>
 
 #include "postrider/base/version.hpp"
-#include "postrider/cli/blocking.hpp"
 #include "postrider/cli/open_policy.hpp"
 #include "postrider/http/client.hpp"
+#include "postrider/runtime/run_blocking.hpp"
 
 namespace postrider::cli {
 
@@ -51,11 +51,16 @@ http::Url parse_server(const std::string& text, const std::string& target) {
 
 std::string header_lines(const ServerOptions& options, const RemoteCall& call) {
   std::string lines;
-  http::append_header(lines, "user-agent", "postrider-cli/" + std::string(base::kVersion));
-  http::append_header(lines, "accept", "application/json, */*");
-  if (!options.key.empty()) http::append_header(lines, "authorization", "Bearer " + options.key);
-  if (call.body) http::append_header(lines, "content-type", "application/json");
-  for (const auto& [name, value] : call.headers) http::append_header(lines, name, value);
+  const auto add = [&lines](std::string_view name, const std::string& value) {
+    if (!http::append_header(lines, name, value))
+      throw ServerUnreachable("The header " + std::string(name) +
+                              " cannot be sent: its value has characters that no header can have.");
+  };
+  add("user-agent", "postrider-cli/" + std::string(base::kVersion));
+  add("accept", "application/json, */*");
+  if (!options.key.empty()) add("authorization", "Bearer " + options.key);
+  if (call.body) add("content-type", "application/json");
+  for (const auto& [name, value] : call.headers) add(name, value);
   return lines;
 }
 
@@ -112,7 +117,7 @@ struct Remote::State {
     request.answer_kept_bytes_max = on_data ? 64 * 1024 : kAnswerMax;
     request.on_answer_body = on_data;
     request.answer_silence_max = call.silence_max;
-    const http::Exchange exchange = run_blocking(loop, client.send(request));
+    const http::Exchange exchange = runtime::run_blocking(loop, client.send(request));
     if (const http::NetFailure* failure = exchange.failure())
       throw ServerUnreachable(
           options.url + " cannot be reached: " +

@@ -2,8 +2,6 @@
 // settings.
 #include <cstdio>
 
-#include "postrider/cli/blocking.hpp"
-#include "postrider/cli/database.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
 #include "postrider/cli/machine_user.hpp"
@@ -11,6 +9,8 @@
 #include "postrider/pg/private_cluster.hpp"
 #include "postrider/registry/rotate_master.hpp"
 #include "postrider/registry/startup.hpp"
+#include "postrider/runtime/run_blocking.hpp"
+#include "postrider/server/database.hpp"
 
 namespace postrider::cli {
 
@@ -43,13 +43,13 @@ runtime::Task<registry::MasterRotation> rotate(pg::Link& link, const crypto::Mas
 int rotate_master(Invocation& in) {
   const config::Config config = in.settings().config;
   const bool is_private = config.database_url.empty();
-  const crypto::MasterKeys keys = load_master_keys(config, is_private);
+  const crypto::MasterKeys keys = server::load_master_keys(config, is_private);
   runtime::Loop loop;
   pg::LinkOptions options;
   options.connect.url = is_private ? pg::PrivateCluster::url_of(config.data_dir) : config.database_url;
   options.connect.application_name = "postrider rotate-master";
   pg::Link link(loop, options);
-  const registry::MasterRotation rotation = run_blocking(loop, rotate(link, keys));
+  const registry::MasterRotation rotation = runtime::run_blocking(loop, rotate(link, keys));
   std::printf("%lld secrets and sets of headers are sealed with the current master key now.\n",
               static_cast<long long>(rotation.resealed));
   if (rotation.unreadable == 0) return done;

@@ -77,19 +77,38 @@ std::function<int(Invocation&)> set_status(const char* verb) {
   };
 }
 
+std::function<int(Invocation&)> contact_call(const char* verb) {
+  return [verb](Invocation& in) {
+    const json::object body{{"address", in.argument("address")}};
+    const Target target("v1", "tenants", in.argument("tenant"), "contacts", verb);
+    in.out().record(in.server().send("POST", target, body));
+    return done;
+  };
+}
+
+Command contact_commands(const Parameter& tenant) {
+  const Parameter address = argument("address", "An e-mail address on the tenant's list of contacts");
+  return group("contact", "Confirm e-mail contacts",
+               {command("confirm", "Vouch for an address, so that it gets notices; operators only",
+                        {tenant, address}, contact_call("confirm")),
+                command("request", "Send the mail that asks the address to confirm again", {tenant, address},
+                        contact_call("request-confirmation"))});
+}
+
 }  // namespace
 
 Command tenant_commands() {
   const Parameter tenant = argument("tenant", "The tenant's id");
   const Parameter reason = option("--reason", "TEXT", "Why; shown with the status and in the audit log");
-  return group("tenant", "Tenants and their limits",
-               {command("list", "All tenants", list_parameters(), list),
-                command("create", "Make a tenant", with_fields({tenant}), create),
-                command("show", "One tenant", {tenant}, show),
-                command("update", "Change what is given, leave the rest", with_fields({tenant}), update),
-                command("delete", "Delete a tenant and its endpoints", {tenant}, remove),
-                command("pause", "Send nothing; events queue", {tenant, reason}, set_status("pause")),
-                command("resume", "Send again", {tenant, reason}, set_status("resume"))});
+  return group(
+      "tenant", "Tenants and their limits",
+      {command("list", "All tenants", list_parameters(), list),
+       command("create", "Make a tenant", with_fields({tenant}), create),
+       command("show", "One tenant", {tenant}, show),
+       command("update", "Change what is given, leave the rest", with_fields({tenant}), update),
+       command("delete", "Delete a tenant and its endpoints", {tenant}, remove),
+       command("pause", "Send nothing; events queue", {tenant, reason}, set_status("pause")),
+       command("resume", "Send again", {tenant, reason}, set_status("resume")), contact_commands(tenant)});
 }
 
 }  // namespace postrider::cli

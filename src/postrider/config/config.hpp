@@ -83,7 +83,8 @@ struct Config {
   bool allow_unknown_event_types = true;
   int64_t payload_bytes_max = 0;
   int batch_events_max = 0;
-  int endpoints_max = 0;      // per tenant
+  int endpoints_max = 0;  // per tenant
+  int keys_per_tenant_max = 0;
   int subscriptions_max = 0;  // per endpoint
   int custom_headers_max = 0;
   int64_t custom_header_bytes_max = 0;
@@ -138,6 +139,9 @@ struct Config {
   // Telling people
   std::string smtp_url;
   std::string mail_from;
+  int notices_per_tenant = 0;              // per day
+  int confirmation_mails_per_tenant = 0;   // per day
+  int confirmation_mails_per_address = 0;  // per day
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };

@@ -160,6 +160,8 @@ void fill_in(Config& config) {
     throw ConfigError("The setting direct_database_url needs database_url.");
   if (config.payload_bytes_max > config.api_body_bytes_max)
     throw ConfigError("The setting payload_bytes_max must not be above api_body_bytes_max.");
+  if (config.payload_bytes_max > config.lane_bytes_max)
+    throw ConfigError("The setting payload_bytes_max must not be above lane_bytes_max.");
 }
 
 }  // namespace

@@ -162,6 +162,7 @@ TEST_F(Load, ABadValueIsNamedWithItsSource) {
       {"relay_poll", "2h", "from 10ms to 60s"},
       {"payload_bytes_max", "12", "from 1KiB to 64GiB"},
       {"payload_bytes_max", "2MiB", "must not be above api_body_bytes_max"},
+      {"lane_bytes_max", "128KiB", "payload_bytes_max must not be above lane_bytes_max"},
       {"log_level", "loud", "debug, info, warn or error"},
       {"public_url", "example.com", "a URL that begins with https:// or http://"},
       {"smtp_url", "mail.example", "smtp://"},

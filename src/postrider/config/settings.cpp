@@ -184,15 +184,18 @@ const Setting table[] = {
     // HTTP
     {"listen", "127.0.0.1:8090", "", "Address and port of the API and of inbound webhooks.", Secrecy::open,
      listen},
-    {"public_url", "", "from listen", "How others reach this server; in the URLs of sources, and for Twilio.",
-     Secrecy::open, public_url},
+    {"public_url", "", "from listen",
+     "How others reach this server; in the URLs of sources and in mails, and for Twilio.", Secrecy::open,
+     public_url},
     {"trusted_proxies", "", "none", "Networks of proxies whose X-Forwarded-For is believed.", Secrecy::open,
      networks<&C::trusted_proxies>},
     {"connections_max", "1024", "", "Open connections to the server.", Secrecy::open,
      count<&C::connections_max>},
-    {"connections_per_address_max", "0", "no limit",
-     "Open connections from one address; those of trusted proxies are not counted.", Secrecy::open,
-     integer<&C::connections_per_address_max, 0, 1'000'000>},
+    {"connections_per_address_max", "256", "",
+     "Open connections from one client address (IPv6: one /64) that have not made an authenticated request "
+     "yet. "
+     "Trusted proxies and loopback are not counted. 0: no limit.",
+     Secrecy::open, integer<&C::connections_per_address_max, 0, 1'000'000>},
     {"cors_origins", "", "none",
      "Origins whose pages may use the API from a browser, for example https://app.example.com; * for all.",
      Secrecy::open, cors_origins},
@@ -223,6 +226,8 @@ const Setting table[] = {
      integer<&C::batch_events_max, 1, 10'000>},
     {"endpoints_max", "50", "", "Endpoints of a tenant that has no limit of its own.", Secrecy::open,
      count<&C::endpoints_max>},
+    {"keys_per_tenant_max", "100", "", "Keys bound to one tenant, without revoked and expired ones.",
+     Secrecy::open, count<&C::keys_per_tenant_max>},
     {"subscriptions_max", "100", "", "Subscriptions of an endpoint.", Secrecy::open,
      integer<&C::subscriptions_max, 1, 10'000>},
     {"custom_headers_max", "20", "", "Custom headers of an endpoint.", Secrecy::open,
@@ -306,7 +311,6 @@ const Setting table[] = {
      retention<&C::retain_audit>},
     {"retain_rollups", "400d", "", "How long hourly figures are kept.", Secrecy::open,
      retention<&C::retain_rollups>},
-
     {"archive_dir", "", "none", "Where days that are dropped go first, as compressed NDJSON.", Secrecy::open,
      text<&C::archive_dir>},
 
@@ -315,12 +319,23 @@ const Setting table[] = {
      "Nothing but failure for so long disables an endpoint; warned at 50, 70 and 90 %.", Secrecy::open,
      duration<&C::disable_after, 1'000, 366 * 24 * 60 * minute_ms>},
 
-    // Telling people
+    // Notices and mail
     {"smtp_url", "", "none", "Mail server for notices: smtp://user:password@host:port or smtps://.",
      Secrecy::url,
      [](C& c, std::string_view v) { return store(parse_url(v, {"smtp", "smtps"}), c.smtp_url); }},
     {"mail_from", "postrider@localhost", "", "Sender of notices by mail.", Secrecy::open,
      text<&C::mail_from>},
+    {"notices_per_tenant", "200", "",
+     "Notices to the contacts of one tenant per day, by mail and URL; more wait for the next day.",
+     Secrecy::open, integer<&C::notices_per_tenant, 20, 1'000'000>},
+    {"confirmation_mails_per_tenant", "20", "",
+     "Mails per day that ask contacts of one tenant to confirm; more wait for the next day.", Secrecy::open,
+     count<&C::confirmation_mails_per_tenant>},
+    {"confirmation_mails_per_address", "3", "",
+     "Mails per day that ask one address to confirm, over all tenants; three times that in 30 days.",
+     Secrecy::open, integer<&C::confirmation_mails_per_address, 1, 1'000>},
+
+    // Logging
     {"log_level", "info", "", "debug, info, warn or error.", Secrecy::open,
      [](C& c, std::string_view v) { return store(parse_log_level(v), c.log_level); }},
     {"log_format", "auto", "text on a terminal, otherwise json", "json, text or auto.", Secrecy::open,

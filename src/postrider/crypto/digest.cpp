@@ -5,6 +5,8 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 
+#include <memory>
+
 #include "postrider/crypto/openssl_error.hpp"
 
 namespace postrider::crypto {
@@ -52,11 +54,20 @@ class KeyedDigest {
 }  // namespace
 
 Digest256 sha256(std::string_view bytes) {
+  return sha256(std::initializer_list<std::string_view>{bytes});
+}
+
+Digest256 sha256(std::initializer_list<std::string_view> parts) {
   static EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                                     EVP_MD_CTX_free);
   Digest256 out;
   unsigned int written = 0;
-  const bool done = algorithm != nullptr &&
-                    EVP_Digest(bytes.data(), bytes.size(), out.data(), &written, algorithm, nullptr) == 1;
+  bool done = algorithm != nullptr && context != nullptr &&
+              EVP_DigestInit_ex2(context.get(), algorithm, nullptr) == 1;
+  for (const std::string_view part : parts)
+    done = done && EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1;
+  done = done && EVP_DigestFinal_ex(context.get(), out.data(), &written) == 1;
   require(done && written == out.size(), "compute SHA-256");
   return out;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "postrider/base/encoding.hpp"
+#include "postrider/crypto/hkdf.hpp"
 #include "postrider/crypto/openssl_error.hpp"
 #include "postrider/crypto/random.hpp"
 
@@ -25,6 +26,9 @@ constexpr size_t keys_max = 16;
 constexpr size_t plaintext_bytes_max = 1 << 20;
 constexpr std::string_view check_plaintext = "postrider master key";
 constexpr std::string_view check_context = "master_key_check";
+// In the order of Purpose. Part of what is stored: a changed text is another key.
+constexpr std::array<std::string_view, purposes> purpose_info = {
+    "postrider/1/stored_secret", "postrider/1/cursor", "postrider/1/check_value"};
 
 struct FreeCipher {
   void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
@@ -98,12 +102,8 @@ base::Result<MasterKeys, std::string> MasterKeys::parse(std::string_view text) {
     std::optional<std::string> bytes = decode_key(word);
     if (!bytes) return base::Failure{std::string("a master key must be 32 bytes in base64 or in hex")};
     if (keys.size() == keys_max) return base::Failure{std::string("there are more than 16 master keys")};
-    Key key;
-    std::copy(bytes->begin(), bytes->end(), key.bytes.begin());
-    const Digest256 digest = sha256(*bytes);
-    std::copy_n(digest.begin(), key.id.size(), key.id.begin());
+    keys.push_back(derive(*bytes));
     OPENSSL_cleanse(bytes->data(), bytes->size());
-    keys.push_back(key);
   }
   if (keys.empty()) return base::Failure{std::string("the master key is empty")};
   return MasterKeys(std::move(keys));
@@ -113,8 +113,17 @@ std::string MasterKeys::generate() {
   return base::base64_encode(random_bytes(key_bytes));
 }
 
+MasterKeys::Key MasterKeys::derive(std::string_view master_key) {
+  Key key;
+  hkdf_sha256({.key = master_key, .salt = "", .info = "postrider/1/key_id"}, key.id);
+  for (size_t i = 0; i < purposes; ++i)
+    hkdf_sha256({.key = master_key, .salt = "", .info = purpose_info[i]}, key.derived[i]);
+  return key;
+}
+
 MasterKeys::~MasterKeys() {
-  for (Key& key : keys_) OPENSSL_cleanse(key.bytes.data(), key.bytes.size());
+  for (Key& key : keys_)
+    for (Bytes<32>& derived : key.derived) OPENSSL_cleanse(derived.data(), derived.size());
 }
 
 const MasterKeys::Key* MasterKeys::find(std::string_view id) const {
@@ -122,7 +131,7 @@ const MasterKeys::Key* MasterKeys::find(std::string_view id) const {
   return found == keys_.end() ? nullptr : &*found;
 }
 
-std::string MasterKeys::seal(std::string_view plaintext, std::string_view context) const {
+std::string MasterKeys::seal(Purpose purpose, std::string_view plaintext, std::string_view context) const {
   CHECK(plaintext.size() <= plaintext_bytes_max);
   const Key& key = keys_.front();
   std::string out;
@@ -138,7 +147,7 @@ std::string MasterKeys::seal(std::string_view plaintext, std::string_view contex
   int length = 0;
   const bool done =
       cipher != nullptr &&
-      EVP_EncryptInit_ex2(cipher.get(), aes_256_gcm(), key.bytes.data(), nonce, nullptr) == 1 &&
+      EVP_EncryptInit_ex2(cipher.get(), aes_256_gcm(), key.of(purpose).data(), nonce, nullptr) == 1 &&
       EVP_EncryptUpdate(cipher.get(), nullptr, &length, data_of(context), static_cast<int>(context.size())) ==
           1 &&
       EVP_EncryptUpdate(cipher.get(), body, &length, data_of(plaintext),
@@ -149,7 +158,7 @@ std::string MasterKeys::seal(std::string_view plaintext, std::string_view contex
   return out;
 }
 
-base::Result<std::string, OpenError> MasterKeys::open(std::string_view sealed,
+base::Result<std::string, OpenError> MasterKeys::open(Purpose purpose, std::string_view sealed,
                                                       std::string_view context) const {
   const std::optional<Sealed> parts = split(sealed);
   if (!parts) return base::Failure{OpenError::malformed};
@@ -162,8 +171,8 @@ base::Result<std::string, OpenError> MasterKeys::open(std::string_view sealed,
   int length = 0;
   const bool is_set_up =
       cipher != nullptr &&
-      EVP_DecryptInit_ex2(cipher.get(), aes_256_gcm(), key->bytes.data(), data_of(parts->nonce), nullptr) ==
-          1 &&
+      EVP_DecryptInit_ex2(cipher.get(), aes_256_gcm(), key->of(purpose).data(), data_of(parts->nonce),
+                          nullptr) == 1 &&
       EVP_DecryptUpdate(cipher.get(), nullptr, &length, data_of(context), static_cast<int>(context.size())) ==
           1 &&
       EVP_DecryptUpdate(cipher.get(), data_of(plaintext), &length, data_of(parts->ciphertext),
@@ -184,11 +193,11 @@ bool MasterKeys::is_outdated(std::string_view sealed) const {
 }
 
 std::string MasterKeys::make_check_value() const {
-  return seal(check_plaintext, check_context);
+  return seal(Purpose::check_value, check_plaintext, check_context);
 }
 
 bool MasterKeys::accepts(std::string_view check_value) const {
-  const auto opened = open(check_value, check_context);
+  const auto opened = open(Purpose::check_value, check_value, check_context);
   return opened.ok() && *opened == check_plaintext;
 }
 

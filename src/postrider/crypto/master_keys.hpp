@@ -1,10 +1,12 @@
-// The keys that protect secrets at rest: AES-256-GCM, one current key for writing, older ones for reading.
+// The keys that protect what leaves the process: AES-256-GCM, one current master key for writing, older ones
+// for reading. The master key itself encrypts nothing: each purpose has a key of its own, derived from it.
 //
 // A sealed value is: format byte (1) | key id (8) | nonce (12) | ciphertext | tag (16). The context (for
-// example "endpoint_secret/<uuid>") is authenticated but not stored, so a value copied to another row does
-// not open there.
+// example "endpoint_secret/<endpoint>/<secret>") is authenticated but not stored, so a value copied to
+// another row does not open there.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +16,16 @@
 
 namespace postrider::crypto {
 
-using KeyId = Bytes<8>;  // the first bytes of the key's SHA-256
+using KeyId = Bytes<8>;  // derived from the key, so that it says nothing about it
+
+// What a key is for. Random nonces limit how much one key may seal, and callers decide how many cursors there
+// are: they must not use up the key of the secrets. A new use gets a purpose of its own.
+enum class Purpose {
+  stored_secret,  // secrets, custom headers and database URLs at rest
+  cursor,         // of list calls
+  check_value,    // see make_check_value()
+};
+constexpr size_t purposes = 3;
 
 enum class OpenError {
   malformed,    // not something seal() wrote
@@ -37,8 +48,9 @@ class MasterKeys {
   MasterKeys& operator=(MasterKeys&&) = default;
   ~MasterKeys();  // wipes the keys
 
-  std::string seal(std::string_view plaintext, std::string_view context) const;
-  base::Result<std::string, OpenError> open(std::string_view sealed, std::string_view context) const;
+  std::string seal(Purpose purpose, std::string_view plaintext, std::string_view context) const;
+  base::Result<std::string, OpenError> open(Purpose purpose, std::string_view sealed,
+                                            std::string_view context) const;
 
   // Sealed with a key other than the current one: worth sealing again. False for what is malformed.
   bool is_outdated(std::string_view sealed) const;
@@ -53,8 +65,11 @@ class MasterKeys {
  private:
   struct Key {
     KeyId id;
-    Bytes<32> bytes;
+    std::array<Bytes<32>, purposes> derived;  // by purpose; the master key itself is not kept
+
+    const Bytes<32>& of(Purpose purpose) const { return derived[static_cast<size_t>(purpose)]; }
   };
+  static Key derive(std::string_view master_key);
   explicit MasterKeys(std::vector<Key> keys) : keys_(std::move(keys)) {}
   const Key* find(std::string_view id) const;
 

@@ -22,9 +22,19 @@ std::optional<int> phase(std::chrono::microseconds time) {
   return time.count() == 0 ? std::nullopt : std::optional(as_int(time));
 }
 
+AttemptResult blocked(std::string why, base::Timestamp started_at) {
+  AttemptResult result;
+  result.outcome = Blocked{};
+  result.facts.started_at = started_at;
+  result.facts.error = "blocked";
+  result.facts.error_detail = std::move(why);
+  return result;
+}
+
 }  // namespace
 
-std::string attempt_headers(const LaneConfig& config, const Row& row, base::Timestamp now) {
+base::Result<std::string, std::string> attempt_headers(const LaneConfig& config, const Row& row,
+                                                       base::Timestamp now) {
   std::string headers;
   headers.reserve(512 + config.endpoint.header_lines.size());
   headers += "content-type: application/json\r\nuser-agent: postrider/";
@@ -37,8 +47,11 @@ std::string attempt_headers(const LaneConfig& config, const Row& row, base::Time
       .unix_seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count(),
       .attempt = row.attempts + 1,
       .body = row.event->body};
-  append_signature_headers(headers, config.signer, input);
-  if (!row.event->traceparent.empty()) http::append_header(headers, "traceparent", row.event->traceparent);
+  if (!append_signature_headers(headers, config.signer, input))
+    return base::Failure<std::string>{"the event's id has characters that no header can have"};
+  const std::string& traceparent = row.event->traceparent;
+  if (!traceparent.empty() && !http::append_header(headers, "traceparent", traceparent))
+    return base::Failure<std::string>{"the event's traceparent has characters that no header can have"};
   headers += config.endpoint.header_lines;
   return headers;
 }
@@ -70,24 +83,19 @@ AttemptFacts attempt_facts(const http::Exchange& exchange, base::Timestamp start
 runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& config, const Row& row) {
   CHECK(row.event != nullptr);
   const auto started_at = tools.clock.now();
-  AttemptResult result;
-  if (!config.url) {
-    result.outcome = Blocked{};
-    result.facts.started_at = started_at;
-    result.facts.error = "blocked";
-    result.facts.error_detail = "the URL is not one that postrider can send to";
-    co_return result;
-  }
-  const std::string headers = attempt_headers(config, row, started_at);
+  if (!config.url) co_return blocked("the URL is not one that postrider can send to", started_at);
+  const auto headers = attempt_headers(config, row, started_at);
+  if (!headers) co_return blocked(headers.error(), started_at);
   base::reach("attempt.signed");
   const http::OutboundRequest request{
       .url = *config.url,
-      .headers = headers,
+      .headers = *headers,
       .body = row.event->body,
       .deadline = base::BootClock::now() + std::chrono::milliseconds(config.endpoint.timeout_ms),
       .answer_body_bytes_max = tools.answer_bytes_max};
   const http::Exchange exchange = co_await tools.client.send(request);
   base::reach("attempt.answered");
+  AttemptResult result;
   result.outcome = outcome_of(exchange, tools.clock.now());
   result.facts = attempt_facts(exchange, started_at);
   if (const auto* failure = exchange.failure()) result.blocked_reason = failure->blocked_reason;

@@ -77,13 +77,23 @@ void Chooser::forget_unused_tenants() {
   });
 }
 
-void Chooser::add(const std::shared_ptr<Lane>& lane, Turn turn) {
-  CHECK(lane->tenant != nullptr);
-  bool& listed = lane->in_turn[index(turn)];
+void Chooser::join(Lane& lane, const model::TenantId& id) {
+  if (lane.tenant() != nullptr) return;
+  lane.in_chooser_.tenant = &tenant(id);
+  ++lane.tenant()->lanes;
+}
+
+void Chooser::leave(Lane& lane) {
+  if (lane.tenant() != nullptr) --lane.tenant()->lanes;
+}
+
+void Chooser::add(const LanePtr& lane, Turn turn) {
+  CHECK(lane->tenant() != nullptr);
+  bool& listed = lane->in_chooser_.is_listed[index(turn)];
   if (listed) return;
   listed = true;
-  lane->tenant->ready[index(turn)].push_back(lane);
-  enqueue(*lane->tenant, turn);
+  lane->tenant()->ready[index(turn)].push_back(lane);
+  enqueue(*lane->tenant(), turn);
 }
 
 void Chooser::enqueue(Tenant& tenant, Turn turn) {
@@ -93,7 +103,7 @@ void Chooser::enqueue(Tenant& tenant, Turn turn) {
   turns_[index(turn)].push_back(&tenant);
 }
 
-std::optional<Chooser::Choice> Chooser::next(const Now& now, std::vector<std::shared_ptr<Lane>>& not_ready) {
+std::optional<Chooser::Choice> Chooser::next(const Now& now, std::vector<LanePtr>& not_ready) {
   if (next_tenant_at_ && *next_tenant_at_ <= now.steady) unpark();
   if (in_flight_ >= limits_.in_flight_max || bytes_in_flight_ >= limits_.bytes_in_flight_max)
     return std::nullopt;
@@ -106,8 +116,9 @@ std::optional<Chooser::Choice> Chooser::next(const Now& now, std::vector<std::sh
   return choice;
 }
 
-std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now,
-                                                std::vector<std::shared_ptr<Lane>>& not_ready) {
+// Goes round the tenants: each that may start a send gives up its place and joins the end of the queue again
+// if it has more. One that may not start is parked until a slot or a token is free.
+std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now, std::vector<LanePtr>& not_ready) {
   if (turn == Turn::retry &&
       (retries_in_flight_ >= limits_.retry_in_flight_max || is_braked(retry_brake_, now.steady)))
     return std::nullopt;
@@ -120,35 +131,43 @@ std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now,
       continue;
     }
     tenant.in_turn[index(turn)] = false;
-    auto& lanes = tenant.ready[index(turn)];
-    while (!lanes.empty()) {
-      const std::shared_ptr<Lane> lane = std::move(lanes.front());
-      lanes.pop_front();
-      lane->in_turn[index(turn)] = false;
-      const auto readiness = lane->readiness(turn, now);
-      if (readiness.wait != Lane::Wait::ready) {
-        not_ready.push_back(lane);
-        continue;
-      }
-      if (tenant.rate) tenant.rate->try_take(now.steady);
-      if (drain_brake_) drain_brake_->try_take(now.steady);
-      if (turn == Turn::retry && retry_brake_) retry_brake_->try_take(now.steady);
-      Choice choice{lane, turn, lane->start(turn, now), readiness.is_probe};
-      ++in_flight_;
-      ++tenant.in_flight;
-      if (turn == Turn::retry) {
-        ++retries_in_flight_;
-        ++tenant.retries_in_flight;
-      }
-      bytes_in_flight_ += choice.row.body_bytes();
-      tenant.bytes_in_flight += choice.row.body_bytes();
-      // Whether it is ready for another one is asked when its turn comes again.
-      if (!lane->buffer(turn).empty()) add(lane, turn);
-      if (!lanes.empty()) enqueue(tenant, turn);
-      return choice;
-    }
+    const LanePtr lane = next_ready_lane(tenant, turn, now, not_ready);
+    if (lane) return start(tenant, lane, turn, now);
   }
   return std::nullopt;
+}
+
+// Null: none of the tenant's listed lanes is ready. They are not listed any more; add() lists them again.
+LanePtr Chooser::next_ready_lane(Tenant& tenant, Turn turn, const Now& now, std::vector<LanePtr>& not_ready) {
+  auto& lanes = tenant.ready[index(turn)];
+  while (!lanes.empty()) {
+    LanePtr lane = std::move(lanes.front());
+    lanes.pop_front();
+    lane->in_chooser_.is_listed[index(turn)] = false;
+    if (lane->readiness(turn, now).wait == Lane::Wait::ready) return lane;
+    not_ready.push_back(std::move(lane));
+  }
+  return nullptr;
+}
+
+Chooser::Choice Chooser::start(Tenant& tenant, const LanePtr& lane, Turn turn, const Now& now) {
+  if (tenant.rate) tenant.rate->try_take(now.steady);
+  if (drain_brake_) drain_brake_->try_take(now.steady);
+  if (turn == Turn::retry && retry_brake_) retry_brake_->try_take(now.steady);
+  const bool is_probe = lane->breaker().is_open();
+  Choice choice{lane, turn, lane->start(turn, now), is_probe};
+  ++in_flight_;
+  ++tenant.in_flight;
+  if (turn == Turn::retry) {
+    ++retries_in_flight_;
+    ++tenant.retries_in_flight;
+  }
+  bytes_in_flight_ += choice.row.body_bytes();
+  tenant.bytes_in_flight += choice.row.body_bytes();
+  // Whether it is ready for another send is decided when its turn comes again.
+  if (!lane->buffer(turn).empty()) add(lane, turn);
+  if (!tenant.ready[index(turn)].empty()) enqueue(tenant, turn);
+  return choice;
 }
 
 bool Chooser::may_start(Tenant& tenant, Turn turn, const Now& now) {
@@ -183,9 +202,8 @@ void Chooser::finished(const Finished& send) {
   }
   bytes_in_flight_ -= send.bytes;
   send.tenant.bytes_in_flight -= send.bytes;
-  // A freed slot may be anybody's. Those who still may not start are set aside again at the next choice; that
-  // is a scan of the parked tenants per finished send at worst, and they are parked only while slots are
-  // short.
+  // Any parked tenant may use the freed slot. Those that still may not start are parked again at the next
+  // choice. At worst this scans the parked tenants once per finished send, and only while slots are short.
   if (!parked_[0].empty() || !parked_[1].empty()) unpark();
 }
 

@@ -25,7 +25,7 @@ struct TenantLimits {
 // A tenant as one shard sees it.
 struct Tenant {
   model::TenantId id;
-  size_t lanes = 0;  // that point to it
+  size_t lanes = 0;  // that belong to it
   int in_flight = 0;
   int retries_in_flight = 0;  // of them
   size_t bytes_in_flight = 0;
@@ -33,7 +33,7 @@ struct Tenant {
   std::optional<int> max_in_flight;  // this shard's share of them
   std::optional<base::TokenBucket> rate;
 
-  boost::container::devector<std::shared_ptr<Lane>> ready[kTurns];  // 32 bytes when empty, unlike std::deque
+  boost::container::devector<LanePtr> ready[kTurns];  // 32 bytes when empty, unlike std::deque
   bool in_turn[kTurns] = {false, false};
 };
 
@@ -48,25 +48,30 @@ struct ChooserLimits {
   int in_flight_max = 4096;
   size_t bytes_in_flight_max = 64u << 20;
   int retry_in_flight_max = 2048;
-  int retry_every = 5;  // of so many choices one is offered to retries first
+  int retry_every = 5;  // every fifth choice is offered to retries first
 };
 
 class Chooser {
  public:
   explicit Chooser(ChooserLimits limits) : limits_(limits) {}
 
-  // The lane may have become ready for this turn. Harmless if it is not, or if it is known already.
-  void add(const std::shared_ptr<Lane>& lane, Turn turn);
+  // The tenant of a lane is known once its configuration is; the limits are the tenant's.
+  void join(Lane& lane, const model::TenantId& tenant);
+  // The lane is dropped. Its attempts count for the tenant until they end.
+  void leave(Lane& lane);
+
+  // The lane may have become ready for this turn. Harmless if it is not, or if it is listed already.
+  void add(const LanePtr& lane, Turn turn);
 
   struct Choice {
-    std::shared_ptr<Lane> lane;
+    LanePtr lane;
     Turn turn;
     Row row;
     bool is_probe;
   };
-  // The next send, counted as in flight, or nothing: all slots taken or nobody ready. `not_ready` collects
-  // lanes that turned out to be waiting for something, so that the caller can see to it.
-  std::optional<Choice> next(const Now& now, std::vector<std::shared_ptr<Lane>>& not_ready);
+  // The next send, counted as in flight. Nothing: no slot is free, or no lane is ready. `not_ready` collects
+  // lanes that turned out to be waiting for something, so that the caller can arrange it.
+  std::optional<Choice> next(const Now& now, std::vector<LanePtr>& not_ready);
 
   struct Finished {
     Tenant& tenant;
@@ -80,7 +85,7 @@ class Chooser {
 
   Tenant& tenant(const model::TenantId& id);
   void set_limits(Tenant& tenant, const TenantLimits& limits, base::SteadyTime now);
-  // This shard's part of all buckets, in (0, 1]: so much of every tenant's limits is its own.
+  // This shard's part of all buckets, in (0, 1]: its share of every tenant's limits.
   void set_share(double share, base::SteadyTime now);
   void set_brakes(const Brakes& brakes, base::SteadyTime now);
   void forget_unused_tenants();  // those without lanes, attempts under way and a place in a list
@@ -90,7 +95,9 @@ class Chooser {
   size_t tenants() const { return tenants_.size(); }
 
  private:
-  std::optional<Choice> next_of(Turn turn, const Now& now, std::vector<std::shared_ptr<Lane>>& not_ready);
+  std::optional<Choice> next_of(Turn turn, const Now& now, std::vector<LanePtr>& not_ready);
+  LanePtr next_ready_lane(Tenant& tenant, Turn turn, const Now& now, std::vector<LanePtr>& not_ready);
+  Choice start(Tenant& tenant, const LanePtr& lane, Turn turn, const Now& now);
   bool may_start(Tenant& tenant, Turn turn, const Now& now);
   void enqueue(Tenant& tenant, Turn turn);
   void unpark();

@@ -22,8 +22,7 @@ struct ChooseTest : testing::Test {
     config->endpoint.max_in_flight = max_in_flight;
     config->mode = LaneConfig::Mode::send;
     lane->configure(std::move(config), now());
-    lane->tenant = &chooser.tenant(tenant);
-    ++lane->tenant->lanes;
+    chooser.join(*lane, tenant);
     return lane;
   }
   void fill(Chooser& chooser, const std::shared_ptr<Lane>& lane, int rows, Turn turn = Turn::first,
@@ -48,7 +47,7 @@ struct ChooseTest : testing::Test {
     for (int i = 0; i < at_most; ++i) {
       auto choice = chooser.next(now(), not_ready);
       if (!choice) break;
-      ++sent[choice->lane->tenant->id];
+      ++sent[choice->lane->tenant()->id];
       under_way.push_back(std::move(*choice));
     }
     return sent;
@@ -59,8 +58,8 @@ struct ChooseTest : testing::Test {
   }
   void finish(Chooser& chooser, Chooser::Choice& choice) {
     choice.lane->finished_exchange();
-    choice.lane->settled(choice.row.id());
-    chooser.finished({*choice.lane->tenant, choice.turn, choice.row.body_bytes()});
+    choice.lane->release(choice.row.id());
+    chooser.finished({*choice.lane->tenant(), choice.turn, choice.row.body_bytes()});
     if (!choice.lane->buffer(choice.turn).empty()) chooser.add(choice.lane, choice.turn);
   }
 
@@ -85,8 +84,8 @@ TEST_F(ChooseTest, LanesOfATenantTakeTurns) {
   fill(chooser, first, 50);
   fill(chooser, second, 50);
   choose_all(chooser, 20);
-  EXPECT_EQ(first->in_flight, 10);
-  EXPECT_EQ(second->in_flight, 10);
+  EXPECT_EQ(first->in_flight(), 10);
+  EXPECT_EQ(second->in_flight(), 10);
 }
 
 TEST_F(ChooseTest, ManyEndpointsGiveATenantNoMoreThanItsShare) {
@@ -148,11 +147,11 @@ TEST_F(ChooseTest, TheTenantsRateHoldsAndTellsWhenItGoesOn) {
 TEST_F(ChooseTest, AHigherRateActsAtOnceOnATenantThatIsSetAside) {
   Chooser chooser({});
   const auto lane = make_lane(chooser, "acme");
-  chooser.set_limits(*lane->tenant, {.max_in_flight = std::nullopt, .rate_per_second = 0.01}, steady);
+  chooser.set_limits(*lane->tenant(), {.max_in_flight = std::nullopt, .rate_per_second = 0.01}, steady);
   fill(chooser, lane, 30);
   EXPECT_EQ(choose_all(chooser)["acme"], 1);
   EXPECT_EQ(*chooser.next_tenant_at(), steady + 100s);
-  chooser.set_limits(*lane->tenant, {.max_in_flight = std::nullopt, .rate_per_second = 100}, steady);
+  chooser.set_limits(*lane->tenant(), {.max_in_flight = std::nullopt, .rate_per_second = 100}, steady);
   steady += 100ms;
   EXPECT_EQ(choose_all(chooser)["acme"], 10);
 }
@@ -160,7 +159,7 @@ TEST_F(ChooseTest, AHigherRateActsAtOnceOnATenantThatIsSetAside) {
 TEST_F(ChooseTest, ALargerShareActsAtOnceOnATenantThatIsSetAside) {
   Chooser chooser({});
   const auto lane = make_lane(chooser, "acme");
-  chooser.set_limits(*lane->tenant, {.max_in_flight = 4, .rate_per_second = std::nullopt}, steady);
+  chooser.set_limits(*lane->tenant(), {.max_in_flight = 4, .rate_per_second = std::nullopt}, steady);
   chooser.set_share(0.25, steady);
   fill(chooser, lane, 30);
   EXPECT_EQ(choose_all(chooser)["acme"], 1);
@@ -219,8 +218,8 @@ TEST_F(ChooseTest, AnUnusedTenantIsForgottenOnceNothingOfItIsUnderWay) {
   auto lane = make_lane(chooser, "acme");
   fill(chooser, lane, 1);
   choose_all(chooser);
-  lane->is_gone = true;
-  --lane->tenant->lanes;
+  lane->lose();
+  chooser.leave(*lane);
   chooser.forget_unused_tenants();
   EXPECT_EQ(chooser.tenants(), 1u);
   finish_all(chooser);

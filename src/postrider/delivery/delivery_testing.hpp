@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "postrider/cluster/cluster_testing.hpp"
 #include "postrider/delivery/shard.hpp"
 #include "postrider/registry/endpoints.hpp"
 #include "postrider/registry/tenants.hpp"
@@ -24,16 +25,8 @@ namespace postrider::delivery {
 
 using namespace std::chrono_literals;
 
-inline std::string quoted(const base::Uuid& id) {
-  return "'" + id.text() + "'";
-}
-
-inline model::NodeId node_number(uint8_t n) {
-  model::NodeId node;
-  node.uuid.bytes[0] = n;
-  node.uuid.bytes[15] = 1;
-  return node;
-}
+using cluster::node_number;
+using cluster::quoted;
 
 // A loop on its own thread.
 class LoopThread {
@@ -263,9 +256,18 @@ class TestShard {
     });
     return result->get_future();
   }
+  // Drains the shard and calls `then` on its loop at once.
+  std::future<bool> drain(std::chrono::seconds patience, std::function<void()> then) {
+    auto result = std::make_shared<std::promise<bool>>();
+    on_.loop.post([this, patience, result, then = std::move(then)] {
+      const auto deadline = base::BootClock::now() + patience;
+      drains_.spawn(drain_all_and_tell(shard_->drain(deadline), then, result));
+    });
+    return result->get_future();
+  }
   model::NodeId node() const { return node_; }
 
-  LeaseClock lease;
+  cluster::LeaseClock lease;
   telemetry::Metrics metrics;
 
  private:
@@ -277,6 +279,13 @@ class TestShard {
                                             std::shared_ptr<std::promise<bool>> result) {
     const bool is_drained = co_await drain;
     result->set_value(is_drained);
+  }
+
+  static runtime::Task<void> drain_all_and_tell(runtime::Task<void> drain, std::function<void()> then,
+                                                std::shared_ptr<std::promise<bool>> result) {
+    co_await drain;
+    then();
+    result->set_value(true);
   }
 
   support::Database& db_;

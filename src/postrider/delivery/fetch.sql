@@ -98,11 +98,44 @@ from (
   from unnest($1::uuid[]) with ordinality as wanted (id, place)
   cross join lateral (
     select id, outside_id, body, traceparent
-    from event
-    where event.id = wanted.id
-      and event.id >= $2::uuid
-      and event.id <= $3::uuid
-      and event.erased_at is null
+    from event_day
+    where event_day.id = wanted.id
+      and event_day.id >= $2::uuid
+      and event_day.id <= $3::uuid
+      and event_day.erased_at is null
     offset 0
   ) as found
+) as measured
+
+-- name: kept_bodies
+-- For events that `bodies` did not find: those whose day was dropped and that were kept, and with `is_retiring` those whose
+-- day is detached at this moment, so that they may be about to be kept. The catalogue is read as a table, in the same
+-- snapshot: when the day's table is gone, what was kept of it is visible. Primary key.
+-- $1 event ids, $2 how many bytes, as in bodies
+select id,
+       outside_id,
+       case when bytes_before < $2::bigint then body end as body,
+       traceparent,
+       is_retiring
+from (
+  select wanted.id, kept.outside_id, kept.body, kept.traceparent, kept.id is null as is_retiring,
+         coalesce(sum(octet_length(kept.body)) over (
+           order by wanted.place rows between unbounded preceding and 1 preceding), 0) as bytes_before
+  from unnest($1::uuid[]) with ordinality as wanted (id, place)
+  left join lateral (
+    select k.id, k.outside_id, k.body, k.traceparent
+    from event_kept k
+    where k.id = wanted.id
+      and k.erased_at is null
+    offset 0
+  ) as kept on true
+  where kept.id is not null
+     or exists (
+       select
+       from pg_class c
+       left join pg_inherits i on i.inhrelid = c.oid
+       where c.relnamespace = 'postrider'::regnamespace
+         and c.relname = 'event_' || to_char(id_time(wanted.id) at time zone 'UTC', 'YYYYMMDD')
+         and (i.inhrelid is null or i.inhdetachpending)
+     )
 ) as measured

@@ -29,43 +29,35 @@ void log_failure(const char* what, const pg::Error& error) {
 
 }  // namespace
 
-LaneLoader::LaneLoader(runtime::Loop& loop, pg::Link& link, const crypto::MasterKeys& keys,
-                       telemetry::Metrics& metrics, LoaderLimits limits, LoaderEvents events,
-                       registry::SecretResolver* secrets)
-    : loop_(loop),
-      link_(link),
-      keys_(keys),
-      metrics_(metrics),
-      limits_(limits),
-      events_(std::move(events)),
-      secrets_(secrets) {}
+LaneLoader::LaneLoader(LoaderTools tools, LoaderLimits limits, LoaderEvents& events)
+    : tools_(tools), limits_(limits), events_(events) {}
 
 void LaneLoader::want_config(const LanePtr& lane) {
-  if (std::exchange(lane->wants_config, true)) return;
+  if (std::exchange(lane->in_loader_.wants_config, true)) return;
   configs_.lanes.push_back(lane);
   if (!configs_.is_running && !is_stopping_) tasks_.spawn(run_configs());
 }
 
 void LaneLoader::want_rows(const LanePtr& lane) {
-  if (std::exchange(lane->wants_rows, true)) return;
+  if (std::exchange(lane->in_loader_.wants_rows, true)) return;
   rows_.lanes.push_back(lane);
   if (!rows_.is_running && !is_stopping_) tasks_.spawn(run_rows());
 }
 
 void LaneLoader::want_bodies(const LanePtr& lane) {
-  if (std::exchange(lane->wants_bodies, true)) return;
+  if (std::exchange(lane->in_loader_.wants_bodies, true)) return;
   bodies_.lanes.push_back(lane);
   if (!bodies_.is_running && !is_stopping_) tasks_.spawn(run_bodies());
 }
 
-std::vector<LanePtr> LaneLoader::take(Wanted& wanted, bool Lane::* mark, size_t count) {
+std::vector<LanePtr> LaneLoader::take(Wanted& wanted, bool Lane::LoaderMarks::* mark, size_t count) {
   std::vector<LanePtr> lanes;
   count = std::min(count, wanted.lanes.size());
   lanes.assign(std::make_move_iterator(wanted.lanes.begin()),
                std::make_move_iterator(wanted.lanes.begin() + static_cast<ptrdiff_t>(count)));
   wanted.lanes.erase(wanted.lanes.begin(), wanted.lanes.begin() + static_cast<ptrdiff_t>(count));
-  for (const LanePtr& lane : lanes) (*lane).*mark = false;
-  std::erase_if(lanes, [](const LanePtr& lane) { return lane->is_gone; });
+  for (const LanePtr& lane : lanes) lane->in_loader_.*mark = false;
+  std::erase_if(lanes, [](const LanePtr& lane) { return lane->is_gone(); });
   return lanes;
 }
 
@@ -75,9 +67,9 @@ std::vector<LanePtr> LaneLoader::take(Wanted& wanted, bool Lane::* mark, size_t 
 template <class Load>
 runtime::Task<void> LaneLoader::run(Wanted& wanted, Load load) {
   wanted.is_running = true;
-  runtime::Yield turn{loop_};
+  runtime::Yield turn{tools_.loop};
   co_await turn;
-  runtime::Wakeup pause(loop_);
+  runtime::Wakeup pause(tools_.loop);
   while (!is_stopping_ && !wanted.lanes.empty()) {
     auto loading = load();
     const bool is_loaded = co_await loading;
@@ -87,17 +79,21 @@ runtime::Task<void> LaneLoader::run(Wanted& wanted, Load load) {
 }
 
 runtime::Task<void> LaneLoader::run_configs() {
-  return run(configs_,
-             [this] { return load_configs(take(configs_, &Lane::wants_config, limits_.configs_per_load)); });
+  return run(configs_, [this] {
+    return load_configs(take(configs_, &Lane::LoaderMarks::wants_config, limits_.configs_per_load));
+  });
 }
 
 runtime::Task<void> LaneLoader::run_rows() {
-  return run(rows_, [this] { return load_rows(take(rows_, &Lane::wants_rows, limits_.lanes_per_fetch)); });
+  return run(rows_, [this] {
+    return load_rows(take(rows_, &Lane::LoaderMarks::wants_rows, limits_.lanes_per_fetch));
+  });
 }
 
 runtime::Task<void> LaneLoader::run_bodies() {
-  return run(bodies_,
-             [this] { return load_bodies(take(bodies_, &Lane::wants_bodies, limits_.lanes_per_fetch)); });
+  return run(bodies_, [this] {
+    return load_bodies(take(bodies_, &Lane::LoaderMarks::wants_bodies, limits_.lanes_per_fetch));
+  });
 }
 
 runtime::Task<bool> LaneLoader::load_configs(std::vector<LanePtr> lanes) {
@@ -107,19 +103,19 @@ runtime::Task<bool> LaneLoader::load_configs(std::vector<LanePtr> lanes) {
   bool is_loaded = false;
   try {
     const auto deadline = base::BootClock::now() + kDatabaseWait;
-    co_await link_.wait_up(deadline);
-    metrics_.database_round_trips.add();
-    auto configs = co_await registry::load_endpoint_configs(link_, ids, keys_);
+    co_await tools_.link.wait_up(deadline);
+    tools_.metrics.database_round_trips.add();
+    auto configs = co_await registry::load_endpoint_configs(tools_.link, ids, tools_.keys);
     for (auto& config : configs) {
       const auto id = config.id;
-      loaded[id] = make_lane_config(std::move(config), secrets_);
+      loaded[id] = make_lane_config(std::move(config), tools_.secrets);
     }
     is_loaded = true;
   } catch (const pg::Error& error) {
     log_failure("configurations", error);
   }
   for (const LanePtr& lane : lanes) {
-    if (lane->is_gone) continue;
+    if (lane->is_gone()) continue;
     if (is_loaded)
       events_.configured(lane, loaded[lane->endpoint]);
     else
@@ -158,7 +154,7 @@ std::vector<std::vector<Row>> rows_by_part(const pg::Rows& found, size_t parts) 
     Row row;
     row.key = {found.get<int64_t>(i, 3), found.get<base::Timestamp>(i, 4), {found.get<base::Uuid>(i, 1)}};
     row.event_id = {found.get<base::Uuid>(i, 2)};
-    row.attempts = found.get<int32_t>(i, 5);
+    row.attempts = std::max(0, found.get<int32_t>(i, 5));
     row.created_at = found.get<base::Timestamp>(i, 6);
     row.replay_id = found.get<std::optional<base::Uuid>>(i, 7);
     rows[static_cast<size_t>(found.get<int64_t>(i, 0) - 1)].push_back(std::move(row));
@@ -171,9 +167,9 @@ std::vector<std::vector<Row>> rows_by_part(const pg::Rows& found, size_t parts) 
 runtime::Task<bool> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
   std::vector<Part> parts;
   for (const LanePtr& lane : lanes) {
-    for (const Turn turn : {Turn::first, Turn::retry}) {
+    for (const Turn turn : kBothTurns) {
       RowBuffer& buffer = lane->buffer(turn);
-      const size_t wanted = events_.rows_wanted(buffer);
+      const size_t wanted = tools_.budget.make_room(buffer);
       if (!buffer.may_have_more() || buffer.is_fetching() || wanted == 0) continue;
       parts.push_back({lane, turn, buffer.begin_fetch(), static_cast<int>(wanted)});
     }
@@ -183,12 +179,12 @@ runtime::Task<bool> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
   pg::Rows found;
   try {
     base::reach("fetch.before");
-    metrics_.database_round_trips.add();
+    tools_.metrics.database_round_trips.add();
     pg::Batch fetch(sql::rows_of_lanes, fetch_params(parts));
     const auto deadline = base::BootClock::now() + kDatabaseWait;
-    auto answers = co_await link_.run(std::move(fetch), deadline);
+    auto answers = co_await tools_.link.run(std::move(fetch), deadline);
     found = std::move(answers.front());
-    metrics_.batch_size.at("fetch").observe(static_cast<double>(found.size()));
+    tools_.metrics.batch_size.at("fetch").observe(static_cast<double>(found.size()));
     base::reach("fetch.after");
     is_fetched = true;
   } catch (const pg::Error& error) {
@@ -199,13 +195,23 @@ runtime::Task<bool> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
     Part& part = parts[i];
     const bool is_last = rows[i].size() < static_cast<size_t>(part.wanted);
     if (is_fetched) {
-      events_.fetched(part.lane, part.turn, std::move(rows[i]), is_last);
+      take_rows(part.lane, part.turn, std::move(rows[i]), is_last);
     } else {
       part.lane->buffer(part.turn).fetch_failed();
-      events_.fetch_failed(part.lane);
+      events_.changed(part.lane);
     }
   }
   co_return is_fetched;
+}
+
+void LaneLoader::take_rows(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last) {
+  if (lane->is_gone()) return;
+  const Now at = now();
+  for (const Row& row : rows) tools_.seen.fetched(row, at);
+  lane->buffer(turn).fetched(std::move(rows), is_last, [&lane, this](model::DeliveryId id) {
+    return lane->is_known(id) || tools_.seen.was_canceled(id);
+  });
+  events_.changed(lane);
 }
 
 // Ids in the order in which they were asked for: what does not fit into one answer is what came last.
@@ -234,13 +240,13 @@ class LaneLoader::WantedBodies {
 LaneLoader::WantedBodies LaneLoader::bodies_wanted_by(const std::vector<LanePtr>& lanes) const {
   WantedBodies wanted(limits_.bodies_per_load);
   std::vector<const RowBuffer*> further;
+  const Now at = now();
   for (const LanePtr& lane : lanes) {
-    for (const Turn turn : {Turn::first, Turn::retry}) {
-      const Row* const next = events_.waits_for_body(*lane, turn);
-      if (next == nullptr) continue;
-      wanted.add(next->event_id.uuid);
+    for (const Turn turn : kBothTurns) {
+      if (lane->readiness(turn, at).wait != Lane::Wait::body) continue;
+      wanted.add(lane->next(turn, at).event_id.uuid);
       const RowBuffer& buffer = lane->buffer(turn);
-      if (!lane->breaker.is_open() && events_.has_room_for_bodies(buffer)) further.push_back(&buffer);
+      if (!lane->breaker().is_open() && tools_.budget.has_room_for_bodies(buffer)) further.push_back(&buffer);
     }
   }
   for (const RowBuffer* buffer : further) {
@@ -255,62 +261,92 @@ LaneLoader::WantedBodies LaneLoader::bodies_wanted_by(const std::vector<LanePtr>
   return wanted;
 }
 
+// Bodies that are too much for one answer are asked for the next time.
+void LaneLoader::take_bodies(const pg::Rows& found, WantedBodies& wanted, Bodies& bodies) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    auto body = found.get<std::optional<std::string>>(i, 2);
+    if (!body) {
+      wanted.put_off(found.get<base::Uuid>(i, 0));
+      continue;
+    }
+    auto content = std::make_shared<model::EventContent>();
+    content->id = {found.get<base::Uuid>(i, 0)};
+    content->outside_id = found.get<std::optional<std::string>>(i, 1).value_or(content->id.outside());
+    content->body = std::move(*body);
+    content->traceparent = found.get<std::optional<std::string>>(i, 3).value_or("");
+    bodies[content->id.uuid] = std::move(content);
+  }
+}
+
+// Events that are not in the table of their day may have outlived it. True: some of them may still be on
+// their way, because retention is just taking the day away; they are put off.
+runtime::Task<bool> LaneLoader::load_kept_bodies(WantedBodies& wanted, Bodies& bodies) {
+  std::vector<base::Uuid> missing;
+  for (const base::Uuid& id : wanted.ids())
+    if (wanted.contains(id) && !bodies.contains(id)) missing.push_back(id);
+  if (missing.empty()) co_return false;
+  tools_.metrics.database_round_trips.add();
+  pg::Batch load;
+  load.with(sql::kept_bodies, missing, static_cast<int64_t>(limits_.bytes_per_load));
+  const auto deadline = base::BootClock::now() + kDatabaseWait;
+  const auto answers = co_await tools_.link.run(std::move(load), deadline);
+  const pg::Rows& found = answers.front();
+  take_bodies(found, wanted, bodies);
+  bool is_waiting = false;
+  for (size_t i = 0; i < found.size(); ++i) is_waiting |= found.get<bool>(i, 4);
+  co_return is_waiting;
+}
+
 runtime::Task<bool> LaneLoader::load_bodies(std::vector<LanePtr> lanes) {
   WantedBodies wanted = bodies_wanted_by(lanes);
-  std::unordered_map<base::Uuid, std::shared_ptr<const model::EventContent>> bodies;
-  bool is_loaded = false;
+  Bodies bodies;
+  bool is_loaded = false, is_waiting = false;
   if (wanted.ids().empty()) co_return true;
   try {
-    metrics_.database_round_trips.add();
+    tools_.metrics.database_round_trips.add();
     pg::Batch load;
     const auto [first, last] = std::ranges::minmax(wanted.ids());
     load.with(sql::bodies, wanted.ids(), first, last, static_cast<int64_t>(limits_.bytes_per_load));
     const auto deadline = base::BootClock::now() + kDatabaseWait;
-    const auto answers = co_await link_.run(std::move(load), deadline);
-    const pg::Rows& found = answers.front();
-    for (size_t i = 0; i < found.size(); ++i) {
-      auto body = found.get<std::optional<std::string>>(i, 2);
-      if (!body) {  // next time
-        wanted.put_off(found.get<base::Uuid>(i, 0));
-        continue;
-      }
-      auto content = std::make_shared<model::EventContent>();
-      content->id = {found.get<base::Uuid>(i, 0)};
-      content->outside_id = found.get<std::optional<std::string>>(i, 1).value_or(content->id.outside());
-      content->body = std::move(*body);
-      content->traceparent = found.get<std::optional<std::string>>(i, 3).value_or("");
-      bodies[content->id.uuid] = std::move(content);
-    }
+    const auto answers = co_await tools_.link.run(std::move(load), deadline);
+    take_bodies(answers.front(), wanted, bodies);
+    auto falling_back = load_kept_bodies(wanted, bodies);
+    is_waiting = co_await falling_back;
     is_loaded = true;
   } catch (const pg::Error& error) {
     log_failure("bodies", error);
   }
-  std::vector<LanePtr> served;  // asks again behind those that got none
+  std::vector<LanePtr> served;  // these ask again after those that got none
   for (const LanePtr& lane : lanes) {
-    if (lane->is_gone) continue;
-    bool is_served = false;
-    for (const Turn turn : {Turn::first, Turn::retry}) {
-      RowBuffer& buffer = lane->buffer(turn);
-      for (size_t i = 0; is_loaded && i < buffer.size();) {
-        const Row& row = buffer.rows()[i];
-        const auto body = bodies.find(row.event_id.uuid);
-        if (!row.event && body != bodies.end()) {
-          buffer.set_body(i, body->second);
-          is_served = true;
-        } else if (!row.event && wanted.contains(row.event_id.uuid)) {
-          events_.body_missing(lane, buffer.take(i));
-          continue;
-        }
-        ++i;
-      }
-    }
+    if (lane->is_gone()) continue;
+    const bool is_served = is_loaded && hand_out_bodies(lane, wanted, bodies);
     if (is_served)
       served.push_back(lane);
     else
-      events_.bodies_loaded(lane);
+      events_.changed(lane);
   }
-  for (const LanePtr& lane : served) events_.bodies_loaded(lane);
-  co_return is_loaded;
+  for (const LanePtr& lane : served) events_.changed(lane);
+  co_return is_loaded && !is_waiting;
+}
+
+bool LaneLoader::hand_out_bodies(const LanePtr& lane, const WantedBodies& wanted, const Bodies& bodies) {
+  bool is_served = false;
+  for (const Turn turn : kBothTurns) {
+    RowBuffer& buffer = lane->buffer(turn);
+    for (size_t i = 0; i < buffer.size();) {
+      const Row& row = buffer.rows()[i];
+      const auto body = bodies.find(row.event_id.uuid);
+      if (!row.event && body != bodies.end()) {
+        buffer.set_body(i, body->second);
+        is_served = true;
+      } else if (!row.event && wanted.contains(row.event_id.uuid)) {
+        events_.body_missing(lane, buffer.take(i));
+        continue;
+      }
+      ++i;
+    }
+  }
+  return is_served;
 }
 
 runtime::Task<void> LaneLoader::stop() {

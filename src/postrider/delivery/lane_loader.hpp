@@ -6,18 +6,20 @@
 
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "postrider/crypto/master_keys.hpp"
 #include "postrider/delivery/lane.hpp"
+#include "postrider/delivery/memory_budget.hpp"
+#include "postrider/delivery/seen_deliveries.hpp"
+#include "postrider/model/id_source.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/task.hpp"
 #include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::delivery {
-
-using LanePtr = std::shared_ptr<Lane>;  // shared: a lane may be dropped while its attempts are under way
 
 struct LoaderLimits {
   size_t lanes_per_fetch = 200;
@@ -27,24 +29,29 @@ struct LoaderLimits {
   size_t bytes_per_load = 8 << 20;  // of bodies; one at least
 };
 
-// What the shard does with what was loaded. Called on the loop.
-struct LoaderEvents {
-  std::function<void(const LanePtr&, std::shared_ptr<const LaneConfig>)>
-      configured;                                             // null: no such endpoint
-  std::function<size_t(RowBuffer&)> rows_wanted;              // how many more rows it may hold
-  std::function<bool(const RowBuffer&)> has_room_for_bodies;  // else it gets one at a time
-  // The row whose body that turn waits for; null: it does not.
-  std::function<const Row*(Lane&, Turn)> waits_for_body;
-  std::function<void(const LanePtr&, Turn, std::vector<Row>, bool is_last)> fetched;
-  std::function<void(const LanePtr&)> fetch_failed;
-  std::function<void(const LanePtr&)> bodies_loaded;
-  std::function<void(const LanePtr&, Row)> body_missing;
+// Told what was loaded. Called on the loop.
+class LoaderEvents : public LaneEvents {
+ public:
+  // Null: there is no such endpoint.
+  virtual void configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config) = 0;
+  // The event of this row is not in the database. The row has left its buffer.
+  virtual void body_missing(const LanePtr& lane, Row row) = 0;
+};
+
+struct LoaderTools {
+  runtime::Loop& loop;
+  pg::Link& link;
+  const crypto::MasterKeys& keys;
+  const model::IdSource& clock;
+  telemetry::Metrics& metrics;
+  MemoryBudget& budget;
+  SeenDeliveries& seen;
+  registry::SecretResolver* secrets = nullptr;
 };
 
 class LaneLoader {
  public:
-  LaneLoader(runtime::Loop& loop, pg::Link& link, const crypto::MasterKeys& keys, telemetry::Metrics& metrics,
-             LoaderLimits limits, LoaderEvents events, registry::SecretResolver* secrets = nullptr);
+  LaneLoader(LoaderTools tools, LoaderLimits limits, LoaderEvents& events);
 
   void want_config(const LanePtr& lane);
   void want_rows(const LanePtr& lane);
@@ -59,7 +66,7 @@ class LaneLoader {
     bool is_running = false;
   };
   // Takes up to `count` lanes out of the list, resetting their mark.
-  std::vector<LanePtr> take(Wanted& wanted, bool Lane::* mark, size_t count);
+  std::vector<LanePtr> take(Wanted& wanted, bool Lane::LoaderMarks::* mark, size_t count);
   runtime::Task<void> run_configs();
   runtime::Task<void> run_rows();
   runtime::Task<void> run_bodies();
@@ -68,17 +75,21 @@ class LaneLoader {
   runtime::Task<bool> load_rows(std::vector<LanePtr> lanes);
   runtime::Task<bool> load_bodies(std::vector<LanePtr> lanes);
   class WantedBodies;
+  using Bodies = std::unordered_map<base::Uuid, std::shared_ptr<const model::EventContent>>;
+  static void take_bodies(const pg::Rows& found, WantedBodies& wanted, Bodies& bodies);
+  runtime::Task<bool> load_kept_bodies(WantedBodies& wanted, Bodies& bodies);
   WantedBodies bodies_wanted_by(const std::vector<LanePtr>& lanes) const;
   template <class Load>
   runtime::Task<void> run(Wanted& wanted, Load load);
 
-  runtime::Loop& loop_;
-  pg::Link& link_;
-  const crypto::MasterKeys& keys_;
-  telemetry::Metrics& metrics_;
+  Now now() const { return {base::BootClock::now(), tools_.clock.now()}; }
+  void take_rows(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last);
+  // True: some body was put into a row of the lane.
+  bool hand_out_bodies(const LanePtr& lane, const WantedBodies& wanted, const Bodies& bodies);
+
+  LoaderTools tools_;
   LoaderLimits limits_;
-  LoaderEvents events_;
-  registry::SecretResolver* secrets_;
+  LoaderEvents& events_;
   Wanted configs_, rows_, bodies_;
   bool is_stopping_ = false;
   runtime::TaskGroup tasks_;

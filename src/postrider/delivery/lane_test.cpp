@@ -30,7 +30,7 @@ struct LaneTest : testing::Test {
   void put(Row made, Turn turn = Turn::first) { lane.buffer(turn).put_back(std::move(made)); }
   Wait wait(Turn turn = Turn::first) { return lane.readiness(turn, now).wait; }
   void fail(int times) {
-    for (int i = 0; i < times; ++i) lane.breaker.on_transient_failure({.now = now.steady});
+    for (int i = 0; i < times; ++i) lane.breaker().on_transient_failure({.now = now.steady});
   }
 
   BufferTotals totals;
@@ -77,17 +77,17 @@ TEST_F(LaneTest, OnlyALaneThatSendsIsReady) {
   configure([](LaneConfig& config) { config.mode = LaneConfig::Mode::hold; });
   EXPECT_EQ(wait(), Wait::event);
   configure();
-  lane.is_draining = true;
+  lane.set_draining(true);
   EXPECT_EQ(wait(), Wait::event);
-  lane.is_draining = false;
-  lane.is_gone = true;
+  lane.set_draining(false);
+  lane.lose();
   EXPECT_EQ(wait(), Wait::event);
 }
 
 TEST_F(LaneTest, RetryAfterHoldsBothTurns) {
   put(row(1));
   put(row(2), Turn::retry);
-  lane.held_until = now.steady + 3s;
+  lane.hold_until(now.steady + 3s);
   for (const Turn turn : {Turn::first, Turn::retry}) {
     const auto readiness = lane.readiness(turn, now);
     EXPECT_EQ(readiness.wait, Wait::time);
@@ -111,14 +111,14 @@ TEST_F(LaneTest, AnOpenBreakerLetsOneProbeThroughAndRotates) {
   EXPECT_EQ(wait(), Wait::time);
   std::vector<int> probed;
   for (int i = 0; i < 4; ++i) {
-    now.steady = lane.breaker.next_probe_at();
+    now.steady = lane.breaker().next_probe_at();
     EXPECT_TRUE(lane.readiness(Turn::first, now).is_probe);
     Row probe = lane.start(Turn::first, now);
     EXPECT_EQ(wait(), Wait::event) << "one probe at a time";
     probed.push_back(probe.id().uuid.bytes[15]);
     lane.finished_exchange();
-    lane.settled(probe.id());
-    lane.breaker.on_transient_failure({.now = now.steady, .was_probe = true});
+    lane.release(probe.id());
+    lane.breaker().on_transient_failure({.now = now.steady, .was_probe = true});
     put(std::move(probe));
   }
   EXPECT_EQ(probed, (std::vector<int>{1, 2, 3, 1}));
@@ -131,7 +131,7 @@ TEST_F(LaneTest, AStrictLaneSendsTheNextOnlyWhenTheLastIsSettled) {
   const Row first = lane.start(Turn::first, now);
   lane.finished_exchange();
   EXPECT_EQ(wait(), Wait::event);
-  lane.settled(first.id());
+  lane.release(first.id());
   EXPECT_EQ(wait(), Wait::ready);
 }
 
@@ -155,7 +155,7 @@ TEST_F(LaneTest, AnotherOrderingReadsTheRowsAgain) {
 TEST_F(LaneTest, ANewUrlOrAResumeForgetsTheBreakerAndTheHold) {
   put(row(1));
   fail(5);
-  lane.held_until = now.steady + 1h;
+  lane.hold_until(now.steady + 1h);
   configure([](LaneConfig& config) { config.url = *http::parse_url("https://elsewhere.example/"); });
   EXPECT_EQ(wait(), Wait::ready);
 }

@@ -35,7 +35,7 @@ std::string failure_reason(const AttemptFacts& facts) {
 }  // namespace
 
 void log_attempt(const AttemptLine& line) {
-  const auto& endpoint = line.lane.config->endpoint;
+  const auto& endpoint = line.lane.config()->endpoint;
   telemetry::LogLine out(telemetry::Level::info, "webhook_delivery_attempt");
   out.field("delivery_id", line.row.id().outside())
       .field("event_id", line.row.event->outside_id)
@@ -50,6 +50,35 @@ void log_attempt(const AttemptLine& line) {
     out.field("next_attempt_at", base::to_rfc3339(line.verdict.retry_at));
   if (line.verdict.kind == Verdict::Kind::dead_letter) out.field("cause", label(line.verdict.cause));
   if (line.is_probe) out.field("probe", true);
+}
+
+void log_expired(const Lane& lane, const Row& row) {
+  telemetry::log_info("delivery_expired")
+      .field("delivery_id", row.id().outside())
+      .field("tenant_id", lane.config()->endpoint.tenant_id)
+      .field("endpoint_id", lane.config()->endpoint.outside_id)
+      .field("attempts", row.attempts);
+}
+
+void count_settlement(const telemetry::Metrics& metrics, const Settlement& settlement, base::Timestamp now) {
+  const bool is_exchange = settlement.facts.is_exchange;
+  switch (settlement.verdict.kind) {
+    case Verdict::Kind::delivered:
+      metrics.deliveries_succeeded.add();
+      metrics.delivery_lag_seconds.observe(
+          std::chrono::duration<double>(now - settlement.row.created_at).count());
+      metrics.delivery_attempt_count.observe(settlement.row.attempts + 1);
+      break;
+    case Verdict::Kind::retry:
+      break;
+    case Verdict::Kind::dead_letter:
+      metrics.dead_lettered.at(label(settlement.verdict.cause)).add();
+      metrics.delivery_attempt_count.observe(settlement.row.attempts + (is_exchange ? 1 : 0));
+      break;
+  }
+  if (!is_exchange) return;
+  metrics.delivery_duration_seconds.observe(settlement.facts.total_us / 1e6);
+  count_attempt(metrics, settlement);
 }
 
 void count_attempt(const telemetry::Metrics& metrics, const Settlement& settlement) {

@@ -14,7 +14,10 @@ struct AttemptLine {
   bool is_probe;
 };
 void log_attempt(const AttemptLine& line);
+void log_expired(const Lane& lane, const Row& row);
 
+// A settlement that is durable.
+void count_settlement(const telemetry::Metrics& metrics, const Settlement& settlement, base::Timestamp now);
 void count_attempt(const telemetry::Metrics& metrics, const Settlement& settlement);
 
 }  // namespace postrider::delivery

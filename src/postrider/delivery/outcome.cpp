@@ -1,13 +1,14 @@
 #include "postrider/delivery/outcome.hpp"
 
-#include "postrider/delivery/verdict.hpp"
 #include "postrider/http/client.hpp"
+#include "postrider/http/retry_after.hpp"
 
 namespace postrider::delivery {
 
 std::optional<Outcome> outcome_of(const http::Exchange& exchange, base::Timestamp now) {
   if (const http::Answer* answer = exchange.answer())
-    return Answered{.status = answer->status, .retry_after = parse_retry_after(answer->retry_after, now)};
+    return Answered{.status = answer->status,
+                    .retry_after = http::parse_retry_after(answer->retry_after, now)};
   switch (const http::NetError error = exchange.failure()->error) {
     case http::NetError::blocked:
       return Blocked{};

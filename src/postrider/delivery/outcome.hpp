@@ -18,7 +18,7 @@ namespace postrider::delivery {
 // The endpoint answered with a status line, whatever it says.
 struct Answered {
   int status = 0;
-  std::optional<std::chrono::seconds> retry_after{};  // see parse_retry_after()
+  std::optional<std::chrono::seconds> retry_after{};  // see http::parse_retry_after()
 };
 
 // No answer in time: name not found, connection or TLS failure, time-out, garbage.

@@ -5,9 +5,11 @@
 
 #include <string>
 
+#include "postrider/cluster/publish_log.sql.hpp"
+#include "postrider/delivery/dead_letter.sql.hpp"
 #include "postrider/delivery/fetch.sql.hpp"
-#include "postrider/delivery/follow.sql.hpp"
 #include "postrider/delivery/settle.sql.hpp"
+#include "postrider/delivery/sweep.sql.hpp"
 #include "support/database.hpp"
 
 namespace postrider::delivery {
@@ -46,8 +48,8 @@ struct PlanTest : testing::Test {
         "(ROW(\"position\", due_at, id) >= ROW(";
     const std::string by_range = "Index Cond: ((bucket = part.bucket) AND (id >= part.first) AND (id <= $3))";
     expect(sql::delivered, "queue_pkey", by_key);
-    expect(sql::deferred, "queue_pkey", by_key);
-    expect(sql::dead, "queue_pkey", by_key);
+    expect(sql::retrying, "queue_pkey", by_key);
+    expect(sql::dead_letter, "queue_pkey", by_key);
     expect(sql::rows_of_lanes, "queue_lane", by_lane);
     expect(sql::rows_of_range, "queue_pkey", by_range);
     expect(sql::lanes_of_bucket, "queue_lane",
@@ -157,7 +159,7 @@ TEST_F(PlanTest, TheLogIsReadFromItsCursorOn) {
       "gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '{1,2,3}' from generate_series(1, 50000) n");
   const auto expect_index = [&](const std::string& state) {
     SCOPED_TRACE(state);
-    const std::string found = plan(sql::read_log);
+    const std::string found = plan(cluster::sql::read_log::statement);
     EXPECT_THAT(found, HasSubstr("publish_log_by_xid"));
     EXPECT_THAT(found, Not(HasSubstr("Seq Scan on publish_log")));
   };

@@ -1,14 +1,14 @@
 #include "postrider/delivery/settle.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <ranges>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "postrider/base/check.hpp"
 #include "postrider/base/fail_point.hpp"
+#include "postrider/delivery/away_clock.hpp"
+#include "postrider/delivery/dead_letter.sql.hpp"
 #include "postrider/delivery/settle.sql.hpp"
 #include "postrider/pg/error.hpp"
 #include "postrider/telemetry/log.hpp"
@@ -22,8 +22,7 @@ using Items = std::vector<const Settlement*>;
 
 constexpr auto kRetryPause = 50ms, kRetryPauseMax = 1'000ms;  // doubled from one to the other
 constexpr auto kDatabaseWait = 60s;
-constexpr auto kAwayMax = 3s;                // at the end: longer than it takes to connect again
-constexpr int kSingleTries = 5;              // of an item that Postgres refuses; others must not wait for it
+constexpr int kSingleTries = 5;              // for an item that Postgres refuses; others must not wait for it
 constexpr auto kMissingPartition = "23514";  // check_violation, also "no partition of relation found for row"
 
 // One array parameter: a member of each item.
@@ -62,39 +61,6 @@ void add_error_columns(pg::Params& params, const Items& items) {
   add_column(params, items, [](const Settlement& s) { return view(s.facts.error_detail); });
 }
 
-Items of_kind(const std::vector<Settlement>& batch, Verdict::Kind kind) {
-  Items items;
-  for (const Settlement& settlement : batch)
-    if (settlement.verdict.kind == kind) items.push_back(&settlement);
-  return items;
-}
-
-pg::Batch statements(const std::vector<Settlement>& batch, model::NodeId node) {
-  pg::Batch out;
-  if (const Items items = of_kind(batch, Verdict::Kind::delivered); !items.empty())
-    out.add(sql::delivered, attempt_columns(items, node));
-  if (const Items items = of_kind(batch, Verdict::Kind::retry); !items.empty()) {
-    pg::Params params = attempt_columns(items, node);
-    add_error_columns(params, items);
-    add_column(params, items, [](const Settlement& s) { return s.verdict.retry_at; });
-    add_column(params, items, [](const Settlement& s) { return !s.lane->is_strict(); });
-    out.add(sql::deferred, std::move(params));
-  }
-  if (const Items items = of_kind(batch, Verdict::Kind::dead_letter); !items.empty()) {
-    pg::Params params = attempt_columns(items, node);
-    add_error_columns(params, items);
-    add_column(params, items, [](const Settlement& s) { return label(s.verdict.cause); });
-    add_column(params, items, [](const Settlement& s) { return s.facts.is_exchange; });
-    out.add(sql::dead, std::move(params));
-  }
-  return out;
-}
-
-// Whether what was asked is at fault, not the moment.
-bool is_items_fault(const pg::Error& error) {
-  return error.kind() == pg::Kind::item || (error.kind() == pg::Kind::other && !error.is_servers_trouble());
-}
-
 // The UTC day in a time-ordered id.
 std::string day_of(model::DeliveryId id) {
   int64_t ms = 0;
@@ -104,71 +70,83 @@ std::string day_of(model::DeliveryId id) {
 
 }  // namespace
 
-Settler::Settler(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics, SettlerOptions options,
-                 Settled settled)
-    : loop_(loop),
-      link_(link),
-      metrics_(metrics),
-      options_(options),
-      settled_(std::move(settled)),
-      pause_(loop),
-      draining_(loop) {}
+Settler::Settler(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics, SettlerOptions options)
+    : loop_(loop), link_(link), metrics_(metrics), options_(options), pause_(loop), idle_(loop) {}
 
-void Settler::add(Settlement settlement) {
-  waiting_.push_back(std::move(settlement));
-  wake();
+void Settler::Writing::await_suspend(std::coroutine_handle<> waiting) {
+  waiting_ = waiting;
+  settler_.waiting_.push_back(this);
+  if (std::exchange(settler_.is_running_, true)) return;
+  settler_.tasks_.spawn(settler_.run());
 }
 
-void Settler::change_status(StatusChange change) {
-  status_changes_.push_back(std::move(change));
-  wake();
-}
-
-void Settler::note_health(HealthChange change) {
-  // Only the last one counts; with two of them the statement would take either.
-  std::erase_if(health_changes_,
-                [&change](const HealthChange& older) { return older.endpoint == change.endpoint; });
-  health_changes_.push_back(std::move(change));
-  wake();
-}
-
-void Settler::note_hold(model::EndpointId endpoint, std::string reason) {
-  holds_[endpoint] = std::move(reason);
-  wake();
-}
-
-void Settler::wake() {
-  if (is_running_ || is_stopping_) return;
-  is_running_ = true;
-  tasks_.spawn(run());
+void Settler::finish(Writing& writing, Written written) {
+  writing.written_ = written;
+  writing.waiting_.resume();
 }
 
 runtime::Task<void> Settler::run() {
   // Everything that ends in this turn of the loop goes into one batch.
   runtime::Yield turn{loop_};
   co_await turn;
-  while (!is_stopping_ && (!waiting_.empty() || has_changes())) {
-    if (has_changes()) co_await write_changes();
-    Batch batch;
-    const size_t count = std::min(waiting_.size(), options_.batch_items_max);
-    batch.reserve(count);
-    for (size_t i = 0; i < count; ++i) {
-      batch.push_back(std::move(waiting_.front()));
-      waiting_.pop_front();
-    }
-    if (batch.empty()) continue;
-    std::sort(batch.begin(), batch.end(), [](const Settlement& a, const Settlement& b) {
-      return std::pair(a.lane->bucket, a.row.id()) < std::pair(b.lane->bucket, b.row.id());
-    });
+  while (!is_stopping_ && !waiting_.empty()) {
+    Batch batch = take_batch();
     writing_ = batch.size();
     metrics_.batch_size.at("settle").observe(static_cast<double>(batch.size()));
     co_await write(std::move(batch), Repeat::no);
     writing_ = 0;
   }
   is_running_ = false;
+  idle_.notify();
 }
 
-// Writes the batch whatever it takes: again when the database was away or busy, in halves when an item is
+// Sorted by bucket and id: two settles that lock rows in the same order cannot deadlock.
+Settler::Batch Settler::take_batch() {
+  const auto count = static_cast<ptrdiff_t>(std::min(waiting_.size(), options_.batch_items_max));
+  Batch batch(waiting_.begin(), waiting_.begin() + count);
+  waiting_.erase(waiting_.begin(), waiting_.begin() + count);
+  std::sort(batch.begin(), batch.end(), [](const Writing* one, const Writing* other) {
+    const Settlement &a = one->settlement_, &b = other->settlement_;
+    return std::pair(a.lane->bucket, a.row.id()) < std::pair(b.lane->bucket, b.row.id());
+  });
+  return batch;
+}
+
+pg::Batch Settler::statements(const Batch& batch) const {
+  Items delivered, retrying, dead;
+  for (const Writing* writing : batch) {
+    switch (writing->settlement_.verdict.kind) {
+      case Verdict::Kind::delivered:
+        delivered.push_back(&writing->settlement_);
+        break;
+      case Verdict::Kind::retry:
+        retrying.push_back(&writing->settlement_);
+        break;
+      case Verdict::Kind::dead_letter:
+        dead.push_back(&writing->settlement_);
+        break;
+    }
+  }
+  pg::Batch out;
+  if (!delivered.empty()) out.add(sql::delivered, attempt_columns(delivered, options_.node_id));
+  if (!retrying.empty()) {
+    pg::Params params = attempt_columns(retrying, options_.node_id);
+    add_error_columns(params, retrying);
+    add_column(params, retrying, [](const Settlement& s) { return s.verdict.retry_at; });
+    add_column(params, retrying, [](const Settlement& s) { return !s.lane->is_strict(); });
+    out.add(sql::retrying, std::move(params));
+  }
+  if (!dead.empty()) {
+    pg::Params params = attempt_columns(dead, options_.node_id);
+    add_error_columns(params, dead);
+    add_column(params, dead, [](const Settlement& s) { return label(s.verdict.cause); });
+    add_column(params, dead, [](const Settlement& s) { return s.facts.is_exchange; });
+    out.add(sql::dead_letter, std::move(params));
+  }
+  return out;
+}
+
+// Writes the batch however long it takes: again after the database was away or busy, in halves if an item is
 // bad.
 runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
   bool has_partitions = false;
@@ -183,7 +161,7 @@ runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
       co_return;
     } catch (const pg::Error& error) {
       kind = error.kind();
-      is_item = is_items_fault(error);
+      is_item = error.is_permanent();
       sqlstate = error.sqlstate();
       message = error.what();
     }
@@ -196,63 +174,66 @@ runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
       has_partitions = co_await make_partitions(batch);
       if (!has_partitions) co_await pause_.wait_for(kRetryPause);
     } else if (is_item && batch.size() > 1) {
-      Batch second(std::make_move_iterator(batch.begin() + static_cast<ptrdiff_t>(batch.size() / 2)),
-                   std::make_move_iterator(batch.end()));
+      Batch second(batch.begin() + static_cast<ptrdiff_t>(batch.size() / 2), batch.end());
       batch.resize(batch.size() / 2);
       co_await write(std::move(batch), repeat);
       co_await write(std::move(second), repeat);
       co_return;
     } else if (is_item && ++single_tries == kSingleTries) {
       telemetry::log_error("settle_refused")
-          .field("delivery_id", batch.front().row.id().outside())
+          .field("delivery_id", batch.front()->settlement_.row.id().outside())
           .field("error", message);
-      settled_(batch.front(), Written::refused);
+      finish(*batch.front(), Written::refused);
       co_return;
     } else if (is_item) {
-      give_up_details(batch);
+      drop_details(batch);
       co_await pause_.wait_for(kRetryPause);
     } else {
       co_await pause_.wait_for(pause);
       pause = std::min(2 * pause, kRetryPauseMax);
     }
   }
+  for (Writing* writing : batch) finish(*writing, Written::abandoned);
 }
 
-runtime::Task<void> Settler::write_once(Batch& batch, Repeat repeat) {
+runtime::Task<void> Settler::write_once(const Batch& batch, Repeat repeat) {
   base::reach("settle.before_commit");
   metrics_.database_round_trips.add();
-  pg::Batch out = statements(batch, options_.node_id);
+  pg::Batch out = statements(batch);
   const auto deadline = base::BootClock::now() + kDatabaseWait;
-  const auto answers = co_await link_.run(std::move(out), deadline);
+  const auto results = co_await link_.run(std::move(out), deadline);
   base::reach("settle.after_commit");
   std::vector<model::DeliveryId> settled;
-  for (const pg::Rows& rows : answers)
+  for (const pg::Rows& rows : results)
     for (size_t i = 0; i < rows.size(); ++i) settled.push_back({rows.get<base::Uuid>(i, 0)});
   std::sort(settled.begin(), settled.end());
-  tell(batch, settled, repeat);
+  report(batch, settled, repeat);
 }
 
-void Settler::tell(Batch& batch, const std::vector<model::DeliveryId>& settled, Repeat repeat) {
-  for (Settlement& settlement : batch) {
+void Settler::report(const Batch& batch, const std::vector<model::DeliveryId>& settled, Repeat repeat) {
+  for (Writing* writing : batch) {
+    const Settlement& settlement = writing->settlement_;
     const bool is_written = std::binary_search(settled.begin(), settled.end(), settlement.row.id());
-    const bool is_repeat = repeat == Repeat::yes && !settlement.lane->is_gone;
+    const bool is_repeat = repeat == Repeat::yes && !settlement.lane->is_gone();
     if (!is_written && !is_repeat) metrics_.late_settles_dropped.add();
-    settled_(settlement, is_written ? Written::now : is_repeat ? Written::before : Written::late);
+    finish(*writing, is_written ? Written::now : is_repeat ? Written::before : Written::late);
   }
 }
 
-// A single settlement that Postgres refuses for its data: what is for people goes, the outcome stays.
-void Settler::give_up_details(Batch& batch) {
-  for (Settlement& settlement : batch) {
-    settlement.facts.preview.reset();
-    settlement.facts.error_detail.reset();
-    settlement.facts.address.reset();
+// Postgres refuses a single settlement for its data. The outcome is kept, and what only people read is left
+// out.
+void Settler::drop_details(const Batch& batch) {
+  for (Writing* writing : batch) {
+    AttemptFacts& facts = writing->settlement_.facts;
+    facts.preview.reset();
+    facts.error_detail.reset();
+    facts.address.reset();
   }
 }
 
 runtime::Task<bool> Settler::make_partitions(const Batch& batch) {
   std::set<std::string> days;
-  for (const Settlement& settlement : batch) days.insert(day_of(settlement.row.id()));
+  for (const Writing* writing : batch) days.insert(day_of(writing->settlement_.row.id()));
   const std::vector<std::string> wanted(days.begin(), days.end());
   pg::Batch make;
   make.add(sql::limit_lock_wait).with(sql::make_partitions_of, wanted);
@@ -261,93 +242,16 @@ runtime::Task<bool> Settler::make_partitions(const Batch& batch) {
     co_await link_.run(std::move(make), deadline);
   } catch (const pg::Error& error) {
     telemetry::log_warn("make_partitions_failed").field("error", error.what());
-    co_return is_items_fault(error);
+    co_return error.is_permanent();
   }
   co_return true;
-}
-
-runtime::Task<void> Settler::write_changes() {
-  const bool are_noted = co_await write_notes();
-  const bool are_changed = co_await write_statuses();
-  const bool has_failed = !are_noted || !are_changed;
-  if (has_failed && !is_stopping_) co_await pause_.wait_for(kRetryPause);
-}
-
-runtime::Task<bool> Settler::write_notes() {
-  pg::Batch out;
-  const auto healths = std::exchange(health_changes_, {});  // one per endpoint
-  if (!healths.empty()) {
-    pg::Params params;
-    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.endpoint.uuid; }));
-    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.is_failing; }));
-    params.add(
-        std::views::transform(healths, [](const HealthChange& c) { return std::string_view(c.breaker); }));
-    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.at; }));
-    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.failures; }));
-    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.probe_error; }));
-    out.add(sql::note_health, std::move(params));
-  }
-  auto holds = std::exchange(holds_, {});
-  if (!holds.empty())
-    out.with(sql::note_holds, std::views::keys(holds) | std::views::transform(&model::EndpointId::uuid),
-             std::views::values(holds), options_.node_id.uuid);
-  if (healths.empty() && holds.empty()) co_return true;
-  try {
-    const auto deadline = base::BootClock::now() + kDatabaseWait;
-    co_await link_.run(std::move(out), deadline);
-  } catch (const pg::Error& error) {
-    telemetry::log_warn("endpoint_change_failed").field("error", error.what());
-    // Both are noted only when they change.
-    const bool is_passing = !is_items_fault(error);
-    for (const HealthChange& change : healths)
-      if (is_passing) note_health_unless_newer(change);
-    if (is_passing) holds_.merge(holds);  // what was noted meanwhile stays
-    co_return false;
-  }
-  co_return true;
-}
-
-// Each in a transaction of its own: it holds the registry's version to its end, and who changes another
-// endpoint asks for that with the endpoint in hand.
-runtime::Task<bool> Settler::write_statuses() {
-  auto statuses = std::exchange(status_changes_, {});
-  for (auto next = statuses.begin(); next != statuses.end(); ++next) {
-    const bool is_done = co_await write_status(*next);
-    if (is_done) continue;
-    status_changes_.insert(status_changes_.begin(), std::make_move_iterator(next),
-                           std::make_move_iterator(statuses.end()));
-    co_return false;
-  }
-  co_return true;
-}
-
-// True also for one that Postgres does not take: the next answer of that kind brings it up again.
-runtime::Task<bool> Settler::write_status(const StatusChange& change) {
-  pg::Batch out;
-  const bool is_disable = change.what == Verdict::Endpoint::disable;
-  out.with(is_disable ? sql::disable_endpoint : sql::pause_endpoint, change.endpoint.uuid, change.reason);
-  try {
-    const auto deadline = base::BootClock::now() + kDatabaseWait;
-    co_await link_.run(std::move(out), deadline);
-  } catch (const pg::Error& error) {
-    telemetry::log_warn("endpoint_change_failed").field("error", error.what());
-    co_return is_items_fault(error);
-  }
-  co_return true;
-}
-
-void Settler::note_health_unless_newer(const HealthChange& change) {
-  const auto is_same = [&](const HealthChange& other) { return other.endpoint == change.endpoint; };
-  if (std::none_of(health_changes_.begin(), health_changes_.end(), is_same))
-    health_changes_.push_back(change);
 }
 
 runtime::Task<void> Settler::drain(base::SteadyTime deadline) {
-  base::SteadyTime up_at = base::BootClock::now();
-  while (waiting() > 0 && base::BootClock::now() < deadline) {
-    if (link_.is_up()) up_at = base::BootClock::now();
-    if (base::BootClock::now() - up_at > kAwayMax) break;
-    co_await draining_.wait_for(5ms);
+  AwayClock away(link_);
+  while (waiting() > 0 && base::BootClock::now() < deadline && !away.is_too_long()) {
+    const auto next_look = AwayClock::next_look(deadline);
+    co_await idle_.wait_until(next_look);
   }
 }
 
@@ -355,6 +259,11 @@ runtime::Task<void> Settler::stop() {
   is_stopping_ = true;
   pause_.notify();
   co_await tasks_.join();
+  while (!waiting_.empty()) {
+    Writing& writing = *waiting_.front();
+    waiting_.pop_front();
+    finish(writing, Written::abandoned);
+  }
 }
 
 }  // namespace postrider::delivery

@@ -19,17 +19,13 @@ struct SettleTest : DeliveryTest {
     db.sql("update bucket_lease set epoch = 1, owner = " + quoted(node.uuid));
     link.start();
     run(link.wait_up(base::BootClock::now() + 30s));
-    settler = std::make_unique<Settler>(loop, link, metrics, SettlerOptions{.node_id = node},
-                                        [this](Settlement& settlement, Written how) {
-                                          told.push_back(how);
-                                          told_of[settlement.row.id()] = how;
-                                          wakeup.notify();
-                                        });
+    settler = std::make_unique<Settler>(loop, link, metrics, SettlerOptions{.node_id = node});
   }
   ~SettleTest() override {
     settler->abandon();
     run(link.stop());
     run(settler->stop());
+    run(end_of(attempts));
   }
 
   std::shared_ptr<Lane> make_lane(const TestEndpoint& of, int64_t epoch) {
@@ -64,9 +60,16 @@ struct SettleTest : DeliveryTest {
     return made;
   }
 
+  // As an attempt does it.
+  runtime::Task<void> settle_one(Settlement settlement) {
+    const Written how = co_await settler->settle(settlement);
+    told.push_back(how);
+    told_of[settlement.row.id()] = how;
+    wakeup.notify();
+  }
   runtime::Task<void> settle_all(std::vector<Settlement> settlements) {
     const size_t wanted = told.size() + settlements.size();
-    for (Settlement& each : settlements) settler->add(std::move(each));
+    for (Settlement& each : settlements) attempts.spawn(settle_one(std::move(each)));
     while (told.size() < wanted) co_await wakeup.wait_for(1s);
   }
   void settle(std::vector<Settlement> settlements) { run(settle_all(std::move(settlements))); }
@@ -115,6 +118,7 @@ struct SettleTest : DeliveryTest {
   std::vector<Written> told;
   std::map<model::DeliveryId, Written> told_of;
   std::unique_ptr<Settler> settler;
+  runtime::TaskGroup attempts;
 };
 
 constexpr Verdict::Kind kKinds[] = {Verdict::Kind::delivered, Verdict::Kind::retry,
@@ -160,7 +164,7 @@ TEST_F(SettleTest, DeliveredLeavesTheQueueAndOneAttempt) {
   EXPECT_EQ(db.sql("select count(*) from dead_letter"), "0");
 }
 
-TEST_F(SettleTest, DeferredIsDueLaterWithOneMoreAttempt) {
+TEST_F(SettleTest, ARetryIsDueLaterWithOneMoreAttempt) {
   const auto row = commit(endpoint, {"x"}).front();
   settle(settlement(row, Verdict::Kind::retry));
   EXPECT_EQ(db.sql("select attempts, retry, position, extract(epoch from due_at)::bigint from queue where "
@@ -171,7 +175,7 @@ TEST_F(SettleTest, DeferredIsDueLaterWithOneMoreAttempt) {
             "1|retrying|503|http_503|2000000000");
 }
 
-TEST_F(SettleTest, ADeferredRowOfAStrictEndpointKeepsItsPlace) {
+TEST_F(SettleTest, ARetryOfAStrictEndpointKeepsItsPlace) {
   auto strict = make_endpoint("acme", receiver.url("/in"), [](registry::EndpointSettings& settings) {
     settings.ordering = model::Ordering::strict;
   });
@@ -316,11 +320,26 @@ TEST_F(SettleTest, AnAnswerLostWithItsConnectionIsFoundOutAtTheSecondTry) {
   EXPECT_EQ(db.sql("select count(*) from attempt where outcome = 'delivered'"), "20");
 }
 
+TEST_F(SettleTest, WhatIsNotWrittenWhenItStopsIsAbandoned) {
+  const auto rows = commit(endpoint, {"being written", "waiting"});
+  support::SyncSql blocker(db.url());
+  blocker("begin; lock table attempt in access exclusive mode");
+  attempts.spawn(settle_one(settlement(rows[0], Verdict::Kind::delivered)));
+  run(until_somebody_waits());
+  attempts.spawn(settle_one(settlement(rows[1], Verdict::Kind::delivered)));
+  settler->abandon();
+  run(link.stop());
+  run(settler->stop());
+  attempts.spawn(settle_one(settlement(rows[1], Verdict::Kind::delivered)));
+  run(end_of(attempts));
+  EXPECT_THAT(told, ElementsAre(Written::abandoned, Written::abandoned, Written::abandoned));
+}
+
 TEST_F(SettleTest, ADrainOutlastsALostConnection) {
   const auto row = commit(endpoint, {"x"}).front();
   support::SyncSql blocker(db.url());
   blocker("begin; lock table attempt in access exclusive mode");
-  settler->add(settlement(row, Verdict::Kind::delivered));
+  attempts.spawn(settle_one(settlement(row, Verdict::Kind::delivered)));
   run(until_somebody_waits());
   db.sql("select pg_terminate_backend(pid, 10000) from pg_locks where not granted");
   runtime::TaskGroup group;
@@ -330,54 +349,6 @@ TEST_F(SettleTest, ADrainOutlastsALostConnection) {
   run(end_of(group));
   EXPECT_EQ(settler->waiting(), 0u);
   EXPECT_EQ(live_rows(), "0");
-}
-
-TEST_F(SettleTest, TheLastOfTwoHealthNotesCounts) {
-  const auto row = commit(endpoint, {"x"}).front();
-  settler->note_health({endpoint.id, true, "open", ids.now()});
-  settler->note_health({endpoint.id, false, "closed", ids.now()});
-  settle(settlement(row, Verdict::Kind::delivered));
-  EXPECT_EQ(db.sql("select breaker, failing_since is null, last_success_at is not null from endpoint"),
-            "closed|t|t");
-}
-
-TEST_F(SettleTest, DisablingAndPausingAreNotedOnce) {
-  const auto rows = commit(endpoint, {"x", "y"});
-  settler->change_status({endpoint.id, Verdict::Endpoint::disable, "gone"});
-  settler->change_status({endpoint.id, Verdict::Endpoint::disable, "gone"});
-  settler->change_status({endpoint.id, Verdict::Endpoint::pause, "late"});
-  const std::string version = db.sql("select version from registry_version");
-  settle(settlement(rows[0], Verdict::Kind::delivered));
-  EXPECT_EQ(db.sql("select status, status_reason from endpoint"), "disabled|gone");
-  EXPECT_EQ(db.sql("select count(*) from control_log where version > " + version), "1");
-}
-
-TEST_F(SettleTest, TwoEndpointsThatAreGoneDoNotWaitCrosswiseWithAPerson) {
-  const auto other = make_endpoint("acme", receiver.url("/in"));
-  const auto row = commit(endpoint, {"x"}).front();
-  support::SyncSql person(db.url());
-  person("begin; update endpoint set description = 'x' where id = " + quoted(other.id.uuid));
-  settler->change_status({endpoint.id, Verdict::Endpoint::disable, "gone"});
-  settler->change_status({other.id, Verdict::Endpoint::disable, "gone"});
-  run(until_somebody_waits());
-  EXPECT_NO_THROW(person("set local lock_timeout = '500ms'; select note_change('endpoint', 'acme', " +
-                         quoted(other.id.uuid) + ")"));
-  person("commit");
-  settle(settlement(row, Verdict::Kind::delivered));
-  EXPECT_EQ(db.sql("select count(*) from endpoint where status = 'disabled'"), "2");
-}
-
-TEST_F(SettleTest, AStatusThatCouldNotBeWrittenIsWrittenLater) {
-  const auto rows = commit(endpoint, {"x", "y"});
-  support::SyncSql person(db.url());
-  person("begin; select from endpoint for update");
-  settler->change_status({endpoint.id, Verdict::Endpoint::disable, "gone"});
-  run(until_somebody_waits());
-  db.sql("select pg_cancel_backend(pid) from pg_locks where not granted");
-  person("commit");
-  settle(settlement(rows[0], Verdict::Kind::delivered));
-  settle(settlement(rows[1], Verdict::Kind::delivered));  // changes go first
-  EXPECT_EQ(db.sql("select status from endpoint"), "disabled");
 }
 
 }  // namespace

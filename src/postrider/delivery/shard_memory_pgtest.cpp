@@ -14,8 +14,8 @@ struct ShardMemoryTest : DeliveryTest {
 
   static ShardOptions small_lanes(size_t rows) {
     ShardOptions options;
-    options.lane_rows_max = rows;
-    options.patrol_interval = 1h;  // it would find what the rest forgets
+    options.memory.lane_rows_max = rows;
+    options.reader.patrol_interval = 1h;  // it would find what the rest forgets
     return options;
   }
   static Fields retries_in(std::chrono::seconds due_in) { return {.attempts = 1, .due_in = due_in}; }
@@ -30,7 +30,7 @@ struct ShardMemoryTest : DeliveryTest {
     size_t rows = 0;
     while ((rows == 0 || rows > most) && base::BootClock::now() < deadline) {
       std::this_thread::sleep_for(10ms);
-      shard.call([&](Shard& on) { rows = on.rows(); });
+      shard.call([&](Shard& on) { rows = on.memory().rows; });
     }
     return rows > 0 && rows <= most;
   }
@@ -63,7 +63,7 @@ TEST_F(ShardMemoryTest, ARowThatSomebodyHurriesIsReadFromTheTable) {
   wait_for_left("20");
   for (const size_t hurried : {15u, 2u}) {
     db.sql("update queue set due_at = now() where id = " + quoted(rows[hurried].id.uuid));
-    shard.call([&](Shard& on) { on.hurry_delivery(endpoint.id, rows[hurried].id); });
+    shard.call([&](Shard& on) { on.expedite_delivery(endpoint.id, rows[hurried].id); });
   }
   ASSERT_TRUE(receiver.wait_for_count("/in", 3));
   wait_for_left("18");
@@ -94,8 +94,8 @@ TEST_F(ShardMemoryTest, ARowCanceledWhileItIsReadIsNotSent) {
   // The fetch sees the row, as one does whose snapshot is older than the cancellation.
   const auto canceled = commit(endpoint, {"canceled"}).front().id;
   shard.call([&](Shard& on) {
-    on.hurry_delivery(endpoint.id, canceled);
-    shard.post([&](Shard& fetching) { fetching.forget_delivery(endpoint.id, canceled); });
+    on.expedite_delivery(endpoint.id, canceled);
+    shard.post([&](Shard& fetching) { fetching.cancel_delivery(endpoint.id, canceled); });
   });
   shard.offer(commit(endpoint, {"next"}));
   ASSERT_TRUE(receiver.wait_for_count("/in", 2));
@@ -105,12 +105,12 @@ TEST_F(ShardMemoryTest, ARowCanceledWhileItIsReadIsNotSent) {
 
 TEST_F(ShardMemoryTest, LanesThatCannotSendDoNotKeepTheOthersRowsOut) {
   auto options = small_lanes(40);
-  options.rows_max = 40;
+  options.memory.rows_max = 40;
   auto dead = make_endpoint("acme", receiver.url("/dead"));
   commit(dead, numbered(100, "dead-"), retries_in(1h));
   TestShard shard(db, ids, keys, options);
   shard.take_all();
-  EXPECT_TRUE(wait_for_rows(shard, options.rows_max / 2)) << "it keeps what others could use";
+  EXPECT_TRUE(wait_for_rows(shard, options.memory.rows_max / 2)) << "it keeps what others could use";
   auto healthy = make_endpoint("acme", receiver.url("/in"));
   shard.offer(commit(healthy, {"late"}, {.due_in = 1h}));
   for (int i = 0; i < 5; ++i) shard.offer(commit(healthy, numbered(10, std::to_string(i))));
@@ -136,9 +136,9 @@ TEST_F(ShardMemoryTest, AHandOverThatComesLateIsReadFromTheTable) {
 
 TEST_F(ShardMemoryTest, LargeBodiesAreHeldUpToALimitAndAllArrive) {
   auto options = small_lanes(500);
-  options.body_bytes_max = 1 << 20;
+  options.memory.body_bytes_max = 1 << 20;
   options.loader.bytes_per_load = 256 << 10;
-  options.lane_bytes_max = 256 << 10;
+  options.memory.lane_bytes_max = 256 << 10;
   auto endpoint = make_endpoint("acme", receiver.url("/in"));
   std::vector<std::string> bodies;
   for (int i = 0; i < 60; ++i) bodies.push_back(std::to_string(i) + "-" + std::string(100 << 10, 'x'));
@@ -147,17 +147,17 @@ TEST_F(ShardMemoryTest, LargeBodiesAreHeldUpToALimitAndAllArrive) {
   size_t most = 0;
   shard.take_all();
   while (receiver.count("/in") < bodies.size() && live_rows() != "0")
-    shard.call([&](Shard& on) { most = std::max(most, on.body_bytes()); });
+    shard.call([&](Shard& on) { most = std::max(most, on.memory().body_bytes); });
   wait_until_drained();
   EXPECT_THAT(receiver.bodies("/in"), UnorderedElementsAreArray(bodies));
   // One load may begin just below the limit, and end one body above its own.
-  EXPECT_LE(most, options.lane_bytes_max + options.loader.bytes_per_load + (101u << 10));
+  EXPECT_LE(most, options.memory.lane_bytes_max + options.loader.bytes_per_load + (101u << 10));
 }
 
 TEST_F(ShardMemoryTest, AWideRangeOfAnotherNodeIsReadInPages) {
   auto endpoint = make_endpoint("acme", receiver.url("/in"));
   auto options = small_lanes(500);
-  options.found_rows_max = 10;
+  options.reader.found_rows_max = 10;
   TestShard shard(db, ids, keys, options);
   shard.take_all();
   shard.discover(commit(endpoint, numbered(95)));
@@ -214,7 +214,7 @@ TEST_F(ShardMemoryTest, ARetryLosesItsPlaceInTheOrderThatIsNotKeptAnyMore) {
 TEST_F(ShardMemoryTest, TheTableIsLookedAtNowAndThenWhoeverForgotToAnnounce) {
   auto endpoint = make_endpoint("acme", receiver.url("/in"));
   ShardOptions options;
-  options.patrol_interval = 10ms;
+  options.reader.patrol_interval = 10ms;
   TestShard shard(db, ids, keys, options);
   shard.take_all();
   shard.offer(commit(endpoint, {"first"}));
@@ -233,7 +233,7 @@ TEST_F(ShardMemoryTest, ALaneHasOneTimer) {
   shard.offer(commit(endpoint, numbered(100)));
   ASSERT_TRUE(receiver.wait_for_count("/in", 100));
   wait_for_left("1");
-  shard.call([](Shard& on) { EXPECT_LE(on.timers(), 1u); });
+  shard.call([](Shard& on) { EXPECT_LE(on.lanes().timers(), 1u); });
 }
 
 }  // namespace

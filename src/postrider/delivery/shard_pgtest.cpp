@@ -24,7 +24,7 @@ struct ShardTest : DeliveryTest {
   }
   static ShardOptions small_lanes(size_t rows) {
     ShardOptions options;
-    options.lane_rows_max = rows;
+    options.memory.lane_rows_max = rows;
     return options;
   }
 };
@@ -227,7 +227,8 @@ TEST_F(ShardTest, AProbeLoadsTheBodyThatItSends) {
   constexpr size_t body_bytes = 100 << 10;
   commit(endpoint, std::vector<std::string>(8, std::string(body_bytes, 'x')));
   ShardOptions options;
-  options.body_bytes_max = options.lane_bytes_max = options.loader.bytes_per_load = body_bytes / 2;
+  options.memory.body_bytes_max = options.memory.lane_bytes_max = options.loader.bytes_per_load =
+      body_bytes / 2;
   options.breaker.failures_to_open = 1;
   options.breaker.probe_interval_min = options.breaker.probe_interval_max = 1100ms;  // so long that it rests
   TestShard shard(db, ids, keys, options);
@@ -235,7 +236,7 @@ TEST_F(ShardTest, AProbeLoadsTheBodyThatItSends) {
   size_t most = 0;
   // Each probe takes another one.
   EXPECT_TRUE(receiver.wait_for([&] {
-    shard.call([&](Shard& on) { most = std::max(most, on.body_bytes()); });
+    shard.call([&](Shard& on) { most = std::max(most, on.memory().body_bytes); });
     return receiver.count("/in") >= 5;
   }));
   EXPECT_LE(most, body_bytes);
@@ -295,6 +296,65 @@ TEST_F(ShardTest, ADrainEndsWithTheShardOrTheLease) {
   auto stopped = shard.drain_bucket(3, 1h);
   shard.call([](Shard& on) { on.stop_sending(); });
   EXPECT_FALSE(stopped.get());
+}
+
+// Drains that wait at the same time wake each other.
+struct ShardDrainTest : ShardTest {
+  ShardDrainTest() {
+    receiver.answer("/slow", {.hangs = true});
+    shard.take_all();
+    for (int bucket = 1; bucket <= kBuckets; ++bucket) {
+      auto slow = make_endpoint_in(bucket, "/slow"), quick = make_endpoint_in(bucket, "/quick");
+      shard.offer(commit(slow, {"hangs"}));
+      shard.offer(commit(quick, {"is answered"}));
+    }
+    db.wait_for("select count(*) from queue where bucket >= 0", std::to_string(kBuckets));
+    EXPECT_TRUE(receiver.wait_for_count("/slow", kBuckets));
+  }
+  std::vector<std::future<bool>> drain_all(std::chrono::milliseconds patience) {
+    std::vector<std::future<bool>> drains;
+    for (int bucket = 1; bucket <= kBuckets; ++bucket) drains.push_back(shard.drain_bucket(bucket, patience));
+    return drains;
+  }
+
+  static constexpr int kBuckets = 4;
+  TestShard shard{db, ids, keys};
+};
+
+TEST_F(ShardDrainTest, SeveralBucketsAreDrainedAtOnce) {
+  auto drains = drain_all(1ms);
+  auto beside = make_endpoint_in(9, "/beside");
+  shard.offer(commit(beside, {"goes on"}));
+  ASSERT_TRUE(receiver.wait_for_count("/beside", 1));
+  receiver.answer("/slow", {});
+  for (auto& drained : drains) EXPECT_TRUE(drained.get());
+}
+
+TEST_F(ShardDrainTest, AStopEndsAllOfThem) {
+  auto drains = drain_all(1h);
+  shard.call([](Shard& on) { on.stop_sending(); });
+  for (auto& drained : drains) EXPECT_FALSE(drained.get());
+}
+
+TEST_F(ShardDrainTest, ABucketThatIsTakenAgainEndsItsDrain) {
+  auto drains = drain_all(1h);
+  shard.take_all();
+  for (auto& drained : drains) EXPECT_FALSE(drained.get());
+}
+
+TEST_F(ShardTest, IsDrainedOnceItsLastResultIsWritten) {
+  receiver.answer("/slow", {.hangs = true});
+  auto slow = make_endpoint_in(3, "/slow");
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  shard.offer(commit(slow, {"first"}));
+  ASSERT_TRUE(receiver.wait_for_count("/slow", 1));
+  std::string left;
+  shard.post([](Shard& on) { on.stop_sending(); });
+  auto drained = shard.drain(60s, [&] { left = live_rows(); });
+  receiver.answer("/slow", {});
+  drained.get();
+  EXPECT_EQ(left, "0");
 }
 
 }  // namespace

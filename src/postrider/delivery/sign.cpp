@@ -5,12 +5,14 @@
 #include <charconv>
 
 #include "postrider/base/check.hpp"
+#include "postrider/http/client.hpp"
 
 namespace postrider::delivery {
 namespace {
 
 using crypto::SignatureScheme;
 using crypto::SigningKey;
+using http::append_header;
 
 // A number as text without an allocation.
 class Digits {
@@ -25,10 +27,6 @@ class Digits {
   std::array<char, 20> text_;
   size_t length_;
 };
-
-void append_line(std::string& head, std::string_view name, std::string_view value) {
-  head.append(name).append(": ").append(value).append("\r\n");
-}
 
 void append_hex(std::string& out, std::string_view bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -50,10 +48,11 @@ void append_base64(std::string& out, std::string_view bytes) {
   }
 }
 
-void append_standard(std::string& head, const Signer& signer, const SignInput& input,
+bool append_standard(std::string& head, const Signer& signer, const SignInput& input,
                      std::string_view timestamp) {
-  append_line(head, "webhook-id", input.event_id);
-  append_line(head, "webhook-timestamp", timestamp);
+  const bool is_good = append_header(head, "webhook-id", input.event_id) &&
+                       append_header(head, "webhook-timestamp", timestamp);
+  if (!is_good) return false;
   head.append("webhook-signature: ");
   // The oldest first: a receiver that looks at one entry only has not changed its secret yet either.
   for (auto key_at = signer.keys.rbegin(); key_at != signer.keys.rend(); ++key_at) {
@@ -71,6 +70,7 @@ void append_standard(std::string& head, const Signer& signer, const SignInput& i
     }
   }
   head.append("\r\n");
+  return true;
 }
 
 void append_hex_signatures(std::string& head, const Signer& signer, const SignInput& input,
@@ -87,28 +87,29 @@ void append_hex_signatures(std::string& head, const Signer& signer, const SignIn
 
 }  // namespace
 
-void append_signature_headers(std::string& head, const Signer& signer, const SignInput& input) {
+bool append_signature_headers(std::string& head, const Signer& signer, const SignInput& input) {
   CHECK(!signer.keys.empty());
   const Digits timestamp(input.unix_seconds);
+  bool is_good = false;
   switch (signer.scheme) {
     case SignatureScheme::standard:
     case SignatureScheme::standard_ed25519:
-      append_standard(head, signer, input, timestamp.view());
+      is_good = append_standard(head, signer, input, timestamp.view());
       break;
     case SignatureScheme::hex_v1:
-      append_line(head, "x-webhook-event-id", input.event_id);
-      append_line(head, "x-webhook-delivery-id", input.delivery_id);
-      append_line(head, "x-webhook-timestamp", timestamp.view());
+      is_good = append_header(head, "x-webhook-event-id", input.event_id) &&
+                append_header(head, "x-webhook-delivery-id", input.delivery_id) &&
+                append_header(head, "x-webhook-timestamp", timestamp.view());
       append_hex_signatures(head, signer, input, timestamp.view());
       break;
     case SignatureScheme::sha256:
-      append_line(head, "x-webhook-id", input.event_id);
-      append_line(head, "x-webhook-timestamp", timestamp.view());
+      is_good = append_header(head, "x-webhook-id", input.event_id) &&
+                append_header(head, "x-webhook-timestamp", timestamp.view());
       append_hex_signatures(head, signer, input, timestamp.view());
       break;
   }
-  append_line(head, "webhook-attempt", Digits(input.attempt).view());
-  append_line(head, "webhook-delivery-id", input.delivery_id);
+  return is_good && append_header(head, "webhook-attempt", Digits(input.attempt).view()) &&
+         append_header(head, "webhook-delivery-id", input.delivery_id);
 }
 
 }  // namespace postrider::delivery

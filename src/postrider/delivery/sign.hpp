@@ -27,8 +27,8 @@ struct SignInput {
 
 // Appends "name: value\r\n" lines: those of the scheme, webhook-attempt and webhook-delivery-id.
 // `standard` schemes sign once per key; the hex schemes sign with the oldest key and, during an overlap, with
-// the newest as x-webhook-signature-next. The signer must have a key, and ids must be free of line breaks
-// (they are [A-Za-z0-9_-]). Allocates nothing but growth of `head` (Ed25519 also copies the body once).
-void append_signature_headers(std::string& head, const Signer& signer, const SignInput& input);
+// the newest as x-webhook-signature-next. The signer must have a key. False: an id cannot be a header's
+// value, and `head` is of no use. Allocates nothing but growth of `head` (Ed25519 also copies the body once).
+[[nodiscard]] bool append_signature_headers(std::string& head, const Signer& signer, const SignInput& input);
 
 }  // namespace postrider::delivery

@@ -23,7 +23,7 @@ Signer signer_of(SignatureScheme scheme, std::initializer_list<std::string_view>
 
 std::string sign(const Signer& signer, const SignInput& input) {
   std::string head;
-  append_signature_headers(head, signer, input);
+  EXPECT_TRUE(append_signature_headers(head, signer, input));
   return head;
 }
 
@@ -72,7 +72,8 @@ TEST(SignStandard, SignsOncePerActiveSecretWithSingleSpaces) {
 
 TEST(SignStandard, KeepsWhatIsInTheHeadAlready) {
   std::string head = "content-type: application/json\r\n";
-  append_signature_headers(head, signer_of(SignatureScheme::standard, {secret_1}), published_vector);
+  ASSERT_TRUE(
+      append_signature_headers(head, signer_of(SignatureScheme::standard, {secret_1}), published_vector));
   EXPECT_THAT(head, testing::StartsWith("content-type: application/json\r\nwebhook-id: msg_"));
 }
 
@@ -122,6 +123,23 @@ TEST(SignHex, DuringAnOverlapTheOldSecretSignsAndTheNewOneComesNext) {
 
 TEST(SignDeathTest, WithoutAKeyIsABug) {
   EXPECT_DEATH(sign(Signer{.scheme = SignatureScheme::standard, .keys = {}}, small), "keys");
+}
+
+TEST(Sign, RefusesAnIdThatWouldBecomeMoreThanOneHeader) {
+  for (const auto& [scheme, secret] :
+       {std::pair{SignatureScheme::standard, secret_1},
+        std::pair{SignatureScheme::standard_ed25519, private_key},
+        std::pair{SignatureScheme::hex_v1, std::string_view("0123456789abcdef")},
+        std::pair{SignatureScheme::sha256, std::string_view("0123456789abcdef")}}) {
+    for (const std::string_view id : {std::string_view("x\r\nx-injected: 1"), std::string_view("x\ny"),
+                                      std::string_view("x\0y", 3), std::string_view("x\x7f")}) {
+      SignInput input = published_vector;
+      input.event_id = id;
+      std::string head;
+      EXPECT_FALSE(append_signature_headers(head, signer_of(scheme, {secret}), input));
+      EXPECT_THAT(head, Not(HasSubstr("injected")));
+    }
+  }
 }
 
 }  // namespace

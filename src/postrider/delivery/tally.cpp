@@ -16,12 +16,12 @@ std::string_view type_in(const model::EventContent& event) {
 }
 
 Tally& Tallies::find(const Settlement& settlement, int64_t hour, std::string_view type) {
-  TallySlot& slot = settlement.lane->tally;
+  TallySlot& slot = settlement.lane->tally_;
   if (slot.generation == generation_ && slot.tally->hour == hour && slot.tally->type == type)
     return *slot.tally;
   OfEndpoint& endpoint = endpoints_[settlement.lane->endpoint];
   auto& tallies = endpoint.tallies;
-  if (tallies.empty()) endpoint.tenant = settlement.lane->config->endpoint.tenant_id;
+  if (tallies.empty()) endpoint.tenant = settlement.lane->config()->endpoint.tenant_id;
   auto found = std::find_if(tallies.begin(), tallies.end(), [hour, type](const auto& each) {
     return each->hour == hour && each->type == type;
   });

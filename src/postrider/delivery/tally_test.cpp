@@ -16,7 +16,7 @@ struct TalliesTest : testing::Test {
   TalliesTest() : lane(std::make_shared<Lane>(model::EndpointId{}, Lane::Home{1, 1}, totals)) {
     auto made = std::make_shared<LaneConfig>();
     made->endpoint.tenant_id = "acme";
-    lane->config = made;
+    lane->configure(std::move(made), {});
   }
 
   void settle(const char* type, Verdict::Kind kind, int attempts_before, base::Timestamp at = {}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "postrider/base/check.hpp"
+#include "postrider/http/retry_after.hpp"
 
 namespace postrider::delivery {
 namespace {
@@ -32,7 +33,7 @@ Meaning meaning_of(const Outcome& outcome) {
 std::optional<Timestamp> asked_to_wait_until(const Outcome& outcome, Timestamp now) {
   const auto* answered = std::get_if<Answered>(&outcome);
   if (answered == nullptr || !answered->retry_after) return std::nullopt;
-  return now + std::clamp(*answered->retry_after, std::chrono::seconds(0), retry_after_max);
+  return now + std::clamp(*answered->retry_after, std::chrono::seconds(0), http::retry_after_max);
 }
 
 std::optional<Timestamp> hold_of(const Outcome& outcome, Timestamp now) {
@@ -42,7 +43,7 @@ std::optional<Timestamp> hold_of(const Outcome& outcome, Timestamp now) {
   return until && *until > now ? until : std::nullopt;
 }
 
-Timestamp scheduled(const Attempt& attempt, const RetryPolicy& policy) {
+Timestamp scheduled(const AttemptContext& attempt, const RetryPolicy& policy) {
   const microseconds delay = policy.schedule.delay_after(attempt.number);
   const auto random = microseconds(
       static_cast<int64_t>(static_cast<double>(delay.count()) * retry_jitter_max * attempt.jitter));
@@ -56,7 +57,8 @@ Verdict dead_letter(Verdict verdict, Cause cause) {
 }
 
 // Fills in when to try again, or that the time for it is over.
-Verdict retry(Verdict verdict, const Outcome& outcome, const Attempt& attempt, const RetryPolicy& policy) {
+Verdict retry(Verdict verdict, const Outcome& outcome, const AttemptContext& attempt,
+              const RetryPolicy& policy) {
   const Age age{.created_at = attempt.created_at,
                 .paused_for = attempt.paused_for,
                 .attempts = verdict.raises_attempts ? attempt.number : attempt.number - 1};
@@ -70,7 +72,7 @@ Verdict retry(Verdict verdict, const Outcome& outcome, const Attempt& attempt, c
   return verdict;
 }
 
-Verdict decide_transient(const Outcome& outcome, const Attempt& attempt, const RetryPolicy& policy) {
+Verdict decide_transient(const Outcome& outcome, const AttemptContext& attempt, const RetryPolicy& policy) {
   Verdict verdict;
   verdict.signal = Verdict::Signal::failed;
   verdict.hold_endpoint_until = hold_of(outcome, attempt.now);
@@ -81,14 +83,14 @@ Verdict decide_transient(const Outcome& outcome, const Attempt& attempt, const R
 }
 
 // This node's own trouble: wait as after a failure, but hold nothing against the delivery or its endpoint.
-Verdict decide_no_attempt(const Outcome& outcome, const Attempt& attempt, const RetryPolicy& policy) {
+Verdict decide_no_attempt(const Outcome& outcome, const AttemptContext& attempt, const RetryPolicy& policy) {
   Verdict verdict;
   verdict.signal = Verdict::Signal::neutral;
   verdict.raises_attempts = false;
   return retry(verdict, outcome, attempt, policy);
 }
 
-Verdict decide_rejection(const Outcome& outcome, const Attempt& attempt, const RetryPolicy& policy) {
+Verdict decide_rejection(const Outcome& outcome, const AttemptContext& attempt, const RetryPolicy& policy) {
   Verdict verdict;
   verdict.signal = Verdict::Signal::rejected;
   switch (policy.on_rejected) {
@@ -124,7 +126,7 @@ std::string_view label(Cause cause) {
   return "";
 }
 
-Verdict decide(const Outcome& outcome, const Attempt& attempt, const RetryPolicy& policy) {
+Verdict decide(const Outcome& outcome, const AttemptContext& attempt, const RetryPolicy& policy) {
   CHECK(attempt.number >= 1);
   CHECK(attempt.jitter >= 0 && attempt.jitter < 1);
   switch (meaning_of(outcome)) {

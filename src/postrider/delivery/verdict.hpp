@@ -27,10 +27,10 @@ struct RetryPolicy {
 };
 
 inline constexpr int rejections_to_pause = 10;
-inline constexpr std::chrono::seconds retry_after_max = std::chrono::hours(24);
 inline constexpr double retry_jitter_max = 0.2;  // share of the scheduled delay
 
-struct Attempt {
+// The circumstances of an attempt that the verdict depends on.
+struct AttemptContext {
   int number = 1;  // of this attempt, from 1
   base::Timestamp created_at{};
   std::chrono::microseconds paused_for{0};  // time since creation during which the endpoint was paused
@@ -57,7 +57,7 @@ struct Verdict {
 };
 
 // With OnRejected::pause a rejection never uses up max_attempts: deliveries are kept for whoever resumes.
-Verdict decide(const Outcome& outcome, const Attempt& attempt, const RetryPolicy& policy);
+Verdict decide(const Outcome& outcome, const AttemptContext& attempt, const RetryPolicy& policy);
 
 // When the delivery is given up unless it was delivered. A delivery whose retry would be later is due at its
 // deadline, and whoever takes it up then finds it expired instead of sending it.
@@ -68,9 +68,5 @@ struct Age {
 };
 base::Timestamp deadline(const Age& age, const RetryPolicy& policy);
 bool is_expired(const Age& age, const RetryPolicy& policy, base::Timestamp now);
-
-// The value of a Retry-After field: seconds, or an HTTP date in any of its three forms. A past date is 0 s;
-// what is longer than retry_after_max is that; nothing if it cannot be read.
-std::optional<std::chrono::seconds> parse_retry_after(std::string_view value, base::Timestamp now);
 
 }  // namespace postrider::delivery

@@ -1,11 +1,13 @@
 #include "postrider/http/client.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 
 #include "postrider/base/check.hpp"
 #include "postrider/base/fail_point.hpp"
 #include "postrider/http/client_state.hpp"
+#include "postrider/http/request_grammar.hpp"
 
 namespace postrider::http {
 
@@ -49,20 +51,31 @@ NetError timeout_in(Phase phase) {
 
 }  // namespace
 
-void append_header(std::string& lines, std::string_view name, std::string_view value) {
-  constexpr std::string_view forbidden("\r\n\0", 3);
-  CHECK(!name.empty() && name.find_first_of(forbidden) == std::string_view::npos);
-  CHECK(value.find_first_of(forbidden) == std::string_view::npos);
+bool is_header(std::string_view name, std::string_view value) {
+  const auto is_token = [](char c) { return grammar::is(c, grammar::token); };
+  const auto is_value = [](char c) { return grammar::is(c, grammar::value); };
+  return !name.empty() && std::all_of(name.begin(), name.end(), is_token) &&
+         std::all_of(value.begin(), value.end(), is_value);
+}
+
+bool append_header(std::string& lines, std::string_view name, std::string_view value) {
+  if (!is_header(name, value)) return false;
   lines.append(name).append(": ").append(value).append("\r\n");
+  return true;
+}
+
+DialProfile::DialProfile(const AddressGuard& guard, const TlsContext& tls) : guard_(&guard), tls_(&tls) {
+  static std::atomic<uint64_t> last_id = 0;
+  id_ = ++last_id;
 }
 
 Client::State::State(runtime::Loop& loop, const AddressGuard& address_guard, const TlsContext& tls_context,
                      ClientOptions client_options)
-    : guard(address_guard),
-      tls(tls_context),
+    : own_profile(address_guard, tls_context),
       options(std::move(client_options)),
       wheel(loop),
       poller(loop),
+      turns(loop),
       resolver(loop, options.resolver),
       pool(wheel, options),
       incoming(read_bytes) {}
@@ -109,8 +122,9 @@ Task<Exchange> Client::State::exchange(OutboundRequest request) {
     co_return refused;
   }
   ++stats.exchanges;
-  Flight flight(wheel, flights, stats.in_flight, request);
-  if (auto pooled = pool.take(request.url.origin)) {
+  const DialProfile& profile = request.profile != nullptr ? *request.profile : own_profile;
+  Flight flight(wheel, flights, stats.in_flight, request, profile);
+  if (auto pooled = pool.take(flight.pool_key())) {
     ++stats.connections_reused;
     flight.exchange.is_reused = true;
     flight.exchange.remote = pooled->remote();
@@ -123,8 +137,12 @@ Task<Exchange> Client::State::exchange(OutboundRequest request) {
     }
     uint32_t awaited = begin(flight);
     while (awaited != 0) {
+      Flight::NextTurn next_turn(flight, turns);
       Flight::Ready ready(flight, awaited);
-      co_await ready;
+      if (flight.is_turn_over)
+        co_await next_turn;
+      else
+        co_await ready;
       awaited = proceed(flight);
     }
     if (!should_resend(flight)) break;
@@ -153,6 +171,10 @@ uint32_t Client::State::proceed(Flight& flight) {
   receive(flight);
   if (!flight.connection) return 0;
   if (flight.reader.is_done()) return 0;
+  if (flight.interrupted != Flight::Interrupt::none) {
+    conclude_interrupt(flight);
+    return 0;
+  }
   if (flight.unsent.empty()) return Connection::readable;
 
   if (flight.connection->is_ready(Connection::writable)) {
@@ -178,6 +200,7 @@ bool Client::State::send_rest(Flight& flight, std::string_view bytes) {
     }
     // Perhaps the endpoint has answered before it closed.
     receive(flight);
+    if (flight.is_turn_over) return true;  // the rest of it follows
     if (flight.connection && !flight.reader.is_done()) conclude_broken(flight, NetError::connection_reset);
     return false;
   }
@@ -186,28 +209,54 @@ bool Client::State::send_rest(Flight& flight, std::string_view bytes) {
   return true;
 }
 
+// Reads what has come, up to the flight's share of this turn.
 void Client::State::receive(Flight& flight) {
+  size_t turn_bytes = 0;
   while (flight.connection->is_ready(Connection::readable) && !flight.reader.is_done()) {
+    if (!has_share_left(flight, turn_bytes)) return;
     const IoResult result = flight.connection->read(incoming.data(), incoming.size());
+    turn_bytes += result.wire_bytes;
+    count_read(flight, result);
+    if (flight.wire_bytes_left == 0) return conclude_flood(flight);
     if (result.kind == IoResult::Kind::would_block) return;
     if (result.kind == IoResult::Kind::failed) return conclude_failed_read(flight, result);
     if (result.kind == IoResult::Kind::closed) {
       if (flight.reader.has_bytes()) return flight.reader.feed_end();
       return conclude_broken(flight, NetError::connection_closed);
     }
-    if (!flight.reader.has_bytes()) {
-      flight.phase = Phase::answer;
-      flight.exchange.times.first_byte = between(flight.send_started, base::BootClock::now());
-    }
-    base::reach("client.answered");
-    const bool had_head = flight.reader.has_head();
-    flight.reader.feed(std::string_view(incoming.data(), result.bytes));
-    if (!flight.reader.has_head() || flight.reader.is_done()) continue;
-    if (const auto silence = flight.request.answer_silence_max; silence.count() > 0)
-      flight.limit_step(base::BootClock::now() + silence);
-    else if (!had_head)
-      flight.limit_step(base::BootClock::now() + options.body_wait_max);
+    if (result.kind == IoResult::Kind::moved) feed(flight, std::string_view(incoming.data(), result.bytes));
+    if (flight.wire_bytes_left == 0 && !flight.reader.is_done()) return conclude_flood(flight);
   }
+}
+
+bool Client::State::has_share_left(Flight& flight, size_t turn_bytes) {
+  if (turn_bytes > 0 && flight.is_interrupted()) return false;
+  flight.is_turn_over = turn_bytes >= ReadTurns::reader_bytes_max || turns.is_used_up();
+  return !flight.is_turn_over;
+}
+
+void Client::State::count_read(Flight& flight, const IoResult& result) {
+  stats.bytes_received += result.wire_bytes;
+  turns.spend(result.wire_bytes);
+  flight.wire_bytes_left -= std::min(flight.wire_bytes_left, result.wire_bytes);
+}
+
+void Client::State::feed(Flight& flight, std::string_view bytes) {
+  if (!flight.reader.has_bytes()) {
+    flight.phase = Phase::answer;
+    flight.exchange.times.first_byte = between(flight.send_started, base::BootClock::now());
+  }
+  base::reach("client.answered");
+  const bool had_head = flight.reader.has_head();
+  const uint64_t body_bytes = had_head ? flight.reader.answer().body_bytes : 0;
+  flight.reader.feed(bytes);
+  if (!flight.reader.has_head() || flight.reader.is_done()) return;
+  const auto silence = flight.request.answer_silence_max;
+  const bool has_more = !had_head || flight.reader.answer().body_bytes > body_bytes;
+  if (silence.count() > 0 && has_more)
+    flight.limit_step(base::BootClock::now() + silence);
+  else if (silence.count() == 0 && !had_head)
+    flight.limit_step(base::BootClock::now() + options.body_wait_max);
 }
 
 void Client::State::conclude_interrupt(Flight& flight) {
@@ -229,6 +278,12 @@ void Client::State::conclude_failed_read(Flight& flight, const IoResult& result)
 void Client::State::conclude_broken(Flight& flight, NetError error) {
   flight.connection.reset();
   if (!flight.reader.has_head()) flight.fail(error);
+}
+
+void Client::State::conclude_flood(Flight& flight) {
+  flight.connection.reset();
+  if (!flight.reader.has_head())
+    flight.fail(NetError::tls_failed, "TLS failed: the endpoint sends too many records without data");
 }
 
 // A pooled connection that was closed before any byte of an answer: the endpoint gave up on it while it was
@@ -256,9 +311,9 @@ void Client::State::finish(Flight& flight) {
     flight.connection->set_user(nullptr);
     const bool can_reuse = flight.reader.can_reuse() && flight.unsent.empty() && !is_closed;
     if (can_reuse)
-      pool.put(flight.request.url.origin, std::move(flight.connection));
+      pool.put(flight.pool_key(), std::move(flight.connection));
     else if (TlsStream* stream = flight.connection->tls())
-      pool.sessions().put(flight.request.url.origin, stream->take_session());
+      pool.sessions().put(flight.pool_key(), stream->take_session());
     flight.connection.reset();
   }
   flight.exchange.times.total = between(flight.started, base::BootClock::now());

@@ -2,7 +2,7 @@
 //
 // One Client per Loop, used on its thread only. It never throws for what an endpoint does, follows no
 // redirects, reads no proxy settings, asks for no compression and inflates nothing. Connections are kept
-// alive and pooled per origin, pinned to an address that the guard has allowed.
+// alive and pooled per dial profile and origin, pinned to an address that the guard has allowed.
 #pragma once
 
 #include <chrono>
@@ -25,6 +25,24 @@
 
 namespace postrider::http {
 
+// Where connections may go, and how the peer is verified and this side identified. Two requests share a
+// connection or a TLS session only if they have the same profile: what one list of allowed networks, one set
+// of authorities or one client certificate permits is never available to requests with another. Copies are
+// the same profile. The guard and the TLS context outlive it.
+class DialProfile {
+ public:
+  DialProfile(const AddressGuard& guard, const TlsContext& tls);
+
+  const AddressGuard& guard() const { return *guard_; }
+  const TlsContext& tls() const { return *tls_; }
+  uint64_t id() const { return id_; }
+
+ private:
+  const AddressGuard* guard_;
+  const TlsContext* tls_;
+  uint64_t id_;
+};
+
 struct ClientOptions {
   ResolverOptions resolver{};
   std::optional<IpAddress> bind_address{};  // source address; only targets of its family are then reachable
@@ -41,7 +59,7 @@ struct ClientOptions {
 // A receiver's answer is only shown to people: this much of it is enough.
 inline constexpr size_t answer_preview_bytes_max = 1024;
 
-// What is borrowed (url, headers, body, on_answer_body) must stay until send() is done.
+// What is borrowed (url, headers, body, profile, on_answer_body) must stay until send() is done.
 struct OutboundRequest {
   const Url& url;
   std::string_view method = "POST";
@@ -49,19 +67,22 @@ struct OutboundRequest {
   // must not be in here.
   std::string_view headers{};
   std::string_view body{};
-  runtime::SteadyTime deadline{};  // over lookup, connect, TLS, sending, head and body together
+  const DialProfile* profile = nullptr;  // null: the client's own
+  runtime::SteadyTime deadline{};        // over lookup, connect, TLS, sending, head and body together
   size_t answer_body_bytes_max = 64 * 1024;
   size_t answer_kept_bytes_max = answer_preview_bytes_max;  // of the body, in Answer::body_start
   // Gets the body as it comes, for streams and long answers; must not throw.
   const std::function<void(std::string_view)>* on_answer_body = nullptr;
-  // For streams: so long without a byte of the body, and the answer is taken as broken off. 0: body_wait_max
-  // over the whole body.
+  // For streams: after this long without a byte of the body the response counts as broken off. 0:
+  // body_wait_max over the whole body.
   std::chrono::milliseconds answer_silence_max{0};
 };
 
-// Appends "name: value\r\n". Neither may contain CR, LF or NUL: checked, since a header must never become
-// two.
-void append_header(std::string& lines, std::string_view name, std::string_view value);
+// The one rule for headers that postrider sends: a name is a token, and a value has no control character but
+// tab. So a header never becomes two, whoever wrote its value.
+bool is_header(std::string_view name, std::string_view value);
+// Appends "name: value\r\n". False: that is no header, and nothing was appended.
+[[nodiscard]] bool append_header(std::string& lines, std::string_view name, std::string_view value);
 
 struct Answer {
   int status = 0;
@@ -102,7 +123,7 @@ struct Exchange {
 
 class Client {
  public:
-  // The guard and the TLS context outlive the client.
+  // The guard and the TLS context are the profile of requests that name none; they outlive the client.
   Client(runtime::Loop& loop, const AddressGuard& guard, const TlsContext& tls, ClientOptions options);
   ~Client();  // no exchange may be in flight: close(), then join what was sending
   Client(const Client&) = delete;
@@ -118,6 +139,7 @@ class Client {
 
   struct Stats {
     uint64_t exchanges = 0;
+    uint64_t bytes_received = 0;  // TLS included
     uint64_t connections_opened = 0;
     uint64_t connections_reused = 0;
     uint64_t resent = 0;

@@ -58,7 +58,9 @@ IoResult Connection::read(char* to, size_t bytes_max) {
   if (received > 0) {
     // Drained; more makes a new edge, but an end that was seen does not come again.
     if (static_cast<size_t>(received) < bytes_max && !has_ended_) would_block(readable);
-    return {.kind = Kind::moved, .bytes = static_cast<size_t>(received)};
+    return {.kind = Kind::moved,
+            .bytes = static_cast<size_t>(received),
+            .wire_bytes = static_cast<size_t>(received)};
   }
   if (errno != EAGAIN && errno != EINTR) return {.kind = Kind::failed, .system_error = errno};
   if (errno == EAGAIN) would_block(readable);

@@ -16,6 +16,19 @@ namespace postrider::http {
 
 class Connection;
 
+// Whose connections may be used in place of each other.
+struct PoolKeyView {
+  uint64_t profile = 0;  // DialProfile::id()
+  std::string_view origin;
+  bool operator==(const PoolKeyView&) const = default;
+};
+struct PoolKey {
+  explicit PoolKey(const PoolKeyView& key) : profile(key.profile), origin(key.origin) {}
+  PoolKeyView view() const { return {profile, origin}; }
+  uint64_t profile;
+  std::string origin;
+};
+
 class ConnectionUser {
  public:
   // Something may be readable or writable; see Connection::is_ready. May destroy the connection.
@@ -58,7 +71,7 @@ class Connection final : private Watch {
   } idle_link;
   runtime::SteadyTime opened_at{};
   runtime::SteadyTime idle_since{};
-  const std::string* origin = nullptr;
+  const PoolKey* pool_key = nullptr;
 
  private:
   void on_events(uint32_t epoll_events) override;

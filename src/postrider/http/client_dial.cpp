@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <system_error>
 
 #include "postrider/base/fail_point.hpp"
 #include "postrider/http/client_state.hpp"
+#include "postrider/http/refused_destination.hpp"
 
 namespace postrider::http {
 
@@ -106,11 +108,15 @@ class TellingFailure {
   std::optional<IpAddress> remote_;
 };
 
-void fail_blocked(Flight& flight, BlockedReason reason) {
-  if (reason == BlockedReason::unknown_own)
-    return flight.fail(NetError::local_failure, std::string(describe(reason)));
-  const std::string detail = std::string(describe(NetError::blocked)) + ": " + std::string(describe(reason));
-  flight.exchange.outcome = NetFailure{NetError::blocked, detail, reason};
+void fail_blocked(Flight& flight, const RefusedDestination& refused) {
+  if (refused.reason == BlockedReason::unknown_own)
+    return flight.fail(NetError::local_failure, std::string(describe(refused.reason)));
+  flight.exchange.outcome =
+      NetFailure{NetError::blocked, describe(refused, Audience::operators), refused.reason};
+}
+
+bool is_unfinished(const IoResult& handshake) {
+  return handshake.kind == IoResult::Kind::would_block || handshake.kind == IoResult::Kind::paused;
 }
 
 NetError net_error_of_lookup(LookupError error) {
@@ -188,8 +194,8 @@ Task<bool> Client::State::open(Flight& flight) {
 // The addresses to try, all of them allowed.
 Task<bool> Client::State::find_addresses(Flight& flight, Addresses& addresses) {
   const Url& url = flight.request.url;
-  if (const auto reason = guard.check(url)) {
-    fail_blocked(flight, *reason);
+  if (const auto refused = flight.profile.guard().judge(url)) {
+    fail_blocked(flight, *refused);
     co_return false;
   }
   if (url.address) {
@@ -209,8 +215,8 @@ Task<bool> Client::State::find_addresses(Flight& flight, Addresses& addresses) {
     }
     addresses = std::move(*found);
   }
-  if (const auto reason = guard.check(url, addresses)) {
-    fail_blocked(flight, *reason);
+  if (const auto refused = flight.profile.guard().judge(url, addresses)) {
+    fail_blocked(flight, *refused);
     co_return false;
   }
   if (options.bind_address)
@@ -222,11 +228,12 @@ Task<bool> Client::State::find_addresses(Flight& flight, Addresses& addresses) {
 }
 
 Task<bool> Client::State::connect(Flight& flight, IpAddress address) {
-  const uint16_t port = flight.request.url.port;
+  const Url& url = flight.request.url;
+  const uint16_t port = url.port;
   flight.exchange.remote = address;
   // The very address that is dialled, whatever the caller has checked.
-  if (const auto reason = guard.check(address, port)) {
-    fail_blocked(flight, *reason);
+  if (const auto refused = flight.profile.guard().judge(url, std::span(&address, 1))) {
+    fail_blocked(flight, *refused);
     co_return false;
   }
   base::reach("client.connect");
@@ -260,16 +267,23 @@ Task<bool> Client::State::handshake(Flight& flight) {
   const runtime::SteadyTime start = base::BootClock::now();
   const Url& url = flight.request.url;
   Connection& connection = *flight.connection;
-  const TlsSession session = pool.sessions().get(url.origin);
-  connection.start_tls(std::make_unique<TlsStream>(static_cast<SSL_CTX*>(tls.native()),
+  const TlsSession session = pool.sessions().get(flight.pool_key());
+  connection.start_tls(std::make_unique<TlsStream>(static_cast<SSL_CTX*>(flight.profile.tls().native()),
                                                    connection.descriptor(), std::string(url.host()),
                                                    url.address, session));
   IoResult result = connection.handshake();
-  while (result.kind == IoResult::Kind::would_block && flight.interrupted == Flight::Interrupt::none) {
+  count_read(flight, result);
+  while (is_unfinished(result) && !flight.is_interrupted() && flight.wire_bytes_left > 0) {
+    Flight::NextTurn next_turn(flight, turns);
     Flight::Ready ready(flight,
                         connection.tls()->wants_write() ? Connection::writable : Connection::readable);
-    co_await ready;
-    if (flight.interrupted == Flight::Interrupt::none) result = connection.handshake();
+    if (result.kind == IoResult::Kind::paused)
+      co_await next_turn;
+    else
+      co_await ready;
+    if (flight.interrupted != Flight::Interrupt::none) break;
+    result = connection.handshake();
+    count_read(flight, result);
   }
   flight.exchange.times.tls = since(start);
   if (result.kind == IoResult::Kind::moved) {
@@ -277,8 +291,10 @@ Task<bool> Client::State::handshake(Flight& flight) {
     if (connection.tls()->is_resumed()) ++stats.tls_resumed;
     co_return true;
   }
-  pool.sessions().forget(url.origin);
-  if (result.kind == IoResult::Kind::would_block) {
+  pool.sessions().forget(flight.pool_key());
+  if (is_unfinished(result) && flight.interrupted == Flight::Interrupt::none) {
+    flight.fail(NetError::tls_failed, "TLS handshake failed: the endpoint sends too much");
+  } else if (is_unfinished(result)) {
     flight.fail(flight.interrupted == Flight::Interrupt::canceled ? NetError::canceled
                                                                   : NetError::timeout_tls);
   } else if (result.kind == IoResult::Kind::closed) {

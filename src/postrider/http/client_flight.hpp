@@ -1,7 +1,9 @@
 // One exchange on its way: what Client::send keeps in its coroutine frame.
 #pragma once
 
+#include <algorithm>
 #include <coroutine>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -9,13 +11,14 @@
 #include "postrider/http/client_connection.hpp"
 #include "postrider/http/deadline_wheel.hpp"
 #include "postrider/http/link.hpp"
+#include "postrider/http/read_turns.hpp"
 #include "postrider/http/response_reader.hpp"
 
 namespace postrider::http {
 
 enum class Phase : uint8_t { lookup, connect, tls, send, first_byte, answer };
 
-class Flight final : public ConnectionUser, public Deadline {
+class Flight final : public ConnectionUser, public Deadline, public ReadTurns::Place {
  public:
   enum class Interrupt : uint8_t {
     none,
@@ -24,37 +27,45 @@ class Flight final : public ConnectionUser, public Deadline {
     canceled,
   };
 
-  Flight(DeadlineWheel& wheel, Link& all_flights, size_t& in_flight, const OutboundRequest& outbound)
+  Flight(DeadlineWheel& wheel, Link& all_flights, size_t& in_flight, const OutboundRequest& outbound,
+         const DialProfile& dial_profile)
       : request(outbound),
+        profile(dial_profile),
         reader({.body_bytes_max = outbound.answer_body_bytes_max,
+                .framing_bytes_max = framing_bytes_max(outbound),
                 .answers_head_request = outbound.method == "HEAD",
                 .kept_bytes_max = outbound.answer_kept_bytes_max,
                 .on_body = outbound.on_answer_body}),
+        wire_bytes_left(wire_bytes_max(outbound)),
         started(base::BootClock::now()),
         wheel_(wheel),
         in_flight_(in_flight) {
     ++in_flight_;
     membership.flight = this;
     membership.insert_before(all_flights);
-    wheel_.set(*this, request.deadline);
+    end_step();
   }
   ~Flight() { --in_flight_; }
   Flight(const Flight&) = delete;
   Flight& operator=(const Flight&) = delete;
 
   const OutboundRequest& request;
+  const DialProfile& profile;
   Phase phase = Phase::lookup;
   Interrupt interrupted = Interrupt::none;
   std::unique_ptr<Connection> connection;
   std::string unsent;  // what the socket did not take yet
   ResponseReader reader;
   Exchange exchange;
+  size_t wire_bytes_left;     // that the response may still take, TLS included
+  bool is_turn_over = false;  // the rest is read in the next turn of the loop
   runtime::SteadyTime started;
   runtime::SteadyTime send_started{};
   struct Membership : Link {
     Flight* flight = nullptr;
   } membership;
 
+  PoolKeyView pool_key() const { return {profile.id(), request.url.origin}; }
   void use(std::unique_ptr<Connection> opened) {
     connection = std::move(opened);
     connection->set_user(this);
@@ -65,10 +76,20 @@ class Flight final : public ConnectionUser, public Deadline {
   }
 
   // A time limit for the step at hand, within the deadline.
-  void limit_step(runtime::SteadyTime until) { wheel_.set(*this, std::min(until, request.deadline)); }
+  void limit_step(runtime::SteadyTime until) {
+    step_deadline_ = std::min(until, request.deadline);
+    wheel_.set(*this, step_deadline_);
+  }
   void end_step() {
     if (interrupted == Interrupt::step) interrupted = Interrupt::none;
-    wheel_.set(*this, request.deadline);
+    limit_step(request.deadline);
+  }
+  // For loops that do not wait: notes an interrupt as the wheel would.
+  bool is_interrupted() {
+    const runtime::SteadyTime now = base::BootClock::now();
+    if (interrupted == Interrupt::none && now >= step_deadline_)
+      interrupted = now >= request.deadline ? Interrupt::deadline : Interrupt::step;
+    return interrupted != Interrupt::none;
   }
 
   void cancel() {
@@ -95,7 +116,37 @@ class Flight final : public ConnectionUser, public Deadline {
     uint32_t events_;
   };
 
+  // co_await: until the next turn of the loop, or an interrupt.
+  class NextTurn {
+   public:
+    NextTurn(Flight& flight, ReadTurns& turns) : flight_(flight), turns_(turns) {}
+    bool await_ready() const noexcept { return flight_.interrupted != Interrupt::none; }
+    void await_suspend(std::coroutine_handle<> waiting) {
+      flight_.waiting_ = waiting;
+      flight_.wanted_ = 0;
+      turns_.join_line(flight_);
+    }
+    void await_resume() const noexcept { flight_.is_turn_over = false; }
+
+   private:
+    Flight& flight_;
+    ReadTurns& turns_;
+  };
+
  private:
+  // Streams have no limit on their body, so none on its framing either.
+  static size_t framing_bytes_max(const OutboundRequest& outbound) {
+    return std::max(chunk_framing_bytes_max, outbound.answer_body_bytes_max);
+  }
+  // The response itself has tighter limits. This one ends a peer that sends TLS records without data.
+  static size_t wire_bytes_max(const OutboundRequest& outbound) {
+    constexpr size_t tls_bytes_max = 256 * 1024;
+    const size_t framing = framing_bytes_max(outbound);
+    if (framing > SIZE_MAX / 4) return SIZE_MAX;
+    return response_head_bytes_max + outbound.answer_body_bytes_max + framing + tls_bytes_max;
+  }
+
+  void on_turn() override { resume(); }
   void on_connection_ready(Connection& ready) override {
     if (waiting_ && ready.is_ready(wanted_)) resume();
   }
@@ -105,10 +156,12 @@ class Flight final : public ConnectionUser, public Deadline {
     resume();
   }
   void resume() {
+    leave_line();
     if (auto waiting = std::exchange(waiting_, {})) waiting.resume();
   }
 
   DeadlineWheel& wheel_;
+  runtime::SteadyTime step_deadline_{};
   size_t& in_flight_;
   std::coroutine_handle<> waiting_;
   uint32_t wanted_ = 0;

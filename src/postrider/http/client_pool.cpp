@@ -14,31 +14,31 @@ constexpr int sweeps_per_prune =
 
 }  // namespace
 
-void SessionCache::put(std::string_view origin, TlsSession session) {
+void SessionCache::put(const PoolKeyView& key, TlsSession session) {
   if (!session || sessions_max_ == 0) return;
-  auto found = entries_.find(origin);
+  auto found = entries_.find(key);
   if (found != entries_.end()) {
     found->second.session = std::move(session);
     oldest_first_.splice(oldest_first_.end(), oldest_first_, found->second.age);
     return;
   }
   if (entries_.size() >= sessions_max_) {
-    const std::string oldest(oldest_first_.front());
+    const PoolKeyView oldest = oldest_first_.front();
     forget(oldest);
   }
-  found = entries_.emplace(origin, Entry{std::move(session), oldest_first_.end()}).first;
-  found->second.age = oldest_first_.insert(oldest_first_.end(), found->first);
+  found = entries_.emplace(key, Entry{std::move(session), oldest_first_.end()}).first;
+  found->second.age = oldest_first_.insert(oldest_first_.end(), found->first.view());
 }
 
-TlsSession SessionCache::get(std::string_view origin) const {
-  const auto found = entries_.find(origin);
+TlsSession SessionCache::get(const PoolKeyView& key) const {
+  const auto found = entries_.find(key);
   if (found == entries_.end()) return nullptr;
   SSL_SESSION_up_ref(found->second.session.get());
   return TlsSession(found->second.session.get());
 }
 
-void SessionCache::forget(std::string_view origin) {
-  const auto found = entries_.find(origin);
+void SessionCache::forget(const PoolKeyView& key) {
+  const auto found = entries_.find(key);
   if (found == entries_.end()) return;
   oldest_first_.erase(found->second.age);
   entries_.erase(found);
@@ -47,8 +47,8 @@ void SessionCache::forget(std::string_view origin) {
 ConnectionPool::ConnectionPool(DeadlineWheel& wheel, const ClientOptions& options)
     : wheel_(wheel), options_(options), sessions_(options.sessions_max) {}
 
-std::unique_ptr<Connection> ConnectionPool::take(std::string_view origin) {
-  const auto found = origins_.find(origin);
+std::unique_ptr<Connection> ConnectionPool::take(const PoolKeyView& key) {
+  const auto found = origins_.find(key);
   if (found == origins_.end()) return nullptr;
   auto& idle = found->second.idle;
   const runtime::SteadyTime now = base::BootClock::now();
@@ -64,18 +64,18 @@ std::unique_ptr<Connection> ConnectionPool::take(std::string_view origin) {
   return nullptr;
 }
 
-void ConnectionPool::put(std::string_view origin, std::unique_ptr<Connection> connection) {
-  if (connection->tls() != nullptr) sessions_.put(origin, connection->tls()->take_session());
+void ConnectionPool::put(const PoolKeyView& key, std::unique_ptr<Connection> connection) {
+  if (connection->tls() != nullptr) sessions_.put(key, connection->tls()->take_session());
   const runtime::SteadyTime now = base::BootClock::now();
   if (options_.idle_total_max == 0 || !connection->is_quiet() || is_too_old(*connection, now)) return;
-  auto found = origins_.find(origin);
-  if (found == origins_.end()) found = origins_.emplace(origin, Origin()).first;
+  auto found = origins_.find(key);
+  if (found == origins_.end()) found = origins_.emplace(key, Origin()).first;
   if (found->second.idle.size() >= options_.idle_per_origin_max) return;
   if (idle_ >= options_.idle_total_max)
     close(*static_cast<Connection::IdleLink*>(longest_idle_first_.next)->connection);
 
   connection->idle_since = found->second.used_at = now;
-  connection->origin = &found->first;
+  connection->pool_key = &found->first;
   connection->set_user(this);
   connection->idle_link.insert_before(longest_idle_first_);
   found->second.idle.push_back(std::move(connection));
@@ -120,8 +120,9 @@ bool ConnectionPool::is_too_old(const Connection& connection, runtime::SteadyTim
 }
 
 void ConnectionPool::close(Connection& connection) {
-  if (connection.tls() != nullptr) sessions_.put(*connection.origin, connection.tls()->take_session());
-  auto& idle = origins_.find(*connection.origin)->second.idle;
+  if (connection.tls() != nullptr)
+    sessions_.put(connection.pool_key->view(), connection.tls()->take_session());
+  auto& idle = origins_.find(connection.pool_key->view())->second.idle;
   const auto found = std::find_if(idle.begin(), idle.end(),
                                   [&](const auto& candidate) { return candidate.get() == &connection; });
   CHECK(found != idle.end());

@@ -1,4 +1,4 @@
-// Idle connections by origin, and TLS sessions for resumption. Bounded in number and age.
+// Idle connections by dial profile and origin, and TLS sessions for resumption. Bounded in number and age.
 #pragma once
 
 #include <list>
@@ -14,29 +14,38 @@
 
 namespace postrider::http {
 
-struct TextHash {
+struct PoolKeyHash {
   using is_transparent = void;
-  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  size_t operator()(const PoolKeyView& key) const {
+    return std::hash<std::string_view>()(key.origin) ^ key.profile * 0x9e3779b97f4a7c15;
+  }
+  size_t operator()(const PoolKey& key) const { return (*this)(key.view()); }
+};
+struct PoolKeyEqual {
+  using is_transparent = void;
+  static PoolKeyView view(const PoolKey& key) { return key.view(); }
+  static PoolKeyView view(const PoolKeyView& key) { return key; }
+  bool operator()(const auto& a, const auto& b) const { return view(a) == view(b); }
 };
 template <class Value>
-using TextMap = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
+using PoolMap = std::unordered_map<PoolKey, Value, PoolKeyHash, PoolKeyEqual>;
 
 class SessionCache {
  public:
   explicit SessionCache(size_t sessions_max) : sessions_max_(sessions_max) {}
 
-  void put(std::string_view origin, TlsSession session);
-  TlsSession get(std::string_view origin) const;  // null when there is none
-  void forget(std::string_view origin);
+  void put(const PoolKeyView& key, TlsSession session);
+  TlsSession get(const PoolKeyView& key) const;  // null when there is none
+  void forget(const PoolKeyView& key);
 
  private:
   struct Entry {
     TlsSession session;
-    std::list<std::string_view>::iterator age;
+    std::list<PoolKeyView>::iterator age;
   };
   size_t sessions_max_;
-  TextMap<Entry> entries_;
-  std::list<std::string_view> oldest_first_;  // views of the keys
+  PoolMap<Entry> entries_;
+  std::list<PoolKeyView> oldest_first_;  // views of the keys
 };
 
 class ConnectionPool final : private ConnectionUser, private Deadline {
@@ -44,10 +53,11 @@ class ConnectionPool final : private ConnectionUser, private Deadline {
   ConnectionPool(DeadlineWheel& wheel, const ClientOptions& options);
   ~ConnectionPool() { close_all(); }
 
-  // The connection that became idle last, or null. Those too old for the origin are closed on the way.
-  std::unique_ptr<Connection> take(std::string_view origin);
+  // The connection that became idle last, or null. Those that are too old, or on which anything has come
+  // since, are closed on the way.
+  std::unique_ptr<Connection> take(const PoolKeyView& key);
   // A quiet connection is kept; any other, or one too many, is closed. The longest idle one makes room.
-  void put(std::string_view origin, std::unique_ptr<Connection> connection);
+  void put(const PoolKeyView& key, std::unique_ptr<Connection> connection);
   void close_all();
   size_t idle() const { return idle_; }
   SessionCache& sessions() { return sessions_; }
@@ -65,7 +75,7 @@ class ConnectionPool final : private ConnectionUser, private Deadline {
 
   DeadlineWheel& wheel_;
   const ClientOptions& options_;
-  TextMap<Origin> origins_;
+  PoolMap<Origin> origins_;
   Link longest_idle_first_;
   size_t idle_ = 0;
   bool is_sweeping_ = false;

@@ -6,6 +6,11 @@ namespace {
 
 class ClientPool : public ClientTest {
  protected:
+  runtime::Task<void> send_as(const DialProfile& profile, const Url& url, Exchange& exchange) {
+    OutboundRequest request{.url = url, .profile = &profile, .deadline = base::BootClock::now() + 20s};
+    exchange = co_await client_->send(request);
+  }
+
   // Runs the loop until the condition holds; looks again every millisecond.
   void run_until(const std::function<bool()>& condition) {
     if (condition()) return;
@@ -109,6 +114,33 @@ TEST_F(ClientPool, BytesThatCameSinceItBecameIdleAreNotTheNextAnswer) {
   EXPECT_EQ(server.accepted(), 2);
 }
 
+// Every response is followed by one that was not asked for, in many ways and at many moments. Whatever the
+// moment, the status that belongs to a request is the one it gets.
+TEST_F(ClientPool, AHostileReceiverCannotAnswerTheNextRequestInAdvance) {
+  std::atomic<int> smuggled = 0;
+  ScriptedServer server([&](Peer& peer) {
+    while (!peer.read_request().empty()) {
+      const int way = smuggled % 4;
+      std::string answer(ok_answer);
+      const std::string extra = "HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n";
+      if (way == 0) answer += extra;               // together with the response
+      if (way == 1) answer += extra.substr(0, 1);  // its first byte
+      if (!peer.write(answer)) return;
+      if (way == 2) peer.write(extra);   // right after it
+      if (way == 3) peer.write("\r\n");  // an empty line, which many clients forgive
+      peer.wait_until_received();
+      ++smuggled;
+      smuggled.notify_all();
+    }
+  });
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(status_of(fetch(server.url())), 200);
+    for (int seen = smuggled; seen <= i; seen = smuggled) smuggled.wait(seen);
+  }
+  EXPECT_EQ(server.accepted(), 40);
+  EXPECT_EQ(client_->stats().connections_reused, 0u);
+}
+
 TEST_F(ClientPool, ADeadPooledConnectionIsReplacedOnceAndTheRequestSentAgain) {
   ScriptedServer server([](Peer& peer) {
     peer.read_request();
@@ -139,6 +171,32 @@ TEST_F(ClientPool, ARequestOnAFreshConnectionIsNotSentAgain) {
   ScriptedServer server([](Peer& peer) { peer.read_request(); });
   EXPECT_EQ(error_of(fetch(server.url())), "connection_closed");
   EXPECT_EQ(server.accepted(), 1);
+}
+
+TEST_F(ClientPool, ConnectionsAreNotSharedBetweenDialProfiles) {
+  ScriptedServer server(always(std::string(ok_answer)));
+  const auto url = parse_url(server.url());
+  const AddressGuard same_networks(loopback_policy());
+  const AddressGuard no_networks({.allow_http = true, .allow_ports = {{1, 65535}}});
+  const TlsContext other_authorities({.trust_system_store = false});
+  const DialProfile own(*guard_, *tls_), other_list(same_networks, *tls_),
+      other_tls(*guard_, other_authorities);
+  const DialProfile strict(no_networks, *tls_);
+  const auto fetch_as = [&](const DialProfile& profile) {
+    Exchange exchange;
+    runtime::TaskGroup group;
+    group.spawn(send_as(profile, *url, exchange));
+    run_until_done(group);
+    return exchange;
+  };
+  for (const DialProfile* profile : {&own, &other_list, &other_tls}) {
+    EXPECT_FALSE(fetch_as(*profile).is_reused);
+    EXPECT_TRUE(fetch_as(*profile).is_reused);
+  }
+  EXPECT_EQ(server.accepted(), 3);
+  EXPECT_EQ(client_->stats().idle, 3u);
+  EXPECT_EQ(error_of(fetch_as(strict)), "blocked") << "an idle connection must not lead past the guard";
+  client_->close();
 }
 
 TEST_F(ClientPool, IdleConnectionsEndAfterTheirTime) {

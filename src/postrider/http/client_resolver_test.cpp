@@ -212,6 +212,15 @@ TEST_F(ClientNames, TheCacheIsBounded) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(lookup("n" + std::to_string(i) + ".example"), "192.0.2.1 ");
 }
 
+TEST_F(ClientNames, AZoneWithManyAddressesFillsNoMemory) {
+  Zone::Name crowded;
+  for (int i = 1; i <= 25; ++i) crowded.addresses.push_back("192.0.2." + std::to_string(i));
+  DnsServer dns({{{"crowded.example", crowded}}});
+  use_names(dns);
+  const std::string found = lookup("crowded.example");
+  EXPECT_EQ(std::count(found.begin(), found.end(), ' '), 16) << found;
+}
+
 TEST_F(ClientNames, AnExchangeGoesToTheAddressOfItsName) {
   ScriptedServer server(always(std::string(ok_answer)));
   DnsServer dns({{{"hooks.example", {.addresses = {"127.0.0.1"}}}}});

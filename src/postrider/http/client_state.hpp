@@ -32,14 +32,18 @@ struct Client::State {
   void conclude_interrupt(Flight& flight);
   void conclude_failed_read(Flight& flight, const IoResult& result);
   void conclude_broken(Flight& flight, NetError error);
+  void conclude_flood(Flight& flight);
+  bool has_share_left(Flight& flight, size_t turn_bytes);
+  void count_read(Flight& flight, const IoResult& result);
+  void feed(Flight& flight, std::string_view bytes);
   bool should_resend(Flight& flight);
   void finish(Flight& flight);
 
-  const AddressGuard& guard;
-  const TlsContext& tls;
+  const DialProfile own_profile;
   const ClientOptions options;
   DeadlineWheel wheel;
   Poller poller;
+  ReadTurns turns;
   Resolver resolver;
   ConnectionPool pool;
   Link flights;

@@ -67,10 +67,12 @@ class Peer {
   void wait_until_closed() {
     while (read_more()) buffer_.clear();
   }
-  void wait_until_received() const {  // by the client's system
+  void wait_until_received() const {  // by the client's system; or until the client has reset
     int unacknowledged = 1;
-    while (ioctl(descriptor_, SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 0)
-      std::this_thread::sleep_for(1ms);
+    pollfd state = {descriptor_, 0, 0};
+    while (ioctl(descriptor_, SIOCOUTQ, &unacknowledged) == 0 && unacknowledged > 0 &&
+           poll(&state, 1, 1) == 0)
+      continue;
   }
   void reset() const {  // the coming close sends RST
     const linger now{1, 0};

@@ -70,8 +70,10 @@ Identity make_identity(const CertificateOptions& options) {
 class TlsServer {
  public:
   enum class Wants { nothing, certificate };
-  explicit TlsServer(const Identity& identity, int version_max = TLS1_3_VERSION,
-                     Wants wants = Wants::nothing) {
+  enum class Manners { good, key_updates, half_a_record };
+  explicit TlsServer(const Identity& identity, int version_max = TLS1_3_VERSION, Wants wants = Wants::nothing,
+                     Manners manners = Manners::good)
+      : manners_(manners) {
     context_ = SSL_CTX_new(TLS_server_method());
     if (wants == Wants::certificate)
       SSL_CTX_set_verify(context_, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
@@ -89,6 +91,9 @@ class TlsServer {
   int resumed() const { return resumed_; }
   int accepted() const { return server_->accepted(); }
   std::string server_name() const { return server_name_; }
+  void wait_for_begun_records(int count) const {
+    for (int seen = begun_records_; seen < count; seen = begun_records_) begun_records_.wait(seen);
+  }
 
  private:
   // Blocking; ended by the client, which closes before the server goes.
@@ -100,14 +105,29 @@ class TlsServer {
       if (SSL_session_reused(ssl)) ++resumed_;
       if (const char* name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name)) server_name_ = name;
       char bytes[8192];
-      while (SSL_read(ssl, bytes, sizeof bytes) > 0)
+      while (SSL_read(ssl, bytes, sizeof bytes) > 0) {
+        while (manners_ == Manners::key_updates && update_key(ssl)) continue;
         SSL_write(ssl, ok_answer.data(), static_cast<int>(ok_answer.size()));
+        if (manners_ == Manners::half_a_record) begin_record(peer);
+      }
       SSL_shutdown(ssl);
     }
     ERR_clear_error();
     SSL_free(ssl);
   }
 
+  void begin_record(const Peer& peer) {
+    peer.write(std::string_view("\x17\x03\x03\x10\x00", 5));
+    peer.wait_until_received();
+    ++begun_records_;
+    begun_records_.notify_all();
+  }
+  static bool update_key(SSL* ssl) {
+    return SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(ssl) == 1;
+  }
+
+  const Manners manners_;
+  std::atomic<int> begun_records_ = 0;
   SSL_CTX* context_;
   std::atomic<int> resumed_ = 0;
   std::string server_name_;
@@ -256,6 +276,24 @@ TEST_F(ClientTls, AnEndpointThatClosesOrHangsInTheHandshakeIsToldApart) {
 TEST_F(ClientTls, TheSystemStoreLoads) {
   EXPECT_NO_THROW(TlsContext({}));
   EXPECT_THROW(TlsContext({.extra_ca_file = "/nonexistent.pem"}), std::runtime_error);
+}
+
+TEST_F(ClientTls, RecordsWithoutDataAreGivenUp) {
+  const Identity identity = issued({.name = "127.0.0.1", .alternative_names = "IP:127.0.0.1"});
+  TlsServer server(identity, TLS1_3_VERSION, TlsServer::Wants::nothing, TlsServer::Manners::key_updates);
+  const Exchange exchange = fetch(server.url("127.0.0.1"), 1h);
+  EXPECT_EQ(error_of(exchange), "tls_failed");
+  EXPECT_LT(client_->stats().bytes_received, 1'000'000u);
+}
+
+TEST_F(ClientTls, AConnectionWithHalfARecordIsNotUsedAgain) {
+  const Identity identity = issued({.name = "127.0.0.1", .alternative_names = "IP:127.0.0.1"});
+  TlsServer server(identity, TLS1_3_VERSION, TlsServer::Wants::nothing, TlsServer::Manners::half_a_record);
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ(status_of(fetch(server.url("127.0.0.1"))), 200);
+    server.wait_for_begun_records(i);
+  }
+  EXPECT_EQ(client_->stats().connections_reused, 0u);
 }
 
 }  // namespace

@@ -20,18 +20,28 @@ bool Cors::allows(std::string_view origin) const {
                      [&](const std::string& each) { return each == "*" || each == origin; });
 }
 
+runtime::Task<Admission> Cors::admit(Request& head) {
+  auto asking = inner_.admit(head);
+  Admission admission = co_await asking;
+  if (admission.refusal) add_fields(*admission.refusal, head);
+  co_return admission;
+}
+
 runtime::Task<Response> Cors::handle(Request& request) {
-  const auto given = origins_.empty() ? std::nullopt : request.header("origin");
-  const std::string origin(given.value_or(""));
-  const bool is_allowed = given && allows(origin);
-  const bool is_preflight = is_allowed && request.method == Method::options &&
-                            request.header("access-control-request-method").has_value();
   auto handling = inner_.handle(request);
   Response response = co_await handling;
-  if (origins_.empty()) co_return response;
+  add_fields(response, request);
+  co_return response;
+}
+
+void Cors::add_fields(Response& response, const Request& request) const {
+  if (origins_.empty()) return;
   response.header("vary", "origin");  // also when it is refused: caches must not mix them up
-  if (!is_allowed) co_return response;
-  response.header("access-control-allow-origin", origin);
+  const auto given = request.header("origin");
+  if (!given || !allows(*given)) return;
+  response.header("access-control-allow-origin", std::string(*given));
+  const bool is_preflight =
+      request.method == Method::options && request.header("access-control-request-method").has_value();
   if (is_preflight) {
     response.header("access-control-allow-methods", kMethods)
         .header("access-control-allow-headers", kRequestFields)
@@ -39,7 +49,6 @@ runtime::Task<Response> Cors::handle(Request& request) {
   } else {
     response.header("access-control-expose-headers", kResponseFields);
   }
-  co_return response;
 }
 
 }  // namespace postrider::http

@@ -16,14 +16,12 @@ class Cors : public Handler {
   Cors(Handler& inner, std::vector<std::string> origins) : inner_(inner), origins_(std::move(origins)) {}
 
   size_t body_bytes_max(const Request& head) const override { return inner_.body_bytes_max(head); }
-  bool takes_time(const Request& head) const override { return inner_.takes_time(head); }
-  runtime::Task<size_t> find_body_bytes_max(const Request& head) override {
-    return inner_.find_body_bytes_max(head);
-  }
+  runtime::Task<Admission> admit(Request& head) override;
   runtime::Task<Response> handle(Request& request) override;
 
  private:
   bool allows(std::string_view origin) const;
+  void add_fields(Response& response, const Request& request) const;
 
   Handler& inner_;
   std::vector<std::string> origins_;

@@ -223,11 +223,27 @@ std::optional<BlockedReason> AddressGuard::check(const Url& url) const {
 }
 
 std::optional<BlockedReason> AddressGuard::check(const Url& url, std::span<const IpAddress> addresses) const {
-  if (const auto reason = check(url)) return reason;
+  const auto refused = judge(url, addresses);
+  if (!refused) return std::nullopt;
+  return refused->reason;
+}
+
+std::optional<RefusedDestination> AddressGuard::judge(const Url& url,
+                                                      std::span<const IpAddress> addresses) const {
+  RefusedDestination refused{
+      .reason = Reason::port, .host = std::string(url.host()), .is_name = !url.address};
+  if (const auto reason = check(url)) {
+    refused.reason = *reason;
+    return refused;
+  }
   for (const IpAddress& address : addresses) {
     const bool is_opened = any_contains(state_->policy.allow_networks, address.unmapped());
-    if (url.host_kind == HostKind::local_name && !is_opened) return Reason::local_name;
-    if (const auto reason = check(address, url.port)) return reason;
+    const bool is_local = url.host_kind == HostKind::local_name && !is_opened;
+    const auto reason = is_local ? std::optional(Reason::local_name) : check(address, url.port);
+    if (!reason) continue;
+    refused.reason = *reason;
+    if (refused.is_name) refused.resolved = address;
+    return refused;
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,8 +43,15 @@ enum class BlockedReason : uint8_t {
 };
 inline constexpr size_t blocked_reason_count = 11;
 std::string_view to_string(BlockedReason reason);  // snake_case, for metrics
-// For operators, e.g. "the address is in a private network". Customers only learn "destination not allowed".
+// For operators, e.g. "the address is in a private network". refused_destination.hpp words it for others.
 std::string_view describe(BlockedReason reason);
+
+struct RefusedDestination {
+  BlockedReason reason;
+  std::string host{};  // as in the URL
+  bool is_name = false;
+  std::optional<IpAddress> resolved{};  // the refused address, if a name led to it
+};
 
 // Safe to use from any thread; one for the process is enough.
 class AddressGuard {
@@ -63,6 +71,8 @@ class AddressGuard {
   // All addresses of the URL's name together. A local name is usable only if ALLOW_NETWORKS covers every one
   // of them.
   std::optional<BlockedReason> check(const Url& url, std::span<const IpAddress> addresses) const;
+  // The same, with what was refused; without addresses, the text of the URL alone.
+  std::optional<RefusedDestination> judge(const Url& url, std::span<const IpAddress> addresses = {}) const;
 
   const GuardPolicy& policy() const;
 

@@ -40,6 +40,7 @@ struct Request {
   std::string id;                          // "req_…", made here; also sent as x-request-id
   std::string remote_address;              // the client's, behind trusted proxies
   runtime::Loop* loop = nullptr;           // the loop that the handler runs on
+  bool is_authenticated = false;           // set by the handler once the caller has proven who it is
 
   // First field of that name, in any case. Content-Length, Host and Transfer-Encoding occur at most once.
   std::optional<std::string_view> header(std::string_view name) const;

@@ -23,7 +23,7 @@ size_t RequestChunks::feed(std::string_view bytes, std::string& body) {
       at += length;
       chunk_bytes_left_ -= length;
       if (chunk_bytes_left_ == 0) state_ = State::data_cr;
-    } else if (step(bytes[at])) {
+    } else if (spend_framing() && step(bytes[at])) {
       ++at;
     }
   }
@@ -41,8 +41,16 @@ bool RequestChunks::expect(char c, char wanted, State next) {
   return true;
 }
 
+bool RequestChunks::spend_extra() {
+  if (extra_bytes_left_ == 0) return refuse(431, "Chunk extensions and trailer fields are too large.");
+  --extra_bytes_left_;
+  return true;
+}
+
 bool RequestChunks::spend_framing() {
-  if (framing_bytes_left_ == 0) return refuse(431, "Chunk extensions and trailer fields are too large.");
+  if (framing_bytes_left_ == 0)
+    return refuse(
+        413, "The chunks of the request body are too small: their framing is larger than the body may be.");
   --framing_bytes_left_;
   return true;
 }
@@ -59,7 +67,7 @@ bool RequestChunks::step(char c) {
     case State::extension_quoted:
     case State::extension_escaped:
     case State::extension_end:
-      return spend_framing() && extension_byte(c);
+      return spend_extra() && extension_byte(c);
     case State::size_lf:
       return expect(c, '\n', chunk_bytes_left_ == 0 ? State::trailer_start : State::data);
     case State::data_cr:
@@ -144,7 +152,7 @@ bool RequestChunks::trailer_byte(char c) {
     if (c == '\r') return expect(c, '\r', State::trailer_lf);
     if (!is(c, grammar::value))
       return refuse(400, "A trailer value has a control character or a bare line feed.");
-    return spend_framing();
+    return spend_extra();
   }
   if (state_ == State::trailer_name && c == ':') {
     state_ = State::trailer_value;
@@ -153,7 +161,7 @@ bool RequestChunks::trailer_byte(char c) {
   if (!is(c, grammar::token))
     return refuse(400, "A trailer name must be a token, directly followed by a colon.");
   state_ = State::trailer_name;
-  return spend_framing();
+  return spend_extra();
 }
 
 }  // namespace postrider::http

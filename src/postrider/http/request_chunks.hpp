@@ -12,9 +12,12 @@ namespace postrider::http {
 
 class RequestChunks {
  public:
-  // `framing_bytes_max` bounds chunk extensions and trailer fields together; both are read and ignored.
-  RequestChunks(size_t body_bytes_max, size_t framing_bytes_max)
-      : body_bytes_left_(body_bytes_max), framing_bytes_left_(framing_bytes_max) {}
+  // `extra_bytes_max` bounds chunk extensions and trailer fields together; both are read and ignored. All
+  // framing, chunk sizes and line ends included, may take that and as much again as the body may.
+  RequestChunks(size_t body_bytes_max, size_t extra_bytes_max)
+      : body_bytes_left_(body_bytes_max),
+        extra_bytes_left_(extra_bytes_max),
+        framing_bytes_left_(uint64_t{body_bytes_max} + extra_bytes_max) {}
 
   // Appends what was decoded to `body`; returns how many bytes it took.
   size_t feed(std::string_view bytes, std::string& body);
@@ -25,13 +28,13 @@ class RequestChunks {
   enum class State : uint8_t {
     size_start,
     size,
-    extension_start,  // behind a ';'
+    extension_start,  // after a ';'
     extension_name,
-    extension_value_start,  // behind a '='
+    extension_value_start,  // after a '='
     extension_value,
     extension_quoted,
     extension_escaped,
-    extension_end,  // behind a closing quote
+    extension_end,  // after a closing quote
     size_lf,
     data,
     data_cr,
@@ -48,6 +51,7 @@ class RequestChunks {
   bool extension_byte(char c);
   bool trailer_byte(char c);
   bool expect(char c, char wanted, State next);
+  bool spend_extra();
   bool spend_framing();
   bool refuse(int status, std::string_view detail);
 
@@ -55,6 +59,7 @@ class RequestChunks {
   int size_digits_ = 0;
   uint64_t chunk_bytes_left_ = 0;
   uint64_t body_bytes_left_;
+  uint64_t extra_bytes_left_;
   uint64_t framing_bytes_left_;
   std::optional<Refusal> refusal_;
 };

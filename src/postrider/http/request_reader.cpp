@@ -103,6 +103,7 @@ void RequestReader::reset() {
   request_.path_parameters.clear();
   request_.fields.clear();
   request_.body = {};
+  request_.is_authenticated = false;
   stage_ = Stage::head;
   refusal_.reset();
 }

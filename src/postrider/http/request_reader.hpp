@@ -36,6 +36,9 @@ class RequestReader {
   bool expects_continue() const { return head_.expects_continue(); }
   bool is_http_1_0() const { return head_.is_http_1_0(); }
   size_t body_bytes() const { return body_.size(); }  // copied so far
+  bool may_have_body_over(size_t bytes) const {
+    return head_.is_chunked() || head_.content_length().value_or(0) > bytes;
+  }
 
  private:
   void take_head();

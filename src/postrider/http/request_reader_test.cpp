@@ -168,5 +168,19 @@ TEST(RequestReader, AcceptsNothingThatBeastReadsDifferently) {
   EXPECT_GT(accepted, 10'000);
 }
 
+// Tiny chunks are mostly framing. It counts as the body does.
+TEST(RequestChunks, AllFramingCountsAgainstOneTotal) {
+  constexpr size_t body_bytes_max = 10'000, extra_bytes_max = 1'000;
+  for (const std::string_view piece : {"1\r\nx\r\n", "0000000000000001\r\nx\r\n"}) {
+    RequestChunks chunks(body_bytes_max, extra_bytes_max);
+    std::string body;
+    size_t taken = 0;
+    while (!chunks.refusal() && taken < 1'000'000) taken += chunks.feed(piece, body);
+    ASSERT_TRUE(chunks.refusal()) << piece;
+    EXPECT_EQ(chunks.refusal()->status, 413) << piece;
+    EXPECT_LE(taken - body.size(), body_bytes_max + extra_bytes_max) << piece;
+  }
+}
+
 }  // namespace
 }  // namespace postrider::http

@@ -63,13 +63,20 @@ struct Waiter final : public Link, public Deadline {
   }
 };
 
+// A zone can put thousands into one response, and each name keeps its own.
+constexpr size_t kAddressesPerFamilyMax = 16;
+// Datagrams read at once. The rest stays in the socket and is reported again.
+constexpr int kReceivesPerTurn = 64;
+
 // IPv4 first; `ttl` is the smallest.
 Addresses addresses_of(const ares_addrinfo* info, int& ttl) {
   Addresses addresses;
   ttl = INT32_MAX;
   for (const int family : {AF_INET, AF_INET6}) {
+    const size_t limit = addresses.size() + kAddressesPerFamilyMax;
     for (const ares_addrinfo_node* node = info->nodes; node != nullptr; node = node->ai_next) {
       if (node->ai_family != family) continue;
+      if (addresses.size() == limit) break;
       ttl = std::min(ttl, node->ai_ttl);
       if (family == AF_INET) {
         const auto* in = reinterpret_cast<const sockaddr_in*>(node->ai_addr);
@@ -149,8 +156,14 @@ struct Resolver::State {
   }
   static ssize_t receive(ares_socket_t descriptor, void* into, size_t size, int flags, sockaddr* from,
                          ares_socklen_t* from_size, void* data) {
+    auto& self = *static_cast<State*>(data);
+    if (self.receives_left == 0) {
+      errno = EAGAIN;
+      return -1;
+    }
+    --self.receives_left;
     const ssize_t received = recvfrom(descriptor, into, size, flags, from, from_size);
-    if (received > 0) static_cast<State*>(data)->has_no_socket = false;  // somebody was asked, after all
+    if (received > 0) self.has_no_socket = false;  // there was a socket after all
     return received;
   }
   static constexpr ares_socket_functions socket_functions{
@@ -181,6 +194,7 @@ struct Resolver::State {
   }
 
   void process(ares_socket_t readable, ares_socket_t writable) {
+    receives_left = kReceivesPerTurn;
     ares_process_fd(channel, readable, writable);
     arm();
     resume_answered();
@@ -269,6 +283,7 @@ struct Resolver::State {
   Link answered;
   Stats stats;
   bool is_closed = false;
+  int receives_left = kReceivesPerTurn;
   bool has_no_socket = false;  // the last time one was wanted
 };
 

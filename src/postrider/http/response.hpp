@@ -20,6 +20,8 @@ class BodyStream {
   // True from the moment the client is gone or the server drains; a producer that waits long asks from time
   // to time.
   virtual bool is_closing() const = 0;
+  // Ends the connection at once: what was not sent yet never is. Not from within write().
+  virtual void cut() = 0;
 };
 
 // An answer. The server adds content-length, connection, date-independent framing and x-request-id; bodies of

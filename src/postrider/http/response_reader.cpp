@@ -7,7 +7,6 @@ namespace postrider::http {
 namespace {
 
 constexpr uint8_t interim_answers_max = 16;
-constexpr uint32_t chunk_framing_bytes_max = 16 * 1024;
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -25,15 +24,16 @@ std::string_view ChunkDecoder::next(std::string_view& input) {
       input.remove_prefix(piece.size());
       left_ -= piece.size();
       if (left_ == 0) state_ = State::data_end;
-      line_bytes_ = 0;
       return piece;
     }
     const char byte = input.front();
     input.remove_prefix(1);
-    if (++line_bytes_ > chunk_framing_bytes_max)
+    if (framing_bytes_left_ == 0) {
       state_ = State::failed;
-    else
+    } else {
+      --framing_bytes_left_;
       on_line_byte(byte);
+    }
   }
   return {};
 }
@@ -92,7 +92,7 @@ void ResponseReader::feed(std::string_view bytes) {
   } else if (phase_ == Phase::body) {
     feed_body(bytes);
   } else {
-    is_reusable_ = false;  // bytes nobody asked for
+    is_reusable_ = false;  // more than the response
   }
 }
 

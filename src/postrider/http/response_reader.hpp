@@ -12,10 +12,17 @@
 
 namespace postrider::http {
 
+// Enough for 64 KiB of data in chunks of a few bytes. A receiver that needs more gains nothing but a preview.
+inline constexpr size_t chunk_framing_bytes_max = 64 * 1024;
+
 // The chunked transfer coding, bare LF allowed.
 class ChunkDecoder {
  public:
   enum class State : uint8_t { size, extension, data, data_end, trailer_start, trailer, done, failed };
+
+  // `framing_bytes_max` bounds everything that is not data, over the whole response: chunk sizes, extensions,
+  // line ends and trailers.
+  explicit ChunkDecoder(size_t framing_bytes_max) : framing_bytes_left_(framing_bytes_max) {}
 
   // Takes bytes up to the next piece of data, which is returned (empty: nothing, or the end was reached).
   std::string_view next(std::string_view& input);
@@ -25,8 +32,8 @@ class ChunkDecoder {
   void on_line_byte(char byte);
 
   State state_ = State::size;
-  uint64_t left_ = 0;        // of the current chunk
-  uint32_t line_bytes_ = 0;  // of the framing read since the last data: bounded
+  uint64_t left_ = 0;  // of the current chunk
+  size_t framing_bytes_left_;
   bool has_digits_ = false;
 };
 
@@ -34,11 +41,12 @@ class ResponseReader {
  public:
   struct Options {
     size_t body_bytes_max = 0;
+    size_t framing_bytes_max = chunk_framing_bytes_max;
     bool answers_head_request = false;
     size_t kept_bytes_max = answer_preview_bytes_max;
     const std::function<void(std::string_view)>* on_body = nullptr;
   };
-  explicit ResponseReader(Options options) : options_(options) {}
+  explicit ResponseReader(Options options) : options_(options), chunks_(options.framing_bytes_max) {}
 
   void feed(std::string_view bytes);
   void feed_end();  // the peer closed

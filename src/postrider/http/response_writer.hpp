@@ -6,6 +6,8 @@
 
 #include "postrider/http/request.hpp"
 #include "postrider/http/response.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
 
 namespace postrider::http {
 
@@ -22,7 +24,7 @@ void append_response(std::string& out, const Response& response, const AnswerFra
 void append_chunk(std::string& out, std::string_view piece);
 
 // Compresses the body when the client accepts gzip and it is worth it.
-void compress_if_accepted(Response& response, const Request& request);
+runtime::Task<void> compress_if_accepted(Response& response, const Request& request, runtime::Loop& loop);
 
 std::string http_date(int64_t unix_seconds);
 

@@ -23,6 +23,16 @@ std::string_view take_segment(std::string_view& path) {
   return segment;
 }
 
+void set_parameters(Request& request, const std::vector<std::string>& names,
+                    const std::vector<std::string_view>& matched) {
+  request.path_parameters.clear();  // a large request was here before, with its head alone
+  for (size_t i = 0; i < matched.size(); ++i) {
+    auto value = percent_decode(matched[i]);
+    CHECK(value);  // the server has refused paths that do not decode
+    request.path_parameters.push_back({names[i], std::move(*value)});
+  }
+}
+
 }  // namespace
 
 struct Router::Node {
@@ -111,21 +121,20 @@ size_t Router::body_bytes_max(const Request& head) const {
   return target ? target->route.body_bytes_max : 0;
 }
 
-bool Router::takes_time(const Request& head) const {
+Task<Admission> Router::admit(Request& head) {
   std::vector<std::string_view> matched;
   const Node* node = head.path.starts_with('/') ? root_->find(head.path, matched) : nullptr;
   const Node::Target* target = node ? node->target(head.method) : nullptr;
-  return target && target->route.find_body_bytes_max;
-}
-
-Task<size_t> Router::find_body_bytes_max(const Request& head) {
-  std::vector<std::string_view> matched;
-  const Node* node = root_->find(head.path, matched);
-  const Node::Target* target = node ? node->target(head.method) : nullptr;
-  CHECK(target && target->route.find_body_bytes_max && !matched.empty());
-  std::string named(matched.front());
-  const size_t bytes_max = co_await target->route.find_body_bytes_max(head, std::move(named));
-  co_return bytes_max;
+  Admission admission;
+  if (!target) {
+    admission.refusal = co_await handle(head);
+  } else if (target->route.admit) {
+    set_parameters(head, target->parameter_names, matched);
+    admission = co_await target->route.admit(head);
+  } else {
+    admission.body_bytes_max = target->route.body_bytes_max;
+  }
+  co_return admission;
 }
 
 Task<Response> Router::handle(Request& request) {
@@ -145,11 +154,7 @@ Task<Response> Router::handle(Request& request) {
     response.header("allow", node->allowed());
     co_return response;
   }
-  for (size_t i = 0; i < matched.size(); ++i) {
-    auto value = percent_decode(matched[i]);
-    CHECK(value);  // the server has refused paths that do not decode
-    request.path_parameters.push_back({target->parameter_names[i], std::move(*value)});
-  }
+  set_parameters(request, target->parameter_names, matched);
   Response response = co_await target->route.handle(request);
   co_return response;
 }

@@ -18,8 +18,8 @@ struct Route {
   std::string pattern;
   base::UniqueFunction<runtime::Task<Response>(Request&)> handle;  // not a capturing coroutine: call one
   size_t body_bytes_max = 0;                                       // 0: the server's limit
-  // Instead, where it depends on what the path names; gets its first parameter. Must not throw.
-  base::UniqueFunction<runtime::Task<size_t>(const Request& head, std::string named)> find_body_bytes_max{};
+  // Asked before a large body is read; without it such a body is read up to body_bytes_max.
+  base::UniqueFunction<runtime::Task<Admission>(Request& head)> admit{};
 };
 
 class Router : public Handler {
@@ -30,8 +30,8 @@ class Router : public Handler {
   void add(Route route);  // two routes with the same method and shape are a bug
 
   size_t body_bytes_max(const Request& head) const override;
-  bool takes_time(const Request& head) const override;
-  runtime::Task<size_t> find_body_bytes_max(const Request& head) override;
+  // A path or method that does not exist is refused at once.
+  runtime::Task<Admission> admit(Request& head) override;
   runtime::Task<Response> handle(Request& request) override;
 
   struct Entry {

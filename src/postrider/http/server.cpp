@@ -16,8 +16,10 @@
 
 namespace postrider::http {
 
-runtime::Task<size_t> Handler::find_body_bytes_max(const Request& head) {
-  co_return body_bytes_max(head);
+runtime::Task<Admission> Handler::admit(Request& head) {
+  Admission admission;
+  admission.body_bytes_max = body_bytes_max(head);
+  co_return admission;
 }
 
 namespace asio = boost::asio;
@@ -86,6 +88,7 @@ struct Server::State {
                 .options = options,
                 .listener = std::move(listener),
                 .proxies = TrustedProxies(options.trusted_proxies),
+                .uncounted = TrustedProxies(options.uncounted_networks),
                 .requests = {metrics.api_requests.at("1xx"), metrics.api_requests.at("2xx"),
                              metrics.api_requests.at("3xx"), metrics.api_requests.at("4xx"),
                              metrics.api_requests.at("5xx")},
@@ -99,9 +102,8 @@ struct Server::State {
 
   Task<void> accept();
   void admit(Socket socket);
-  // `counted`: the address whose connection it is, or empty.
-  Task<void> serve(std::shared_ptr<ServerConnection> connection, std::string counted);
-  Task<void> turn_away(std::shared_ptr<ServerConnection> connection);
+  Task<void> serve(std::shared_ptr<ServerConnection> connection);
+  Task<void> turn_away(std::shared_ptr<ServerConnection> connection, Refusal refusal);
   void sweep();
 
   ServerContext context;
@@ -136,31 +138,37 @@ void Server::State::admit(Socket socket) {
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   std::string peer = address_of(socket);
   ListenerState& listener = *context.listener;
-  const bool is_counted = listener.options.connections_per_address_max > 0 && !context.proxies.trusts(peer);
+  Refusal refusal{503, "There are too many connections at the moment."};
+  std::string counted;
+  if (listener.options.connections_per_address_max > 0 && !context.proxies.trusts(peer) &&
+      !context.uncounted.trusts(peer))
+    counted = client_of(peer);
   bool has_room = listener.connections.fetch_add(1) < listener.options.connections_max;
-  if (has_room && is_counted) has_room = listener.take(peer);
-  std::string counted = has_room && is_counted ? peer : "";
+  if (has_room && !counted.empty() && !listener.take(counted)) {
+    has_room = false;
+    refusal.detail = "There are too many connections from this address without an authenticated request.";
+  }
   if (!has_room) {
-    --context.listener->connections;
+    --listener.connections;
+    counted.clear();
     if (turning_away >= kRefusingMax) return;
   }
-  auto connection = std::make_shared<ServerConnection>(context, std::move(socket), std::move(peer));
+  auto connection =
+      std::make_shared<ServerConnection>(context, std::move(socket), std::move(peer), std::move(counted));
   connections.insert(connection.get());
-  tasks.spawn(has_room ? serve(std::move(connection), std::move(counted)) : turn_away(std::move(connection)));
+  tasks.spawn(has_room ? serve(std::move(connection)) : turn_away(std::move(connection), refusal));
 }
 
-Task<void> Server::State::serve(std::shared_ptr<ServerConnection> connection, std::string counted) {
+Task<void> Server::State::serve(std::shared_ptr<ServerConnection> connection) {
   connection_gauge.add(1);
   co_await connection->serve();
   connection_gauge.add(-1);
   --context.listener->connections;
-  if (!counted.empty()) context.listener->release(counted);
   connections.erase(connection.get());
 }
 
-Task<void> Server::State::turn_away(std::shared_ptr<ServerConnection> connection) {
+Task<void> Server::State::turn_away(std::shared_ptr<ServerConnection> connection, Refusal refusal) {
   ++turning_away;
-  const Refusal refusal{503, "There are too many connections at the moment."};
   co_await connection->serve_refusal(refusal);
   --turning_away;
   connections.erase(connection.get());

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,20 +30,33 @@ class Metrics;
 
 namespace postrider::http {
 
+// What a handler decides by the head of a request, before a large body is read.
+struct Admission {
+  size_t body_bytes_max = 0;  // 0: the server's limit
+  // The authenticated caller that the body's memory is charged to. Empty: not authenticated; the body then
+  // counts against a smaller budget.
+  std::string owner{};
+  std::optional<Response> refusal{};  // sent instead of reading the body
+};
+
 class Handler {
  public:
   virtual ~Handler() = default;
 
-  // Asked when the head is there, before any of the body is read; 0 means the server's limit.
+  // The limit of a body that is read without asking admit(); 0 means the server's limit.
   virtual size_t body_bytes_max(const Request& /*head*/) const { return 0; }
-  // The same where it takes time to find out: asked instead, if it takes_time. Must not throw.
-  virtual bool takes_time(const Request& /*head*/) const { return false; }
-  virtual runtime::Task<size_t> find_body_bytes_max(const Request& head);
+  // Asked before any of a body is read that is larger than ordinary_body_bytes_max, or may become so. The
+  // body of `head` is empty.
+  virtual runtime::Task<Admission> admit(Request& head);
 
   // The requests of one connection are handled one after the other. An exception is a bug: it is logged and
   // answered with 503, never with a broken connection.
   virtual runtime::Task<Response> handle(Request& request) = 0;
 };
+
+// Bodies up to this size are read before the caller is known. They need no budget: the number of connections
+// bounds them.
+inline constexpr size_t ordinary_body_bytes_max = 16 << 10;
 
 struct ServerOptions {
   size_t body_bytes_max = 1 << 20;
@@ -50,14 +64,15 @@ struct ServerOptions {
   size_t fields_max = 100;
   size_t target_bytes_max = 8 << 10;
   std::chrono::milliseconds head_timeout{10'000};  // first byte of a request to the end of its head
-  std::chrono::milliseconds body_timeout{
-      10'000};  // grace; on top of it each received byte buys time at the rate below
+  std::chrono::milliseconds body_timeout{10'000};  // the longest pause, and the window of the rate below
   size_t body_bytes_per_second_min = 16 << 10;
   std::chrono::milliseconds write_timeout{30'000};  // the client takes none of the answer
   std::chrono::milliseconds idle_timeout{75'000};   // between requests
   std::chrono::milliseconds linger_timeout{
       1'000};                                  // after a refusal, so that the answer is not lost in a reset
   std::vector<std::string> trusted_proxies{};  // CIDRs whose X-Forwarded-For is believed
+  // Neither these nor trusted proxies are counted by address.
+  std::vector<std::string> uncounted_networks{"127.0.0.0/8", "::1"};
 };
 
 struct ListenerState;
@@ -68,10 +83,15 @@ class Listener {
   struct Options {
     std::string address =
         "127.0.0.1:8090";  // "host:port" with a literal address, "[::1]:8090"; port 0 takes a free one
-    size_t connections_max = 1024;           // the next ones get 503
-    size_t connections_per_address_max = 0;  // the same; 0: no limit. Trusted proxies are not counted
-    size_t body_bytes_max = 256 << 20;       // request bodies in memory, over all connections; beyond: 503
-    bool is_open_at_once = true;             // false: the port is taken, and connections refused until open()
+    size_t connections_max = 1024;  // the next ones get 503
+    // Of one client address (IPv6: one /64), for connections without an authenticated request so far; 0: no
+    // limit. The next ones get 503.
+    size_t connections_per_address_max = 0;
+    // Large request bodies in memory, over all connections; beyond: 503. Callers that are not authenticated
+    // have a budget of their own.
+    size_t body_bytes_max = 256 << 20;
+    size_t unauthenticated_body_bytes_max = 64 << 20;
+    bool is_open_at_once = true;  // false: the port is taken, and connections refused until open()
   };
   explicit Listener(Options options);
   ~Listener();

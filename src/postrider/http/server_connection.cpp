@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <coroutine>
@@ -20,9 +21,24 @@ using runtime::Task;
 namespace {
 
 constexpr size_t kReadBytes = 16 << 10;
+constexpr size_t kSendBytesPerTurn = 256 << 10;
 constexpr size_t kOutBytesMax =
     256 << 10;  // answers collected before they are sent, and kept for the next ones
 constexpr size_t kLingerBytesMax = 256 << 10;  // thrown away after a refusal before the connection is cut
+
+Response unexpected(const Request& request, const std::string& failure) {
+  telemetry::log_error("http_handler_failed")
+      .field("request_id", request.id)
+      .field("method", method_name(request.method))
+      .field("path", request.path)
+      .field("error", failure);
+  const Problem why{
+      .status = 503,
+      .type = "unexpected",
+      .detail = "The request could not be completed; the operator finds the reason by the request id.",
+      .retry_after = std::chrono::seconds(5)};
+  return problem(request, why);
+}
 
 }  // namespace
 
@@ -57,16 +73,20 @@ struct ServerConnection::Writable {
   bool await_resume() const noexcept { return !error; }
 };
 
-ServerConnection::ServerConnection(ServerContext& context, Socket socket, std::string peer)
+ServerConnection::ServerConnection(ServerContext& context, Socket socket, std::string peer,
+                                   std::string counted)
     : context_(context),
       socket_(std::move(socket)),
       peer_(std::move(peer)),
       is_peer_trusted_(context.proxies.trusts(peer_)),
+      counted_(std::move(counted)),
       reader_({.bytes_max = context.options.head_bytes_max,
                .fields_max = context.options.fields_max,
                .target_bytes_max = context.options.target_bytes_max}),
       in_(std::make_unique_for_overwrite<char[]>(kReadBytes)),
-      stage_began_at_(base::BootClock::now()) {}
+      head_began_at_(base::BootClock::now()),
+      upload_({.window = context.options.body_timeout,
+               .bytes_per_second_min = context.options.body_bytes_per_second_min}) {}
 
 Task<void> ServerConnection::serve() {
   while (!is_closing_) {
@@ -76,14 +96,15 @@ Task<void> ServerConnection::serve() {
     } else if (reader_.stage() == RequestReader::Stage::refused) {
       co_await refuse();
     } else if (reader_.stage() == RequestReader::Stage::decide) {
-      co_await decide();
+      co_await admit();
     } else {
       const bool received = co_await receive();
       if (!received) is_closing_ = true;
     }
   }
   co_await flush();
-  release_body_budget();
+  upload_.end();
+  end_counting();
   error_code ignored;
   socket_.close(ignored);
 }
@@ -104,59 +125,69 @@ void ServerConnection::advance() {
   using Stage = RequestReader::Stage;
   while (in_begin_ < in_end_ || reader_.stage() == Stage::decide) {
     if (reader_.stage() == Stage::decide) {
-      if (takes_time()) return;
+      if (reader_.may_have_body_over(ordinary_body_bytes_max)) return;
       accept_body(context_.handler.body_bytes_max(reader_.request()));
       continue;
     }
     if (reader_.stage() == Stage::complete || reader_.stage() == Stage::refused) return;
-    if (!reader_.has_started()) stage_began_at_ = base::BootClock::now();
+    if (!reader_.has_started()) head_began_at_ = base::BootClock::now();
     const bool is_body = reader_.stage() == Stage::body;
     const size_t taken = reader_.feed(std::string_view(in_.get() + in_begin_, in_end_ - in_begin_));
     in_begin_ += taken;
-    if (is_body) body_bytes_received_ += taken;
-    if (is_body && is_over_body_budget()) return;
+    if (is_body && !upload_.received(reader_.body_bytes(), base::BootClock::now()))
+      reader_.refuse({503, "Too many large requests are being received at the moment."});
   }
 }
 
-bool ServerConnection::takes_time() {
-  return context_.handler.takes_time(reader_.request());
+// A large body is read only after the handler has seen the head.
+Task<void> ServerConnection::admit() {
+  Request& head = reader_.request();
+  identify(head);
+  if (!out_.empty()) flush_soon();
+  Admission admission = co_await ask_handler(head);
+  if (admission.refusal) {
+    refusal_ = std::move(admission.refusal);
+    reader_.refuse({refusal_->status, ""});
+    co_return;
+  }
+  if (admission.owner.empty()) {
+    upload_.charge(context_.listener->unauthenticated_bodies, client_of(head.remote_address));
+  } else {
+    upload_.charge(context_.listener->bodies, std::move(admission.owner));
+    end_counting();
+  }
+  accept_body(admission.body_bytes_max);
 }
 
-Task<void> ServerConnection::decide() {
-  const size_t bytes_max = co_await context_.handler.find_body_bytes_max(reader_.request());
-  accept_body(bytes_max);
+Task<Admission> ServerConnection::ask_handler(Request& head) {
+  std::string failure;
+  try {
+    Admission admission = co_await context_.handler.admit(head);
+    co_return admission;
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  Admission refused;
+  refused.refusal = unexpected(head, failure);
+  co_return refused;
 }
 
 void ServerConnection::accept_body(size_t asked) {
   reader_.accept_body(asked != 0 ? asked : context_.options.body_bytes_max);
   if (reader_.stage() != RequestReader::Stage::body) return;
-  stage_began_at_ = base::BootClock::now();
-  body_bytes_received_ = 0;
+  upload_.start(base::BootClock::now());
   if (reader_.expects_continue() && in_begin_ == in_end_) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
 }
 
-bool ServerConnection::is_over_body_budget() {
-  const size_t held = reader_.body_bytes();
-  if (held <= body_bytes_budgeted_) return false;
-  const size_t more = held - body_bytes_budgeted_;
-  body_bytes_budgeted_ = held;
-  const size_t total = context_.listener->body_bytes.fetch_add(more) + more;
-  if (total <= context_.listener->options.body_bytes_max) return false;
-  reader_.refuse({503, "Too many large requests are being received at the moment."});
-  return true;
-}
-
-void ServerConnection::release_body_budget() {
-  if (body_bytes_budgeted_ != 0) context_.listener->body_bytes -= body_bytes_budgeted_;
-  body_bytes_budgeted_ = 0;
+void ServerConnection::end_counting() {
+  if (!counted_.empty()) context_.listener->release(counted_);
+  counted_.clear();
 }
 
 base::SteadyTime ServerConnection::read_deadline() const {
   const ServerOptions& options = context_.options;
-  if (reader_.stage() == RequestReader::Stage::body)
-    return stage_began_at_ + options.body_timeout +
-           std::chrono::milliseconds(body_bytes_received_ * 1000 / options.body_bytes_per_second_min);
-  if (reader_.has_started()) return stage_began_at_ + options.head_timeout;
+  if (reader_.stage() == RequestReader::Stage::body) return upload_.deadline();
+  if (reader_.has_started()) return head_began_at_ + options.head_timeout;
   return base::BootClock::now() + (is_first_request_ ? options.head_timeout : options.idle_timeout);
 }
 
@@ -183,14 +214,18 @@ Task<bool> ServerConnection::receive() {
   co_return true;
 }
 
+// The rest of a large answer waits for its next turn: a socket's buffer may take megabytes, and copying them
+// takes milliseconds.
 bool ServerConnection::send_some() {
-  while (out_sent_ < out_.size()) {
-    const ssize_t sent = ::send(socket_.native_handle(), out_.data() + out_sent_, out_.size() - out_sent_,
+  const size_t end = std::min(out_.size(), out_sent_ + kSendBytesPerTurn);
+  while (out_sent_ < end) {
+    const ssize_t sent = ::send(socket_.native_handle(), out_.data() + out_sent_, end - out_sent_,
                                 MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
     out_sent_ += static_cast<size_t>(sent);
   }
+  if (end < out_.size()) return true;
   out_.clear();
   if (out_.capacity() > kOutBytesMax) out_ = std::string();
   out_sent_ = 0;
@@ -223,8 +258,7 @@ void ServerConnection::flush_soon() {
   });
 }
 
-Task<void> ServerConnection::answer() {
-  Request& request = reader_.request();
+void ServerConnection::identify(Request& request) {
   request.loop = &context_.loop;
   request.remote_address = is_peer_trusted_ ? context_.proxies.client_address(peer_, request.fields) : peer_;
   const auto given_id = request.header("x-request-id");
@@ -232,9 +266,15 @@ Task<void> ServerConnection::answer() {
     request.id = *given_id;
   else
     context_.make_request_id(request.id);
+}
+
+Task<void> ServerConnection::answer() {
+  Request& request = reader_.request();
+  identify(request);
   if (!out_.empty()) flush_soon();
 
   Response response = co_await respond(request);
+  if (request.is_authenticated) end_counting();
   const bool close = response.close || !reader_.keeps_alive() || context_.is_draining;
   const bool close_ends_body = response.stream && reader_.is_http_1_0();
   if (response.stream && request.method != Method::head) {
@@ -242,12 +282,12 @@ Task<void> ServerConnection::answer() {
     append_answer(response, is_closing_);
     co_await stream(response);
   } else {
-    compress_if_accepted(response, request);
+    co_await compress_if_accepted(response, request, context_.loop);
     is_closing_ = close;
     append_answer(response, close);
   }
   reader_.reset();
-  release_body_budget();
+  upload_.end();
   is_first_request_ = false;
   if (out_.size() > kOutBytesMax) {
     const bool sent = co_await flush();
@@ -265,17 +305,7 @@ Task<Response> ServerConnection::respond(Request& request) {
   } catch (...) {
     failure = "not a std::exception";
   }
-  telemetry::log_error("http_handler_failed")
-      .field("request_id", request.id)
-      .field("method", method_name(request.method))
-      .field("path", request.path)
-      .field("error", failure);
-  const Problem why{
-      .status = 503,
-      .type = "unexpected",
-      .detail = "The request could not be completed; the operator finds the reason by the request id.",
-      .retry_after = std::chrono::seconds(5)};
-  co_return problem(request, why);
+  co_return unexpected(request, failure);
 }
 
 void ServerConnection::append_answer(Response& response, bool close) {
@@ -314,6 +344,7 @@ class ServerConnection::Stream : public BodyStream {
     return is_gone_ || connection_.is_cut_ || connection_.context_.is_draining ||
            connection_.is_client_gone();
   }
+  void cut() override { connection_.cut(); }
 
  private:
   ServerConnection& connection_;
@@ -349,14 +380,20 @@ Task<void> ServerConnection::stream(Response& response) {
 Task<void> ServerConnection::refuse() {
   const Refusal refusal = reader_.refusal();
   Request& request = reader_.request();
-  context_.make_request_id(request.id);
-  Problem why{.status = refusal.status, .detail = std::string(refusal.detail)};
-  if (refusal.status == 503) why.retry_after = std::chrono::seconds(1);
-  Response response = problem(request, why);
+  Response response;
+  if (refusal_) {
+    response = std::move(*refusal_);
+    refusal_.reset();
+  } else {
+    context_.make_request_id(request.id);
+    Problem why{.status = refusal.status, .detail = std::string(refusal.detail)};
+    if (refusal.status == 503) why.retry_after = std::chrono::seconds(1);
+    response = problem(request, why);
+  }
   append_answer(response, true);
   is_closing_ = true;
   reader_.reset();
-  release_body_budget();
+  upload_.end();
   const bool sent = co_await flush();
   if (sent) co_await linger();
 }

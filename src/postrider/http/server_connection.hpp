@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "postrider/http/request_reader.hpp"
@@ -12,6 +13,7 @@
 #include "postrider/http/server.hpp"
 #include "postrider/http/server_listener.hpp"
 #include "postrider/http/server_proxies.hpp"
+#include "postrider/http/server_upload.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/telemetry/metrics.hpp"
 
@@ -27,6 +29,7 @@ struct ServerContext {
   const ServerOptions options;
   std::shared_ptr<ListenerState> listener;
   TrustedProxies proxies;
+  TrustedProxies uncounted;
   std::array<telemetry::Counter, 5> requests;  // by status class
   std::string date;
   uint64_t request_seed;
@@ -38,7 +41,8 @@ struct ServerContext {
 // Shared: a flush that was posted to the loop may find the connection gone.
 class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
-  ServerConnection(ServerContext& context, Socket socket, std::string peer);
+  // `counted`: the client that the listener counts it for until it makes an authenticated request, or empty.
+  ServerConnection(ServerContext& context, Socket socket, std::string peer, std::string counted);
 
   runtime::Task<void> serve();
   runtime::Task<void> serve_refusal(Refusal refusal);  // for a connection that is one too many
@@ -52,11 +56,11 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   struct Read;
   struct Writable;
 
-  void advance();     // as far as the bytes at hand reach
-  bool takes_time();  // to find out how large the body may be
+  void advance();  // as far as the bytes at hand reach
   void accept_body(size_t bytes_max);
-  runtime::Task<void> decide();
-  bool is_over_body_budget();
+  void identify(Request& request);
+  runtime::Task<void> admit();
+  runtime::Task<Admission> ask_handler(Request& head);
   runtime::Task<bool> receive();  // false: no more requests from here
   runtime::Task<bool> flush();    // false: the client is gone
   bool send_some();               // without waiting; false: the client is gone
@@ -68,13 +72,14 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   runtime::Task<void> linger();
   void append_answer(Response& response, bool close);
   base::SteadyTime read_deadline() const;
-  void release_body_budget();
+  void end_counting();
   bool is_client_gone() const;
 
   ServerContext& context_;
   Socket socket_;
   const std::string peer_;
   const bool is_peer_trusted_;
+  std::string counted_;
 
   RequestReader reader_;
   std::unique_ptr<char[]> in_;
@@ -83,9 +88,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   size_t out_sent_ = 0;
 
   base::SteadyTime deadline_ = base::SteadyTime::max();  // of the wait in progress
-  base::SteadyTime stage_began_at_;
-  size_t body_bytes_received_ = 0;
-  size_t body_bytes_budgeted_ = 0;
+  base::SteadyTime head_began_at_;
+  Upload upload_;
+  std::optional<Response> refusal_;  // the handler's
   bool is_first_request_ = true;
   bool is_expired_ = false, is_cut_ = false, is_closing_ = false;
   bool is_receiving_ = false, is_flush_posted_ = false;

@@ -3,9 +3,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <system_error>
+
+#include "postrider/http/ip_address.hpp"
 
 namespace postrider::http {
 
@@ -39,22 +42,29 @@ ip::tcp::endpoint parse_endpoint(const std::string& address) {
 
 }  // namespace
 
+std::string client_of(const std::string& address) {
+  auto parsed = IpAddress::parse(address);
+  if (!parsed || !parsed->is_v6) return address;
+  std::fill(parsed->bytes.begin() + 8, parsed->bytes.end(), uint8_t{0});
+  return parsed->to_string() + "/64";
+}
+
 ListenerState::~ListenerState() {
   if (fd >= 0) ::close(fd);
 }
 
-bool ListenerState::take(const std::string& address) {
+bool ListenerState::take(const std::string& client) {
   const std::lock_guard lock(mutex_);
-  size_t& count = by_address_[address];
+  size_t& count = by_client_[client];
   if (count >= options.connections_per_address_max) return false;
   ++count;
   return true;
 }
 
-void ListenerState::release(const std::string& address) {
+void ListenerState::release(const std::string& client) {
   const std::lock_guard lock(mutex_);
-  const auto found = by_address_.find(address);
-  if (--found->second == 0) by_address_.erase(found);
+  const auto found = by_client_.find(client);
+  if (--found->second == 0) by_client_.erase(found);
 }
 
 // Not SO_REUSEPORT: a second process on the same port must fail to start, not share the traffic in silence.

@@ -7,27 +7,34 @@
 #include <string>
 #include <unordered_map>
 
+#include "postrider/http/body_budget.hpp"
 #include "postrider/http/server.hpp"
 
 namespace postrider::http {
 
+// What counts as one client: an IPv4 address, or the /64 of an IPv6 address, of which anyone has all.
+std::string client_of(const std::string& address);
+
 struct ListenerState {
-  explicit ListenerState(Listener::Options given) : options(std::move(given)) {}
+  explicit ListenerState(Listener::Options given)
+      : options(std::move(given)),
+        bodies(options.body_bytes_max),
+        unauthenticated_bodies(options.unauthenticated_body_bytes_max) {}
   ~ListenerState();
 
   const Listener::Options options;
   int fd = -1;
   boost::asio::ip::tcp::endpoint endpoint;
   std::atomic<size_t> connections{0};
-  std::atomic<size_t> body_bytes{0};
+  BodyBudget bodies, unauthenticated_bodies;
 
-  // One more connection from this address, if it may have one. Any thread.
-  bool take(const std::string& address);
-  void release(const std::string& address);
+  // One more connection of this client, if it may have one. Any thread.
+  bool take(const std::string& client);
+  void release(const std::string& client);
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::string, size_t> by_address_;  // those with connections
+  std::unordered_map<std::string, size_t> by_client_;  // those with connections
 };
 
 }  // namespace postrider::http

@@ -235,7 +235,7 @@ TEST(Refusal, OfALargeBodyReachesAClientThatGoesOnSending) {
 
 TEST(Refusal, ComesWhenBodiesFillTheMemoryTheyMayHave) {
   Fine fine;
-  TestServer server(fine, {}, {.body_bytes_max = 100'000});
+  TestServer server(fine, {}, {.unauthenticated_body_bytes_max = 200'000});
   TestClient first(server.port()), second(server.port());
   const std::string request = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 90000\r\n\r\n";
   first.send(request + std::string(80'000, 'a'));

@@ -13,56 +13,60 @@ namespace postrider::http {
 
 namespace {
 
-// A socket BIO whose writes cannot raise SIGPIPE.
-int bio_write(BIO* bio, const char* from, int bytes) {
-  int descriptor = -1;
-  BIO_get_fd(bio, &descriptor);
-  BIO_clear_retry_flags(bio);
-  const auto sent = send(descriptor, from, static_cast<size_t>(bytes), MSG_NOSIGNAL);
-  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
-  return static_cast<int>(sent);
-}
+// More than the longest record, so that every step that pauses has made progress.
+constexpr size_t step_bytes_max = 20 * 1024;
 
-int bio_read(BIO* bio, char* to, int bytes_max) {
-  int descriptor = -1;
-  BIO_get_fd(bio, &descriptor);
-  BIO_clear_retry_flags(bio);
-  const auto received = recv(descriptor, to, static_cast<size_t>(bytes_max), 0);
-  if (received < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
-  if (received == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
-  return static_cast<int>(received);
-}
+}  // namespace
 
-long bio_control(BIO* bio, int command, long number, void* pointer) {
-  switch (command) {
-    case BIO_C_SET_FD:
-      BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(*static_cast<int*>(pointer))));
-      BIO_set_shutdown(bio, static_cast<int>(number));
-      BIO_set_init(bio, 1);
-      return 1;
-    case BIO_C_GET_FD: {
-      const auto descriptor = static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio)));
-      if (pointer != nullptr) *static_cast<int*>(pointer) = descriptor;
-      return descriptor;
-    }
-    case BIO_CTRL_EOF:
-      return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0 ? 1 : 0;
-    case BIO_CTRL_FLUSH:
-    case BIO_CTRL_DUP:
-      return 1;
-    default:
-      return 0;
+// A socket BIO whose writes cannot raise SIGPIPE and whose reads are limited per step.
+struct WireBio {
+  using Wire = TlsStream::Wire;
+  static Wire& wire_of(BIO* bio) { return *static_cast<Wire*>(BIO_get_data(bio)); }
+
+  static int write(BIO* bio, const char* from, int bytes) {
+    BIO_clear_retry_flags(bio);
+    const auto sent = send(wire_of(bio).descriptor, from, static_cast<size_t>(bytes), MSG_NOSIGNAL);
+    if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+    return static_cast<int>(sent);
   }
-}
+
+  static int read(BIO* bio, char* to, int bytes_max) {
+    Wire& wire = wire_of(bio);
+    BIO_clear_retry_flags(bio);
+    if (wire.read_bytes >= step_bytes_max) {
+      wire.is_paused = true;
+      BIO_set_retry_read(bio);
+      return -1;
+    }
+    const auto received = recv(wire.descriptor, to, static_cast<size_t>(bytes_max), 0);
+    if (received < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+    if (received == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+    if (received > 0) wire.read_bytes += static_cast<size_t>(received);
+    return static_cast<int>(received);
+  }
+
+  static long control(BIO* bio, int command, long /*number*/, void* /*pointer*/) {
+    switch (command) {
+      case BIO_CTRL_EOF:
+        return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0 ? 1 : 0;
+      case BIO_CTRL_FLUSH:
+      case BIO_CTRL_DUP:
+        return 1;
+      default:
+        return 0;
+    }
+  }
+};
+
+namespace {
 
 BIO_METHOD* bio_method() {
   static BIO_METHOD* const method = [] {
-    BIO_METHOD* made =
-        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK | BIO_TYPE_DESCRIPTOR, "quiet socket");
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "limited socket");
     CHECK(made != nullptr);
-    BIO_meth_set_write(made, bio_write);
-    BIO_meth_set_read(made, bio_read);
-    BIO_meth_set_ctrl(made, bio_control);
+    BIO_meth_set_write(made, WireBio::write);
+    BIO_meth_set_read(made, WireBio::read);
+    BIO_meth_set_ctrl(made, WireBio::control);
     return made;
   }();
   return method;
@@ -115,11 +119,12 @@ void TlsStream::prepare(SSL_CTX* context) {
 
 TlsStream::TlsStream(SSL_CTX* context, int descriptor, const std::string& host,
                      const std::optional<IpAddress>& address, const TlsSession& session)
-    : ssl_(SSL_new(context)), host_(host) {
+    : wire_{.descriptor = descriptor}, ssl_(SSL_new(context)), host_(host) {
   CHECK(ssl_ != nullptr);
   BIO* bio = BIO_new(bio_method());
   CHECK(bio != nullptr);
-  BIO_set_fd(bio, descriptor, BIO_NOCLOSE);
+  BIO_set_data(bio, &wire_);
+  BIO_set_init(bio, 1);
   SSL_set_bio(ssl_, bio, bio);
   SSL_set_ex_data(ssl_, stream_index(), this);
   if (address) {
@@ -192,6 +197,8 @@ int TlsStream::on_session(SSL* ssl, SSL_SESSION* session) {
 IoResult TlsStream::result_of(int returned) {
   switch (SSL_get_error(ssl_, returned)) {
     case SSL_ERROR_WANT_READ:
+      if (wire_.is_paused) return {.kind = IoResult::Kind::paused};
+      return {.kind = IoResult::Kind::would_block};
     case SSL_ERROR_WANT_WRITE:
       return {.kind = IoResult::Kind::would_block};
     case SSL_ERROR_ZERO_RETURN:
@@ -213,18 +220,24 @@ std::string TlsStream::reason_of_library() {
   return reason != nullptr ? reason : "protocol error";
 }
 
-IoResult TlsStream::handshake() {
+void TlsStream::begin_step() {
   ERR_clear_error();
   errno = 0;
+  wire_.read_bytes = 0;
+  wire_.is_paused = false;
+}
+
+IoResult TlsStream::handshake() {
+  begin_step();
   const int returned = SSL_connect(ssl_);
-  if (returned == 1) {
+  IoResult result{.kind = IoResult::Kind::moved};
+  if (returned == 1)
     is_connected_ = true;
-    return {.kind = IoResult::Kind::moved};
-  }
-  const IoResult result = result_of(returned);
-  if (result.kind == IoResult::Kind::failed && result.system_error == 0 && trouble_.words.empty()) {
+  else
+    result = result_of(returned);
+  if (result.kind == IoResult::Kind::failed && result.system_error == 0 && trouble_.words.empty())
     trouble_.words = "TLS handshake failed: " + reason_of_library();
-  }
+  result.wire_bytes = wire_.read_bytes;
   return result;
 }
 
@@ -233,20 +246,19 @@ bool TlsStream::wants_write() const {
 }
 
 IoResult TlsStream::read(char* to, size_t bytes_max) {
-  ERR_clear_error();
-  errno = 0;
+  begin_step();
   size_t bytes = 0;
   const int returned = SSL_read_ex(ssl_, to, bytes_max, &bytes);
-  if (returned == 1) return {.kind = IoResult::Kind::moved, .bytes = bytes};
-  const IoResult result = result_of(returned);
+  IoResult result{.kind = IoResult::Kind::moved, .bytes = bytes};
+  if (returned != 1) result = result_of(returned);
   if (result.kind == IoResult::Kind::failed && result.system_error == 0)
     trouble_ = {NetError::tls_failed, "TLS failed: " + reason_of_library()};
+  result.wire_bytes = wire_.read_bytes;
   return result;
 }
 
 IoResult TlsStream::write(std::string_view text) {
-  ERR_clear_error();
-  errno = 0;
+  begin_step();
   size_t bytes = 0;
   const int returned = SSL_write_ex(ssl_, text.data(), text.size(), &bytes);
   if (returned == 1) return {.kind = IoResult::Kind::moved, .bytes = bytes};
@@ -254,12 +266,16 @@ IoResult TlsStream::write(std::string_view text) {
 }
 
 bool TlsStream::is_quiet() {
-  ERR_clear_error();
-  errno = 0;
+  begin_step();
   char byte = 0;
   size_t bytes = 0;
   const int returned = SSL_peek_ex(ssl_, &byte, 1, &bytes);
-  return returned != 1 && result_of(returned).kind == IoResult::Kind::would_block;
+  return returned != 1 && result_of(returned).kind == IoResult::Kind::would_block && !is_inside_record();
+}
+
+// The rest of a record that began while the connection was idle would be read as part of the next response.
+bool TlsStream::is_inside_record() const {
+  return SSL_has_pending(ssl_) == 1 || std::string_view(SSL_rstate_string(ssl_)) == "RB";
 }
 
 }  // namespace postrider::http

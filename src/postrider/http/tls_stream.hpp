@@ -21,10 +21,12 @@ using TlsSession = std::unique_ptr<SSL_SESSION, SessionFree>;
 
 // What one read, write or handshake step came to.
 struct IoResult {
-  enum class Kind : uint8_t { moved, would_block, closed, failed };
+  // paused: there may be more to read, but one step reads no more than this.
+  enum class Kind : uint8_t { moved, would_block, paused, closed, failed };
   Kind kind = Kind::would_block;
-  size_t bytes = 0;      // when moved
-  int system_error = 0;  // when failed; 0: not the system's but a protocol error
+  size_t bytes = 0;       // when moved
+  size_t wire_bytes = 0;  // taken from the socket, also when they held no data
+  int system_error = 0;   // when failed; 0: not the system's but a protocol error
 };
 
 class TlsStream {
@@ -43,7 +45,7 @@ class TlsStream {
   bool wants_write() const;  // what the last would_block waits for
   IoResult read(char* to, size_t bytes_max);
   IoResult write(std::string_view bytes);
-  // True while the peer has sent nothing but TLS housekeeping (session tickets).
+  // True while the peer has sent nothing but whole records of TLS housekeeping (session tickets).
   bool is_quiet();
 
   struct Trouble {
@@ -60,6 +62,19 @@ class TlsStream {
   IoResult result_of(int returned);
   static std::string reason_of_library();
 
+  bool is_inside_record() const;
+
+  // OpenSSL reads records without data for as long as there are any. It sees the socket through this, so that
+  // one step ends after a bounded number of bytes.
+  struct Wire {
+    int descriptor;
+    size_t read_bytes = 0;  // in this step
+    bool is_paused = false;
+  };
+  void begin_step();
+
+  friend struct WireBio;
+  Wire wire_;
   SSL* ssl_;
   std::string host_;
   bool is_connected_ = false;

@@ -62,8 +62,8 @@ Task<void> Duties::measure() {
   batch.add(sql::inbox_lag).add(sql::inbox_depth);
   const auto results = co_await link_.run(std::move(batch));
   for (size_t row = 0; row < results[0].size(); ++row)
-    metrics_.inbox_lag_seconds.at(results[0].get<std::string_view>(row, 0))
-        .set(results[0].get<double>(row, 1));
+    if (const auto* lag = metrics_.inbox_lag_seconds.find(results[0].get<std::string_view>(row, 0)))
+      lag->set(results[0].get<double>(row, 1));
   if (!results[1].empty()) metrics_.inbox_depth.set(static_cast<double>(results[1].get<int64_t>(0, 0)));
 }
 

@@ -109,5 +109,69 @@ TEST_F(ForwarderTest, HeadersThatCannotBeReadMakeThatMessageDead) {
   EXPECT_EQ(db.sql("select count(*) from inbox where status = 'done'"), "1");
 }
 
+// A consumer works on the messages, too, and has an open transaction that acknowledges the first of them. A
+// forwarder that waited for it would go on when the server ends the consumer's session.
+struct HeldMessageTest : ForwarderTest {
+  void hold_first() {
+    db.sql(
+        "update source set consume = true; insert into inbox_queue (id, work, bucket, source_id, is_ordered, "
+        "due_at, "
+        "leased_by) select id, 'consume', bucket, 's', false, now() + interval '1 hour', 'w' from inbox");
+    held = db.sql("select id from inbox order by id limit 1");
+    consumer("set idle_in_transaction_session_timeout = '5min'");
+    EXPECT_EQ(consumer("begin; select inbox_ack('w', array[message_text('" + held + "')])"), "1");
+  }
+  std::string events() { return db.sql("select count(*) from event where tenant_id = 't1'"); }
+  std::string to_forward() {
+    return db.sql(
+        "select id, attempts, last_error from inbox_queue where source_id = 's' and work = 'forward'");
+  }
+  void make_due() {
+    db.sql("update inbox_queue set due_at = now() where source_id = 's' and work = 'forward'");
+  }
+
+  support::SyncSql consumer{db.url()};
+  std::string held;
+};
+
+TEST_F(HeldMessageTest, IsForwardedOnceAndFinishedWhenTheConsumerCommits) {
+  store(3);
+  hold_first();
+  auto& on = publisher();
+  EXPECT_EQ(forward(on), 3u);
+  EXPECT_EQ(events(), "3");
+  EXPECT_EQ(to_forward(), held + "|0|an open transaction of a consumer holds the message");
+  consumer("commit");
+  make_due();
+  EXPECT_EQ(forward(on), 1u);
+  EXPECT_EQ(events(), "3");
+  EXPECT_EQ(db.sql("select status, event_id = message_text(id) from inbox where id = '" + held + "'"),
+            "done|t");
+}
+
+TEST_F(HeldMessageTest, ThatCannotBeForwardedIsDeadWhenTheConsumerCommits) {
+  store(1, 100, "[]");
+  hold_first();
+  store(2);
+  auto& on = publisher();
+  forward(on);
+  EXPECT_EQ(events(), "2") << "the others do not wait";
+  EXPECT_EQ(db.sql("select status from inbox where id = '" + held + "'"), "pending");
+  consumer("commit");
+  make_due();
+  forward(on);
+  EXPECT_EQ(db.sql("select status, dead_work from inbox where id = '" + held + "'"), "dead|{forward}");
+}
+
+TEST_F(HeldMessageTest, WhoseTenantIsGoneUsesUpNoAttempt) {
+  db.sql("update tenant set status = 'deleted' where id = 't1'");
+  store(2);
+  hold_first();
+  auto& on = publisher();
+  forward(on);
+  EXPECT_EQ(db.sql("select id from inbox_queue where work = 'forward' and source_id = 's' and attempts = 0"),
+            held);
+}
+
 }  // namespace
 }  // namespace postrider::inbox

@@ -8,6 +8,7 @@
 #include "postrider/base/encoding.hpp"
 #include "postrider/crypto/digest.hpp"
 #include "postrider/inbox/pick.hpp"
+#include "postrider/inbox/signed_text.hpp"
 
 namespace postrider::inbox {
 
@@ -61,25 +62,27 @@ std::string kept_headers(const LoadedSource& loaded, const Arrival& arrival) {
   return json + "}";
 }
 
-std::string_view signature_of(const LoadedSource& loaded, const Arrival& arrival) {
-  const std::string_view name = loaded.source.provider == Provider::hmac
-                                    ? std::string_view(loaded.source.settings.signature.header)
-                                    : traits(loaded.source.provider).signature_header;
-  return arrival.header(name).value_or("");
-}
-
-std::optional<std::string> provider_id(const LoadedSource& loaded, Picker& picker) {
+std::optional<std::string> provider_id(const LoadedSource& loaded, const Arrival& arrival, Picker& picker) {
+  const Provider provider = loaded.source.provider;
   if (const auto& where = loaded.source.settings.idempotency_key) return picker.at(*where);
-  for (const auto where : traits(loaded.source.provider).idempotency_keys)
+  // Of the headers that are signed: the other family's id could be anything.
+  if (provider == Provider::svix) return picker.at(std::string(standard_family(provider, arrival)) + "id");
+  for (const auto where : traits(provider).idempotency_keys)
     if (auto id = picker.at(where)) return id;
   return std::nullopt;
 }
 
-// Without an id of its own, a message is the same when its body and its signature are.
-std::string key_of_content(const LoadedSource& loaded, const Arrival& arrival) {
-  std::string text(signature_of(loaded, arrival));
-  text.append("\n").append(arrival.body);
-  return "content:" + base::hex_encode(crypto::sha256(text).view());
+Content content_of(const LoadedSource& loaded, const Arrival& arrival) {
+  Content content{content_digest(loaded.how, arrival), ""};
+  if (loaded.source.provider == Provider::shopify)
+    content.topic = storable_key(std::string(arrival.header("x-shopify-topic").value_or("")));
+  return content;
+}
+
+// Without an id of its own, a message is the same when what was signed is.
+std::string key_of(const Content& content) {
+  return std::string(content_key_prefix) +
+         base::hex_encode(crypto::sha256({content.digest.view(), content.topic}).view());
 }
 
 }  // namespace
@@ -99,12 +102,16 @@ NewMessage make_message(const LoadedSource& source, const Arrival& arrival) {
   Picker picker(arrival);
   NewMessage message;
   message.source_id = source.source.id;
-  if (auto id = provider_id(source, picker)) {
+  auto id = provider_id(source, arrival, picker);
+  const bool is_by_content = source.source.deduplicate() == Deduplicate::content;
+  if (is_by_content || !id) message.content = content_of(source, arrival);
+  if (id) {
     message.key = storable_key(std::move(*id));
     message.provider_id = message.key;
   } else {
-    message.key = key_of_content(source, arrival);
+    message.key = key_of(*message.content);
   }
+  if (!is_by_content) message.content.reset();
   if (settings.partition_key) {
     if (auto key = picker.at(*settings.partition_key)) message.partition_key = storable_key(std::move(*key));
   }

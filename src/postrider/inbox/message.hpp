@@ -5,14 +5,24 @@
 #include <string>
 #include <string_view>
 
+#include "postrider/crypto/digest.hpp"
 #include "postrider/inbox/source_cache.hpp"
 #include "postrider/inbox/verify.hpp"
 
 namespace postrider::inbox {
 
+// What the sender signed. One message per source, content and topic, and few topics: see store.sql.
+struct Content {
+  crypto::Digest256 digest;
+  std::string topic;  // unsigned, and part of what the message means: Shopify sends one body under several
+
+  bool operator==(const Content&) const = default;
+};
+
 struct NewMessage {
   SourceId source_id;
   std::string key;                         // one row per source and key
+  std::optional<Content> content = {};     // deduplicated by this, too
   std::optional<std::string> provider_id;  // the key as the sender gave it
   std::optional<std::string> partition_key;
   bool is_ordered = false;

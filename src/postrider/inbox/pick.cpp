@@ -51,13 +51,15 @@ std::optional<std::vector<http::Parameter>> form_of(const Arrival& arrival) {
 struct Picker::State {
   explicit State(const Arrival& what) : arrival(what) {}
 
+  // The content type is not signed. An object or an array is no form, whatever the header says, or a recorded
+  // request would lose its id with another content type.
   void parse() {
     if (is_parsed) return;
     is_parsed = true;
+    has_document = parser.parse(arrival.body.data(), arrival.body.size()).get(document) == simdjson::SUCCESS;
+    if (has_document && (document.is_object() || document.is_array())) return;
     form = form_of(arrival);
-    if (!form)
-      has_document =
-          parser.parse(arrival.body.data(), arrival.body.size()).get(document) == simdjson::SUCCESS;
+    if (form) has_document = false;
   }
 
   std::optional<std::string> in_form(std::string_view name) const {
@@ -133,10 +135,11 @@ bool is_where(std::string_view text) {
 }
 
 std::string storable_key(std::string value) {
-  if (value.size() <= kKeyBytesMax && value.find('\0') == std::string::npos &&
+  const bool looks_made = value.starts_with(content_key_prefix) || value.starts_with(hash_key_prefix);
+  if (!looks_made && value.size() <= kKeyBytesMax && value.find('\0') == std::string::npos &&
       simdjson::validate_utf8(value.data(), value.size()))
     return value;
-  return "sha256:" + base::hex_encode(crypto::sha256(value).view());
+  return std::string(hash_key_prefix) + base::hex_encode(crypto::sha256(value).view());
 }
 
 }  // namespace postrider::inbox

@@ -40,7 +40,11 @@ bool is_where(std::string_view text);
 
 constexpr size_t kKeyBytesMax = 255;
 
-// What the index takes: keys that are too long, or have a NUL, are replaced by their hash.
+// Keys that are made, not given.
+inline constexpr std::string_view content_key_prefix = "content:", hash_key_prefix = "sha256:";
+
+// What the index takes: keys that are too long, have a NUL or look like a made one are replaced by their
+// hash.
 std::string storable_key(std::string value);
 
 }  // namespace postrider::inbox

@@ -30,6 +30,26 @@ std::optional<Provider> parse_provider(std::string_view text) {
   return std::nullopt;
 }
 
+std::string_view label(Deduplicate deduplicate) {
+  return deduplicate == Deduplicate::content ? "content" : "id";
+}
+
+std::optional<Deduplicate> parse_deduplicate(std::string_view text) {
+  if (text == "content") return Deduplicate::content;
+  if (text == "id") return Deduplicate::id;
+  return std::nullopt;
+}
+
+Deduplicate default_deduplicate(Provider provider, const std::optional<std::string>& idempotency_key) {
+  if (provider == Provider::hmac) return Deduplicate::id;
+  const bool signs_id_header = provider == Provider::standard || provider == Provider::svix;
+  if (!idempotency_key && signs_id_header) return Deduplicate::id;
+  // Every scheme signs the body, so an id in it is signed.
+  const std::string_view where =
+      idempotency_key ? std::string_view(*idempotency_key) : traits(provider).idempotency_keys.front();
+  return where.starts_with('/') ? Deduplicate::id : Deduplicate::content;
+}
+
 const ProviderTraits& traits(Provider provider) {
   static const std::array<ProviderTraits, 8> all{{
       {{"webhook-id"}, "webhook-signature", {"webhook-"}, true},

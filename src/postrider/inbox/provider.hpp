@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,5 +23,17 @@ struct ProviderTraits {
   bool makes_secret;  // the receiver may choose the secret; otherwise the provider hands it out
 };
 const ProviderTraits& traits(Provider provider);
+
+// How a message that came before is recognised.
+enum class Deduplicate {
+  id,       // by its idempotency key alone
+  content,  // also by what was signed: a recorded request is the same message under any unsigned id
+};
+std::string_view label(Deduplicate deduplicate);
+std::optional<Deduplicate> parse_deduplicate(std::string_view text);
+
+// By content where the id can be changed without breaking the signature. `idempotency_key` is the source's
+// own, if it has one. Generic sources keep to the id: equal bodies are common there.
+Deduplicate default_deduplicate(Provider provider, const std::optional<std::string>& idempotency_key);
 
 }  // namespace postrider::inbox

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 #include <set>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "postrider/base/fail_point.hpp"
 #include "postrider/crypto/digest.hpp"
@@ -41,6 +41,8 @@ pg::Params store_params(const Batch& batch, int buckets) {
   std::vector<std::optional<std::string_view>> provider_ids, partition_keys;
   std::vector<int32_t> of_buckets;
   std::vector<bool> ordered, consumed, forwarded;
+  std::vector<std::optional<pg::Bytes>> digests;
+  std::vector<std::optional<std::string_view>> topics;
   for (const Waiting* waiting : batch) {
     const NewMessage& message = waiting->message;
     ids.push_back(waiting->id.uuid);
@@ -54,9 +56,35 @@ pg::Params store_params(const Batch& batch, int buckets) {
     bodies.push_back(message.body);
     consumed.push_back(message.is_consumed);
     forwarded.push_back(message.is_forwarded);
+    const auto& content = message.content;
+    digests.push_back(content ? std::optional(pg::Bytes{content->digest.view()}) : std::nullopt);
+    topics.push_back(content ? std::optional<std::string_view>(content->topic) : std::nullopt);
   }
   return pg::Params(ids, sources, keys, provider_ids, partition_keys, of_buckets, ordered, headers, bodies,
-                    consumed, forwarded);
+                    consumed, forwarded, digests, topics);
+}
+
+bool has_content(const Batch& batch) {
+  return std::ranges::any_of(batch,
+                             [](const Waiting* waiting) { return waiting->message.content.has_value(); });
+}
+
+pg::Batch store_batch(const Batch& batch, int buckets) {
+  pg::Batch store(sql::store, store_params(batch, buckets));
+  if (!has_content(batch)) return store;
+  std::vector<base::Uuid> ids;
+  for (const Waiting* waiting : batch) ids.push_back(waiting->id.uuid);
+  store.with(sql::release_keys, ids);
+  return store;
+}
+
+// What a message gets that came in one batch behind another with its key.
+Stored answer_behind(const Waiting& leader, const Waiting& follower) {
+  if (leader.answer == Stored::stored) return Stored::duplicate;
+  // The leader left its key free, and this may be the message that the key belongs to: let it come again.
+  if (leader.answer == Stored::duplicate_content && leader.message.content != follower.message.content)
+    return Stored::overloaded;
+  return *leader.answer;
 }
 
 }  // namespace
@@ -78,6 +106,7 @@ struct Receiver::State {
         ids(ids_),
         stored(metrics_.inbox_received.at("stored")),
         duplicates(metrics_.inbox_received.at("duplicate")),
+        content_duplicates(metrics_.inbox_received.at("duplicate_content")),
         batch_size(metrics_.batch_size.at("inbox")),
         options(options_),
         patience(options.give_up_after),
@@ -87,7 +116,7 @@ struct Receiver::State {
   runtime::Loop& loop;
   pg::Link& link;
   model::IdSource& ids;
-  telemetry::Counter stored, duplicates;
+  telemetry::Counter stored, duplicates, content_duplicates;
   telemetry::Histogram batch_size;
   ReceiverOptions options;
   publish::Patience patience;
@@ -126,8 +155,7 @@ Task<void> Receiver::State::flush(Batch batch) {
   } else {
     give_up(leaders, "no time was left after a batch that failed");
   }
-  for (const auto& [follower, leader] : followers)
-    follower->answer = leader->answer == Stored::stored ? Stored::duplicate : *leader->answer;
+  for (const auto& [follower, leader] : followers) follower->answer = answer_behind(*leader, *follower);
   // Answering takes a while for a large batch; meanwhile the next one is already on its way.
   loop.post([this, answered = std::move(batch)] { finish(answered); });
 }
@@ -159,15 +187,19 @@ Task<void> Receiver::State::commit(Batch batch, base::SteadyTime deadline) {
 // key, and is then a duplicate of itself.
 Task<std::optional<pg::Error>> Receiver::State::try_commit(const Batch& batch, base::SteadyTime deadline) {
   try {
-    pg::Batch store(sql::store, store_params(batch, options.buckets));
+    pg::Batch store = store_batch(batch, options.buckets);
     base::reach("inbox.before_store");
     const auto results = co_await link.run(std::move(store), deadline);
     base::reach("inbox.after_commit");
     patience.succeeded();
-    std::unordered_set<base::Uuid> is_new;
-    for (size_t row = 0; row < results[0].size(); ++row) is_new.insert(results[0].get<base::Uuid>(row, 0));
-    for (Waiting* waiting : batch)
-      waiting->answer = is_new.contains(waiting->id.uuid) ? Stored::stored : Stored::duplicate;
+    std::unordered_map<base::Uuid, Stored> took_its_key;
+    for (size_t row = 0; row < results[0].size(); ++row)
+      took_its_key.emplace(results[0].get<base::Uuid>(row, 0),
+                           results[0].get<bool>(row, 1) ? Stored::stored : Stored::duplicate_content);
+    for (Waiting* waiting : batch) {
+      const auto found = took_its_key.find(waiting->id.uuid);
+      waiting->answer = found == took_its_key.end() ? Stored::duplicate : found->second;
+    }
   } catch (const pg::Error& error) {
     co_return error;
   }
@@ -208,15 +240,17 @@ void Receiver::State::give_up(const Batch& batch, std::string_view why) {
 
 void Receiver::State::finish(const Batch& batch) {
   std::set<SourceId> sources;
-  double stored_count = 0, duplicate_count = 0;
+  double stored_count = 0, duplicate_count = 0, content_count = 0;
   for (const Waiting* waiting : batch) {
     if (waiting->answer == Stored::duplicate) ++duplicate_count;
+    if (waiting->answer == Stored::duplicate_content) ++content_count;
     if (waiting->answer != Stored::stored) continue;
     ++stored_count;
     sources.insert(waiting->message.source_id);
   }
   stored.add(stored_count);
   duplicates.add(duplicate_count);
+  content_duplicates.add(content_count);
   if (!sources.empty() && on_stored) on_stored({sources.begin(), sources.end()});
   base::reach("inbox.before_answer");
   for (Waiting* waiting : batch) waiting->done.set(*waiting->answer);

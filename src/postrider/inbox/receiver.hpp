@@ -1,5 +1,5 @@
-// Stores verified messages: one statement for as many as arrived together, one row per source and key.
-// Whoever waits is answered after the commit.
+// Stores verified messages: one transaction for as many as arrived together, one row per source and key and,
+// where the source asks for it, per content. Callers are answered after the commit.
 //
 // One receiver per loop, on a link that others may use, too; used on that loop only.
 #pragma once
@@ -19,10 +19,11 @@ namespace postrider::inbox {
 
 enum class Stored {
   stored,
-  duplicate,     // it was there already, committed
-  unacceptable,  // the database refuses this message
-  overloaded,    // nothing was tried
-  unavailable,   // no database; whether it was stored may be unknown, and sending it again is safe
+  duplicate,          // it was there already, committed
+  duplicate_content,  // its content was, under another id; nothing is kept of this one
+  unacceptable,       // the database refuses this message
+  overloaded,         // nothing was tried
+  unavailable,        // no database; whether it was stored may be unknown, and sending it again is safe
 };
 
 struct ReceiverOptions {

@@ -1,6 +1,7 @@
 #include "postrider/inbox/rejections.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "postrider/inbox/rejections.sql.hpp"
@@ -15,12 +16,22 @@ void Rejections::count(const SourceId& source, const Rejection& rejection, base:
       .field("source", source)
       .field("reason", label(rejection.reason))
       .field("detail", rejection.detail);
-  if (rejection.reason == RejectReason::unknown_source) return;
+  if (rejection.reason != RejectReason::unknown_source)
+    add(source, label(rejection.reason), rejection.detail, at);
+}
+
+void Rejections::count_dropped(const SourceId& source, std::string detail, base::Timestamp at) {
+  telemetry::log_debug("inbox_dropped_by_content").field("source", source).field("detail", detail);
+  add(source, dropped_by_content, std::move(detail), at);
+}
+
+void Rejections::add(const SourceId& source, std::string_view reason, std::string detail,
+                     base::Timestamp at) {
   const std::lock_guard lock(mutex_);
-  Sum& sum = sums_[{source, rejection.reason}];
+  Sum& sum = sums_[{source, reason}];
   ++sum.count;
   sum.last_at = at;
-  sum.last_detail = rejection.detail;
+  sum.last_detail = std::move(detail);
 }
 
 void Rejections::add(const Sums& sums) {
@@ -46,7 +57,7 @@ runtime::Task<void> Rejections::write(pg::Link& link) {
   std::vector<base::Timestamp> times;
   for (const auto& [key, sum] : sums) {
     sources.push_back(key.first);
-    reasons.push_back(label(key.second));
+    reasons.push_back(key.second);
     counts.push_back(sum.count);
     times.push_back(sum.last_at);
     details.push_back(sum.last_detail);

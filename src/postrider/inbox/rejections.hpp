@@ -1,10 +1,12 @@
-// What was refused at the door, counted for operators: in the metrics at once, per source in the database
-// every few seconds. Senders learn nothing of it. Threads: any.
+// What was refused at the door, and what was dropped because its content was stored before, counted for
+// operators: in the metrics at once, per source in the database every few seconds. Senders learn nothing of
+// it. Threads: any.
 #pragma once
 
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "postrider/inbox/sources.hpp"
@@ -18,6 +20,8 @@ class Rejections {
   explicit Rejections(const telemetry::Metrics& metrics) : metrics_(metrics) {}
 
   void count(const SourceId& source, const Rejection& rejection, base::Timestamp at);
+  // Dropped by content; the metric is the receiver's. `detail` names the id under which it came.
+  void count_dropped(const SourceId& source, std::string detail, base::Timestamp at);
   // Writes what was counted since; keeps it when that fails. Throws pg::Error.
   runtime::Task<void> write(pg::Link& link);
 
@@ -27,7 +31,8 @@ class Rejections {
     base::Timestamp last_at{};
     std::string last_detail;
   };
-  using Sums = std::map<std::pair<SourceId, RejectReason>, Sum>;
+  using Sums = std::map<std::pair<SourceId, std::string_view>, Sum>;
+  void add(const SourceId& source, std::string_view reason, std::string detail, base::Timestamp at);
   void add(const Sums& sums);
 
   const telemetry::Metrics& metrics_;

@@ -26,9 +26,13 @@ LoadedSource loaded_source(Source source, std::vector<ActiveKey> keys) {
 }
 
 SourceCache::Found SourceCache::find(std::string_view id, base::SteadyTime now) const {
-  const auto entry = entries_.find(std::string(id));
-  if (entry == entries_.end() || entry->second.expires <= now) return {};
-  return {true, entry->second.source};
+  if (!model::is_caller_id(id)) return {true, nullptr};  // no source has such an id
+  const std::string wanted(id);
+  const auto entry = entries_.find(wanted);
+  if (entry != entries_.end() && now < entry->second.expires) return {true, entry->second.source};
+  const auto unknown = unknown_.find(wanted);
+  if (unknown != unknown_.end() && now < unknown->second) return {true, nullptr};
+  return {};
 }
 
 runtime::Task<SourcePtr> SourceCache::load(pg::Link& link, const crypto::MasterKeys& keys, SourceId id) {
@@ -41,12 +45,19 @@ runtime::Task<SourcePtr> SourceCache::load(pg::Link& link, const crypto::MasterK
     std::vector<ActiveKey> active = co_await load_active_keys(link, keys, *source);
     loaded = std::make_shared<const LoadedSource>(loaded_source(std::move(*source), std::move(active)));
   }
-  if (generation == generation_) {
-    if (entries_.size() >= kEntriesMax) entries_.clear();
-    entries_.insert_or_assign(std::move(id),
-                              Entry{loaded, asked_at + (loaded ? kLifetime : kMissingLifetime)});
-  }
+  if (generation == generation_) keep(std::move(id), loaded, asked_at);
   co_return loaded;
+}
+
+// A full map starts afresh: entries live for seconds, so evicting single ones is not worth the bookkeeping.
+void SourceCache::keep(SourceId id, SourcePtr source, base::SteadyTime asked_at) {
+  if (!source) {
+    if (unknown_.size() >= kUnknownMax) unknown_.clear();
+    unknown_.insert_or_assign(std::move(id), asked_at + kUnknownLifetime);
+    return;
+  }
+  if (entries_.size() >= kEntriesMax) entries_.clear();
+  entries_.insert_or_assign(std::move(id), Entry{std::move(source), asked_at + kLifetime});
 }
 
 void SourceCache::apply(std::span<const registry::Change> changes) {
@@ -54,6 +65,7 @@ void SourceCache::apply(std::span<const registry::Change> changes) {
     if (change.kind != registry::ChangeKind::source && change.kind != registry::ChangeKind::other) continue;
     ++generation_;
     entries_.clear();
+    unknown_.clear();
     return;
   }
 }

@@ -13,10 +13,13 @@ void add_settings(pg::Params& params, Provider provider, const SourceSettings& s
   const std::string scheme = to_json(settings.signature);
   std::optional<pg::Json> signature;
   if (provider == Provider::hmac) signature = pg::Json{scheme};
+  std::optional<std::string_view> deduplicate;
+  if (settings.deduplicate) deduplicate = label(*settings.deduplicate);
   params.add(settings.description)
       .add(signature)
       .add(settings.tolerance_seconds)
       .add(settings.idempotency_key)
+      .add(deduplicate)
       .add(settings.partition_key)
       .add(settings.is_strict ? "strict" : "none")
       .add(settings.headers)
@@ -35,6 +38,7 @@ std::vector<Source> read_sources(const pg::Rows& rows) {
     signature,
     tolerance_seconds,
     idempotency_key,
+    deduplicate,
     partition_key,
     ordering,
     headers,
@@ -52,7 +56,7 @@ std::vector<Source> read_sources(const pg::Rows& rows) {
     Source source;
     source.id = rows.get<std::string>(row, id);
     const auto known = parse_provider(rows.get<std::string_view>(row, provider));
-    CHECK(known);
+    if (!known) throw pg::Error(pg::Kind::other, "source " + source.id + " has an unknown provider");
     source.provider = *known;
     SourceSettings& settings = source.settings;
     settings.description = rows.get<Text>(row, description);
@@ -60,6 +64,7 @@ std::vector<Source> read_sources(const pg::Rows& rows) {
       settings.signature = hmac_scheme_from_json(*scheme);
     settings.tolerance_seconds = rows.get<int32_t>(row, tolerance_seconds);
     settings.idempotency_key = rows.get<Text>(row, idempotency_key);
+    if (const auto word = rows.get<Text>(row, deduplicate)) settings.deduplicate = parse_deduplicate(*word);
     settings.partition_key = rows.get<Text>(row, partition_key);
     settings.is_strict = rows.get<std::string_view>(row, ordering) == "strict";
     settings.headers = rows.get<std::vector<std::string>>(row, headers);

@@ -21,8 +21,9 @@ using runtime::Task;
 
 constexpr size_t kMadeSecretBytes = 32;
 
-std::string context_of(const SourceId& source) {
-  return "source_secret/" + source;
+// As rotate_master.sql builds it.
+std::string context_of(const SourceId& source, model::SecretId secret) {
+  return "source_secret/" + source + "/" + secret.uuid.text();
 }
 
 struct OpenedSecret {
@@ -38,7 +39,8 @@ std::vector<OpenedSecret> read_secrets(const pg::Rows& rows, const crypto::Maste
     opened.secret.id.uuid = rows.get<base::Uuid>(row, 0);
     opened.secret.created_at = rows.get<base::Timestamp>(row, 2);
     opened.secret.expires_at = rows.get<std::optional<base::Timestamp>>(row, 3);
-    if (auto text = keys.open(rows.get<pg::Bytes>(row, 1).view, context_of(source))) {
+    const std::string_view sealed = rows.get<pg::Bytes>(row, 1).view;
+    if (auto text = keys.open(crypto::Purpose::stored_secret, sealed, context_of(source, opened.secret.id))) {
       opened.secret.masked = crypto::masked_secret(*text);
       opened.text = std::move(*text);
     }
@@ -88,9 +90,9 @@ registry::AuditEntry removed(const SourceId& source, model::SecretId id) {
 
 }  // namespace
 
-std::string seal_source_secret(const crypto::MasterKeys& keys, const SourceId& source,
+std::string seal_source_secret(const crypto::MasterKeys& keys, const SourceId& source, model::SecretId id,
                                std::string_view secret) {
-  return keys.seal(secret, context_of(source));
+  return keys.seal(crypto::Purpose::stored_secret, secret, context_of(source, id));
 }
 
 base::Result<std::string, Refusal> choose_source_secret(Provider provider, const HmacScheme& scheme,
@@ -126,7 +128,7 @@ void set_active_secrets(pg::Batch& batch, const registry::Context& context, cons
   }
   for (const std::string& text : missing) {
     const model::SecretId id{context.ids.next()};
-    const std::string sealed = seal_source_secret(context.keys, wanted.id, text);
+    const std::string sealed = seal_source_secret(context.keys, wanted.id, id, text);
     batch.with(sql::insert_source_secret, id.uuid, wanted.id, pg::Bytes{sealed});
     registry::add_audit(batch, caller, added(wanted.id, id, {.secret = text, .overlap = {}}));
   }
@@ -159,7 +161,7 @@ Task<base::Result<AddedSourceSecret, Refusal>> add_source_secret(pg::Link& link,
   if (!text) co_return base::Failure{text.error()};
 
   const model::SecretId id{context.ids.next()};
-  const std::string sealed = seal_source_secret(context.keys, source, *text);
+  const std::string sealed = seal_source_secret(context.keys, source, id, *text);
   pg::Batch batch;
   if (wanted.overlap)
     batch.with(sql::start_source_overlap, source, static_cast<double>(wanted.overlap->count()));

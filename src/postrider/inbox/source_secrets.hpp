@@ -54,7 +54,7 @@ void set_active_secrets(pg::Batch& batch, const registry::Context& context, cons
                         const ConfiguredSource& wanted, const pg::Rows& active);
 
 // Private to inbox/.
-std::string seal_source_secret(const crypto::MasterKeys& keys, const SourceId& source,
+std::string seal_source_secret(const crypto::MasterKeys& keys, const SourceId& source, model::SecretId id,
                                std::string_view secret);
 base::Result<std::string, registry::Refusal> choose_source_secret(Provider provider, const HmacScheme& scheme,
                                                                   const std::optional<std::string>& wanted);

@@ -24,8 +24,7 @@ std::vector<SourceId> one(const SourceId& id) {
 // Why messages cannot be forwarded so, or nothing.
 Task<std::optional<Refusal>> check_forward(pg::Transaction& transaction, const SourceSettings& settings) {
   if (!settings.forward) co_return std::nullopt;
-  if (settings.forward->tenant_id == registry::reserved_tenant_id)
-    co_return Refusal{RefusalKind::reserved_tenant};
+  if (settings.forward->tenant_id == model::kReservedTenant) co_return Refusal{RefusalKind::reserved_tenant};
   pg::Batch batch;
   batch.with(sql::tenant_is_there, settings.forward->tenant_id);
   const std::vector<pg::Rows> found = co_await transaction.run(std::move(batch));
@@ -49,6 +48,7 @@ registry::Snapshot snapshot(const Source& source) {
       .raw_or_null("signature", signature)
       .add("tolerance_seconds", settings.tolerance_seconds)
       .add("idempotency_key", settings.idempotency_key)
+      .add("deduplicate", label(source.deduplicate()))
       .add("partition_key", settings.partition_key)
       .add("ordering", settings.is_strict ? "strict" : "none")
       .add("headers", settings.headers)
@@ -100,10 +100,10 @@ Task<base::Result<CreatedSource, Refusal>> create_source(pg::Link& link, const r
   const std::vector<pg::Rows> inserted = co_await transaction.run(std::move(insert));
   if (inserted[0].empty()) co_return base::Failure{Refusal{RefusalKind::source_exists}};
 
-  const base::Uuid secret_id = context.ids.next();
-  const std::string sealed = seal_source_secret(context.keys, wanted.id, *secret);
+  const model::SecretId secret_id{context.ids.next()};
+  const std::string sealed = seal_source_secret(context.keys, wanted.id, secret_id, *secret);
   pg::Batch batch;
-  batch.with(sql::insert_source_secret, secret_id, wanted.id, pg::Bytes{sealed});
+  batch.with(sql::insert_source_secret, secret_id.uuid, wanted.id, pg::Bytes{sealed});
   SourceChange change{caller, wanted.id, "source.create"};
   Source source = co_await finish(transaction, std::move(batch), std::move(change));
   CreatedSource created{std::move(source), *secret};

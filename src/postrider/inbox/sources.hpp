@@ -37,6 +37,7 @@ struct SourceSettings {
   HmacScheme signature;  // provider hmac
   int32_t tolerance_seconds = 300;
   std::optional<std::string> idempotency_key;  // as Picker::at reads it; none: the provider's own
+  std::optional<Deduplicate> deduplicate;      // none: see default_deduplicate()
   std::optional<std::string> partition_key;
   bool is_strict = false;
   std::vector<std::string> headers;  // kept beside the provider's own; lower case
@@ -55,15 +56,21 @@ struct Source {
   base::Timestamp created_at{};
   base::Timestamp updated_at{};
 
+  Deduplicate deduplicate() const {
+    return settings.deduplicate.value_or(default_deduplicate(provider, settings.idempotency_key));
+  }
   bool can_verify() const { return provider != Provider::hmac || settings.signature.can_verify(); }
 };
 
 struct SourceRejections {
-  std::string reason;
+  std::string reason;  // a RejectReason, or dropped_by_content
   int64_t count = 0;
   base::Timestamp last_at{};
   std::string last_detail;
 };
+
+// Beside the reasons of rejections: genuine, accepted and not stored, because its content was stored before.
+inline constexpr std::string_view dropped_by_content = "duplicate_content";
 
 using SourceResult = base::Result<Source, registry::Refusal>;
 

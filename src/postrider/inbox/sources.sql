@@ -3,12 +3,12 @@
 -- name: insert_source
 -- $1 id, $2 provider, then the settings. No row: the id is taken.
 insert into source (
-  id, provider, description, signature, tolerance_seconds, idempotency_key, partition_key, ordering, headers,
-  body_bytes_max, consume, forward_tenant_id, forward_type, max_attempts
+  id, provider, description, signature, tolerance_seconds, idempotency_key, deduplicate, partition_key, ordering,
+  headers, body_bytes_max, consume, forward_tenant_id, forward_type, max_attempts
 )
 values (
-  $1::text, $2::text, $3::text, $4::jsonb, $5::integer, $6::text, $7::text, $8::text, $9::text[], $10::integer,
-  $11::boolean, $12::text, $13::text, $14::integer
+  $1::text, $2::text, $3::text, $4::jsonb, $5::integer, $6::text, $7::text, $8::text, $9::text, $10::text[],
+  $11::integer, $12::boolean, $13::text, $14::text, $15::integer
 )
 on conflict (id) do nothing
 returning id
@@ -21,14 +21,15 @@ set
   signature = $3::jsonb,
   tolerance_seconds = $4::integer,
   idempotency_key = $5::text,
-  partition_key = $6::text,
-  ordering = $7::text,
-  headers = $8::text[],
-  body_bytes_max = $9::integer,
-  consume = $10::boolean,
-  forward_tenant_id = $11::text,
-  forward_type = $12::text,
-  max_attempts = $13::integer,
+  deduplicate = $6::text,
+  partition_key = $7::text,
+  ordering = $8::text,
+  headers = $9::text[],
+  body_bytes_max = $10::integer,
+  consume = $11::boolean,
+  forward_tenant_id = $12::text,
+  forward_type = $13::text,
+  max_attempts = $14::integer,
   updated_at = now()
 where id = $1::text
 
@@ -42,8 +43,8 @@ for no key update
 -- name: load_sources
 -- $1 ids. Primary key.
 select
-  id, provider, description, signature::text, tolerance_seconds, idempotency_key, partition_key, ordering, headers,
-  body_bytes_max, consume, forward_tenant_id, forward_type, max_attempts, created_at, updated_at
+  id, provider, description, signature::text, tolerance_seconds, idempotency_key, deduplicate, partition_key, ordering,
+  headers, body_bytes_max, consume, forward_tenant_id, forward_type, max_attempts, created_at, updated_at
 from source
 where id = any($1::text[])
 order by id

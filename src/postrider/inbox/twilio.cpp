@@ -48,33 +48,44 @@ std::optional<std::string> body_hash_in(std::string_view url) {
   return std::nullopt;
 }
 
+bool matches_any(std::span<const VerifyKey> keys, std::string_view signature, const std::string& public_url,
+                 const std::string& parameters) {
+  bool matches = false;
+  for (const VerifyKey& key : keys)
+    for (const std::string& url : spellings(public_url)) {
+      const auto wanted = base::base64_encode(crypto::hmac_sha1(key.bytes, {url, parameters}).view());
+      matches |= crypto::constant_time_equal(signature, wanted);
+    }
+  return matches;
+}
+
 }  // namespace
+
+std::optional<std::string> twilio_parameters(const Arrival& arrival) {
+  if (body_hash_in(arrival.public_url)) return "";
+  const auto form = form_of(arrival);
+  if (!form) return std::nullopt;
+  return joined(*form);
+}
 
 std::optional<Rejection> verify_twilio(std::span<const VerifyKey> keys, const Arrival& arrival) {
   const auto signature = arrival.header("x-twilio-signature");
   if (!signature) return Rejection{RejectReason::missing_header, "there is no x-twilio-signature header"};
-  std::string parameters;
-  if (const auto body_hash = body_hash_in(arrival.public_url)) {
-    if (!crypto::constant_time_equal(*body_hash, base::hex_encode(crypto::sha256(arrival.body).view())))
-      return Rejection{RejectReason::signature_mismatch, "the body is not that of bodySHA256"};
-  } else {
-    const auto form = form_of(arrival);
-    if (!form)
-      return Rejection{RejectReason::malformed_body,
-                       "the body is no form, and there is no bodySHA256 in the URL"};
-    parameters = joined(*form);
-  }
-  bool matches = false;
-  for (const VerifyKey& key : keys)
-    for (const std::string& url : spellings(arrival.public_url)) {
-      const auto wanted = base::base64_encode(crypto::hmac_sha1(key.bytes, {url, parameters}).view());
-      matches |= crypto::constant_time_equal(*signature, wanted);
-    }
-  if (matches) return std::nullopt;
-  return Rejection{RejectReason::signature_mismatch,
-                   "no active secret matches for " +
-                       arrival.public_url.substr(0, arrival.public_url.find('?')) +
-                       "; is public_url what Twilio calls?"};
+  const auto parameters = twilio_parameters(arrival);
+  if (!parameters)
+    return Rejection{RejectReason::malformed_body,
+                     "the body is no form, and there is no bodySHA256 in the URL"};
+  if (!matches_any(keys, *signature, arrival.public_url, *parameters))
+    return Rejection{RejectReason::signature_mismatch,
+                     "no active secret matches for " +
+                         arrival.public_url.substr(0, arrival.public_url.find('?')) +
+                         "; is public_url what Twilio calls?"};
+  // Only now is the body worth a pass over it.
+  const auto body_hash = body_hash_in(arrival.public_url);
+  if (body_hash &&
+      !crypto::constant_time_equal(*body_hash, base::hex_encode(crypto::sha256(arrival.body).view())))
+    return Rejection{RejectReason::signature_mismatch, "the body is not that of bodySHA256"};
+  return std::nullopt;
 }
 
 }  // namespace postrider::inbox

@@ -3,10 +3,15 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 #include "postrider/inbox/verify.hpp"
 
 namespace postrider::inbox {
+
+// The form's parameters as Twilio signs them, after the URL: empty where the URL's query has the hash of the
+// body. Nothing: the body is neither.
+std::optional<std::string> twilio_parameters(const Arrival& arrival);
 
 std::optional<Rejection> verify_twilio(std::span<const VerifyKey> keys, const Arrival& arrival);
 

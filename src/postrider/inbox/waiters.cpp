@@ -22,6 +22,10 @@ void Waiters::wake(std::string_view source) {
 
 void Waiters::stop() {
   is_stopping_ = true;
+  wake_all();
+}
+
+void Waiters::wake_all() {
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     Waiting* waiting = *next++;
     waiting->wakeup.notify();

@@ -18,6 +18,7 @@ class Waiters {
   // Until a message of the source was stored somewhere, the time has come, or the server stops.
   runtime::Task<void> wait(SourceId source, base::SteadyTime until);
   void wake(std::string_view source);
+  void wake_all();
   void stop();  // wakes all, and nobody waits again
   bool is_stopping() const { return is_stopping_; }
 

@@ -12,6 +12,7 @@ namespace {
 // Each list is in the order of its enumerators.
 constexpr std::array<std::string_view, 4> kEndpointStatuses{"active", "paused", "disabled", "deleted"};
 constexpr std::array<std::string_view, 3> kTenantStatuses{"active", "paused", "deleted"};
+constexpr std::array<std::string_view, 3> kActors{"customer", "operator", "postrider"};
 constexpr std::array<std::string_view, 2> kOrderings{"none", "strict"};
 constexpr std::array<std::string_view, 3> kOnRejected{"dead_letter", "retry", "pause"};
 
@@ -37,6 +38,9 @@ std::string_view label(EndpointStatus status) {
 std::string_view label(TenantStatus status) {
   return word(kTenantStatuses, status);
 }
+std::string_view label(Actor actor) {
+  return word(kActors, actor);
+}
 std::string_view label(Ordering ordering) {
   return word(kOrderings, ordering);
 }
@@ -49,6 +53,9 @@ std::optional<EndpointStatus> parse_endpoint_status(std::string_view text) {
 }
 std::optional<TenantStatus> parse_tenant_status(std::string_view text) {
   return find<TenantStatus>(kTenantStatuses, text);
+}
+std::optional<Actor> parse_actor(std::string_view text) {
+  return find<Actor>(kActors, text);
 }
 std::optional<Ordering> parse_ordering(std::string_view text) {
   return find<Ordering>(kOrderings, text);

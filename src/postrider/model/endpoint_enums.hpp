@@ -8,17 +8,22 @@ namespace postrider::model {
 
 enum class EndpointStatus { active, paused, disabled, deleted };
 enum class TenantStatus { active, paused, deleted };
+// Who acts: a key that is bound to a tenant acts for the customer, every other person or program for the
+// operator.
+enum class Actor { customer, operator_, postrider };
 enum class Ordering { none, strict };
 // What to do with 3xx and with 4xx that are not known to pass.
 enum class OnRejected { dead_letter, retry, pause };
 
 std::string_view label(EndpointStatus status);
 std::string_view label(TenantStatus status);
+std::string_view label(Actor actor);  // "operator"
 std::string_view label(Ordering ordering);
 std::string_view label(OnRejected on_rejected);
 
 std::optional<EndpointStatus> parse_endpoint_status(std::string_view text);
 std::optional<TenantStatus> parse_tenant_status(std::string_view text);
+std::optional<Actor> parse_actor(std::string_view text);
 std::optional<Ordering> parse_ordering(std::string_view text);
 std::optional<OnRejected> parse_on_rejected(std::string_view text);
 

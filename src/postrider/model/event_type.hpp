@@ -21,7 +21,7 @@ bool is_version(std::string_view text);
 bool is_pattern(std::string_view text);
 
 // Every pattern that matches the type: itself, each proper prefix with `.*`, and `*`. Fan-out joins by
-// equality.
+// equality. Nothing matches a type that is too long.
 std::vector<std::string> patterns_matching(std::string_view type);
 
 }  // namespace postrider::model

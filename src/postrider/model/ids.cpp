@@ -9,6 +9,10 @@ namespace {
 constexpr size_t kHeadBytes = 10;  // of a delivery id: its event's
 constexpr size_t kCallerIdMax = 64;
 
+bool is_plain(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
+}
+
 // FNV-1a with a finishing mix: stable across versions and machines, which std::hash is not.
 uint64_t stable_hash(const base::Uuid& id) {
   uint64_t hash = 0xCBF29CE484222325ULL;
@@ -21,10 +25,13 @@ uint64_t stable_hash(const base::Uuid& id) {
 }  // namespace
 
 bool is_caller_id(std::string_view text) {
-  const auto allowed = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
-  };
-  return !text.empty() && text.size() <= kCallerIdMax && std::all_of(text.begin(), text.end(), allowed);
+  return !text.empty() && text.size() <= kCallerIdMax && std::all_of(text.begin(), text.end(), is_plain);
+}
+
+bool is_tenant_id(std::string_view text) {
+  const auto allowed = [](char c) { return is_plain(c) || c == '.' || c == ':' || c == '@'; };
+  return !text.empty() && text.size() <= kCallerIdMax && is_plain(text.front()) &&
+         std::all_of(text.begin(), text.end(), allowed);
 }
 
 int bucket_of(EndpointId endpoint, int buckets) {

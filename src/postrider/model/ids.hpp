@@ -61,10 +61,18 @@ using SecretId = Id<SecretTag>;
 using MessageId = Id<MessageTag>;
 using ReplayId = Id<ReplayTag>;
 using NodeId = Id<NodeTag>;
-using TenantId = std::string;  // chosen by the caller: [A-Za-z0-9_-]{1,64}
+using TenantId = std::string;  // chosen by the caller: see is_tenant_id()
 
-// The caller's own ids for tenants, events and endpoints.
+// The caller's own ids for events, endpoints, sources and outboxes: [A-Za-z0-9_-]{1,64}
 bool is_caller_id(std::string_view text);
+
+// [A-Za-z0-9_-][A-Za-z0-9_.:@-]{0,63}
+bool is_tenant_id(std::string_view text);
+inline constexpr std::string_view kTenantIdRule =
+    "must be 1 to 64 of A-Z, a-z, 0-9, _, -, ., : and @, and not begin with ., : or @";
+
+// Owns the operational events. Only postrider itself publishes to it.
+inline constexpr std::string_view kReservedTenant = "postrider";
 
 // Which of `buckets` an endpoint belongs to. Fixed for ever: it is stored on the endpoint's row.
 int bucket_of(EndpointId endpoint, int buckets);

@@ -25,6 +25,7 @@ struct Capture::State {
   State(CaptureTools tools, CaptureOptions options_, base::UniqueFunction<bool()> is_leader_)
       : link(tools.link),
         home(tools.home),
+        lease(tools.lease),
         taker(tools.taker),
         series(tools.series),
         options(std::move(options_)),
@@ -34,6 +35,7 @@ struct Capture::State {
 
   pg::Link& link;
   pg::Link& home;
+  const pg::Lease& lease;
   Taker& taker;
   telemetry::CaptureSeries series;
   CaptureOptions options;
@@ -52,10 +54,13 @@ struct Capture::State {
   base::SteadyTime rest_until{};
 
   std::string failed_with;  // by the last pass
-  std::string said;         // the state in the outbox's database, and why
+  std::string said;         // the state as it was last written into the outbox's database, and why
+  std::string
+      stored_state;  // the state that is there: a row that was deleted and inserted again has another one
 
   Task<void> run();
   Task<milliseconds> pass();
+  Task<pg::Rows> write(pg::Statement statement, pg::Params params = pg::Params());
   Task<void> say(std::string state, std::optional<std::string> reason);
   Task<void> alarm(std::string type, std::string reason);
   Task<void> make_slot(const CaptureView& view);
@@ -82,6 +87,10 @@ Task<void> Capture::State::run() {
       // Too early or too busy: the same batch again. Otherwise nobody knows what was done: from the slot.
       if (error.kind() != pg::Kind::retry) stop_reading();
       failed = error.what();
+    } catch (const std::exception& error) {
+      // Another database's data must not end the process, whatever it makes a library throw.
+      stop_reading();
+      failed = error.what();
     }
     // What stays wrong is said once.
     if (failed && *failed != failed_with && !is_stopping)
@@ -105,6 +114,7 @@ Task<milliseconds> Capture::State::pass() {
   if (reader.is_open()) reader.beat();
   const auto rows = co_await link.run_one(sql::capture_view);
   const CaptureView view = read_view(rows);
+  stored_state = view.state;
   show(view);
   switch (plan(view, base::BootClock::now() < rest_until)) {
     case CaptureStep::rest: {
@@ -154,15 +164,26 @@ void Capture::State::show(const CaptureView& view) {
   series.age_seconds.set(std::chrono::duration<double>(now - all_read_at).count());
 }
 
+// Under the lease: after another relay has taken it, nothing is done. The lease is looked at first, since not
+// all of these statements can be rolled back.
+Task<pg::Rows> Capture::State::write(pg::Statement statement, pg::Params params) {
+  pg::Batch batch;
+  lease.fence(batch);
+  batch.add(statement, std::move(params));
+  auto answers = co_await link.run(std::move(batch));
+  co_return std::move(answers.back());
+}
+
 // In the outbox's database, for people; and in the log when it changes.
 Task<void> Capture::State::say(std::string state, std::optional<std::string> reason) {
   series.active.set(state == "on" ? 1 : 0);
   const std::string saying = state + ": " + reason.value_or("");
-  if (said == saying) co_return;
+  if (said == saying && stored_state == state) co_return;
   pg::Params params(state, reason);
-  const auto changed = co_await link.run_one(sql::set_capture_state, std::move(params));
+  const auto changed = co_await write(sql::set_capture_state, std::move(params));
   const bool is_first = said.empty();
   said = saying;
+  stored_state = state;
   const bool is_trouble = state == "fallback" || state == "impossible" || (state == "draining" && reason);
   // What is as it was before a restart is worth a line only when somebody has to act.
   if (changed.empty() && !(is_first && is_trouble)) co_return;
@@ -184,7 +205,7 @@ Task<void> Capture::State::make_slot(const CaptureView& view) {
   auto told = say("starting", std::nullopt);
   co_await told;
   stop_reading();
-  co_await link.run_one(sql::forget_position);
+  co_await write(sql::forget_position);
   std::optional<std::string> refused;
   try {
     auto making = reader.make_slot(view.slot_name);
@@ -200,7 +221,7 @@ Task<void> Capture::State::make_slot(const CaptureView& view) {
     co_await saying;
     co_return;
   }
-  co_await link.run_one(sql::slot_made);
+  co_await write(sql::slot_made);
 }
 
 // A failover to a server without the slot, an upgrade, a person, or the server's own limit.
@@ -208,13 +229,13 @@ Task<void> Capture::State::mourn(const CaptureView& view) {
   stop_reading();
   if (view.reader_pid) {
     pg::Params pid(*view.reader_pid);
-    co_await link.run_one(sql::end_reader, std::move(pid));
+    co_await write(sql::end_reader, std::move(pid));
   }
   pg::Params off(int64_t{0});
-  co_await link.run_one(sql::capture_for, std::move(off));
+  co_await write(sql::capture_for, std::move(off));
   pg::Params name(view.slot_name);
-  co_await link.run_one(sql::drop_slot, std::move(name));
-  co_await link.run_one(sql::slot_lost);
+  co_await write(sql::drop_slot, std::move(name));
+  co_await write(sql::slot_lost);
   said.clear();
   telemetry::log_error("capture_slot_lost")
       .field("outbox", options.name)
@@ -230,7 +251,7 @@ Task<void> Capture::State::open(const CaptureView& view) {
   if (reader.is_open()) co_return;
   if (view.reader_pid) {  // we hold the lease, so it is one that held it before
     pg::Params pid(*view.reader_pid);
-    co_await link.run_one(sql::end_reader, std::move(pid));
+    co_await write(sql::end_reader, std::move(pid));
   }
   auto opening = reader.open(view.slot_name, view.position);
   co_await opening;
@@ -240,7 +261,7 @@ Task<void> Capture::State::renew_mark() {
   const auto now = base::BootClock::now();
   if (now < mark_until) co_return;
   pg::Params seconds(int64_t{options.mark.count()});
-  co_await link.run_one(sql::capture_for, std::move(seconds));
+  co_await write(sql::capture_for, std::move(seconds));
   mark_until = now + options.mark / 3;
 }
 
@@ -250,7 +271,7 @@ Task<void> Capture::State::read(const CaptureView& view) {
   drain_until.reset();
   auto opening = open(view);
   co_await opening;
-  if (!view.was_slot_made) co_await link.run_one(sql::slot_made);
+  if (!view.was_slot_made) co_await write(sql::slot_made);
   auto marking = renew_mark();
   co_await marking;
   auto told = say("on", std::nullopt);
@@ -285,7 +306,7 @@ Task<void> Capture::State::take_batch(const CaptureView& view) {
 
 Task<void> Capture::State::begin_drain(const CaptureView& view) {
   pg::Params off(int64_t{0});
-  co_await link.run_one(sql::capture_for, std::move(off));
+  co_await write(sql::capture_for, std::move(off));
   mark_until = {};
   const auto settled = co_await link.run_one(sql::settled_xid);
   drain_xid = settled.get<int64_t>(0, 0);
@@ -340,7 +361,7 @@ Task<void> Capture::State::drop(const CaptureView& view) {
     bool is_in_use = false;
     try {
       pg::Params name(view.slot_name);
-      co_await link.run_one(sql::drop_slot, std::move(name));
+      co_await write(sql::drop_slot, std::move(name));
     } catch (const pg::Error& error) {
       if (error.sqlstate() != kInUse) throw;
       is_in_use = true;
@@ -348,7 +369,7 @@ Task<void> Capture::State::drop(const CaptureView& view) {
     if (!is_in_use) break;
     co_await wakeup.wait_for(kDrainLook);
   }
-  co_await link.run_one(sql::slot_dropped);
+  co_await write(sql::slot_dropped);
   drain_xid.reset();
   drain_until.reset();
   rest_until = base::BootClock::now() + options.rest;

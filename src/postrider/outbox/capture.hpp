@@ -33,6 +33,7 @@ struct CaptureTools {
   runtime::Loop& loop;
   pg::Link& link;  // whose session holds the lease, in the outbox's database
   pg::Link& home;  // to postrider's own database: operators are told there
+  const pg::Lease& lease;
   Taker& taker;
   telemetry::CaptureSeries series;
 };

@@ -148,5 +148,64 @@ TEST_F(CaptureTest, OnlyEmitCanWriteMessagesThatCount) {
   EXPECT_EQ(metric(on, "webhook_capture_ignored_total"), "2");
 }
 
+// A message that carries emit()'s proof: the owner of the database can read the key.
+std::string forged(const std::string& bytes) {
+  return "with k as (select capture_key as key, " + bytes +
+         " as message from outbox_setting) select pg_logical_emit_message(true, 'postrider',"
+         " sha256(key || sha256(key || message)) || message) from k";
+}
+std::string head_and_data(const std::string& head, const std::string& data = "1") {
+  return "convert_to($head$" + head + "$head$ || chr(10) || $data$" + data + "$data$, 'UTF8')";
+}
+
+TEST_F(CaptureTest, ForgedMessagesAreSetAsideAndTheOthersArrive) {
+  auto& on = capturing();
+  const std::string id = "\"01a1e288a0b07003a000b3431e44bbb6\"";
+  const std::string nulls = "null, null, null, null, null, 1700000000000000]";
+  db.sql("select emit('acme', 'order.paid', '1')");
+  db.sql(forged(head_and_data("[901, " + id + ", \"postrider\", \"endpoint.disabled\", " + nulls)));
+  db.sql(forged(head_and_data("[902, " + id + ", \"acme\", \"a\\r\\nb\", " + nulls)));
+  db.sql(forged(
+      head_and_data("[903, " + id + ", \"acme\", \"a.b\", \"x\\r\\ny: z\", null, null, null, null, 1]")));
+  db.sql(forged(
+      head_and_data("[904, " + id + ", \"acme\", \"a.b\", null, null, null, \"a\\u0000b\", null, 1]")));
+  db.sql(forged(head_and_data("[905, " + id + ", \"acme\", \"a.b\", null, null, null, null, \"x\\ny\", 1]")));
+  db.sql(forged(head_and_data("[906, " + id +
+                              ", \"acme\", \"a.b\", null, null, 9223372036854775807, null, null,"
+                              " -9223372036854775808]")));
+  db.sql(forged(head_and_data("[907, " + id + ", \"acme\", \"a.b\", " + nulls, "no json")));
+  db.sql(forged("convert_to('[908, " + id + ", \"acme\", \"a.b\", " + nulls +
+                "' || chr(10), 'UTF8') || '\\xff00fe'"));
+  db.sql(forged("convert_to('[909, " + id + ", \"acme\", \"' || repeat('a.', 500000) || 'a\", " + nulls +
+                "' || chr(10) || '1', 'UTF8')"));
+  db.sql(forged(head_and_data("[910]")));
+  db.sql(forged("'no line feed'::bytea"));
+  db.sql("select emit('acme', 'order.paid', '2')");
+  until("select count(*) from event where tenant_id = 'acme'", "2");
+  EXPECT_EQ(db.sql("select string_agg(id::text, ' ' order by id) from outbox where set_aside_at is not null"
+                   " and last_error <> ''"),
+            "901 902 903 904 905 906 907 908 909");
+  EXPECT_EQ(db.sql("select count(*) from event where type = 'endpoint.disabled'"), "0");
+  EXPECT_EQ(metric(on, "webhook_capture_ignored_total"), "2");
+}
+
+TEST_F(CaptureTest, AnEmptiedOrAlteredSlotTableIsAnErrorThatIsTriedAgain) {
+  capturing();
+  db.sql("delete from outbox_slot");
+  db.sql("select emit('acme', 'order.paid', '1')");
+  db.sql("insert into outbox_slot default values");
+  until("select state from outbox_slot", "on");
+  until_published(1);
+  db.sql(
+      "alter table outbox_slot alter column commit_lsn drop default, alter column commit_lsn type text,"
+      " alter column message_lsn drop default, alter column message_lsn type text");
+  db.sql("update outbox_slot set commit_lsn = 'nonsense'");
+  db.sql("select emit('acme', 'order.paid', '2')");
+  db.sql(
+      "alter table outbox_slot alter column commit_lsn type pg_lsn using '0/0',"
+      " alter column message_lsn type pg_lsn using '0/0'");
+  until_published(2);
+}
+
 }  // namespace
 }  // namespace postrider::outbox

@@ -1,6 +1,7 @@
 #include "postrider/outbox/capture_plan.hpp"
 
-#include "postrider/base/check.hpp"
+#include "postrider/outbox/damage.hpp"
+#include "postrider/pg/error.hpp"
 
 namespace postrider::outbox {
 
@@ -8,13 +9,14 @@ namespace {
 
 pg::Lsn lsn_of(const pg::Rows& rows, size_t column) {
   const auto lsn = parse_lsn(rows.get<std::string_view>(0, column));
-  CHECK(lsn.has_value());
+  if (!lsn) throw pg::Error(pg::Kind::other, "outbox_slot is damaged: it has a position that is not an LSN");
   return *lsn;
 }
 
 }  // namespace
 
 CaptureView read_view(const pg::Rows& rows) {
+  if (rows.empty()) throw missing_row("outbox_setting or outbox_slot");
   CaptureView view;
   view.is_wanted = rows.get<std::string_view>(0, 0) == "cdc";
   view.bytes_max = rows.get<int64_t>(0, 1);

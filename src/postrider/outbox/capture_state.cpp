@@ -1,6 +1,7 @@
 #include "postrider/outbox/capture_state.hpp"
 
 #include "postrider/outbox/capture.sql.hpp"
+#include "postrider/outbox/damage.hpp"
 #include "postrider/registry/audit.hpp"
 
 namespace postrider::outbox {
@@ -25,6 +26,7 @@ pg::Batch capture_note(const registry::Caller& caller, const std::string& outbox
 }
 
 CaptureState read_capture_state(const pg::Rows& last) {
+  if (last.empty()) throw missing_row("outbox_setting or outbox_slot");
   CaptureState state;
   state.mode = last.get<std::string>(0, 0);
   state.state = last.get<std::string>(0, 1);

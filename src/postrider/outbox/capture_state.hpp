@@ -34,6 +34,7 @@ pg::Batch capture_state_batch(const CaptureChange& change = {});
 // For the audit log, in postrider's own database.
 pg::Batch capture_note(const registry::Caller& caller, const std::string& outbox,
                        const CaptureChange& change);
+// Throws pg::Error when the tables are damaged.
 CaptureState read_capture_state(const pg::Rows& last);
 
 }  // namespace postrider::outbox

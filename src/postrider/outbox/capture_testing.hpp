@@ -20,14 +20,19 @@ class TestNode {
  public:
   TestNode(runtime::Loop& loop, const std::string& url, model::IdSource& ids, MoveLimits limits)
       : link(loop, {.connect = pg::ConnectOptions::engine(url), .pause_min = pg::Milliseconds(10)}),
+        lease(link, relay_lease(relay_options(url))),
         writer(link, ids, hand_over, metrics, {}),
-        mover(link, writer, metrics.outbox("local"), limits),
-        relay(loop, link, mover, metrics.outbox("local"), relay_options(url)),
+        mover(link, writer, metrics.outbox("local"), fenced(limits)),
+        relay(loop, link, lease, mover, metrics.outbox("local"), relay_options(url)),
         capture_writer(link, ids, hand_over, metrics, {}),
-        taker(link, capture_writer, metrics.outbox("local"), limits),
-        capture({loop, link, link, taker, metrics.capture("local")}, options(url, limits),
+        taker(link, capture_writer, metrics.outbox("local"), fenced(limits)),
+        capture({loop, link, link, lease, taker, metrics.capture("local")}, options(url, limits),
                 [this] { return relay.is_active(); }) {
     link.start();
+  }
+  MoveLimits fenced(MoveLimits limits) const {
+    limits.lease = &lease;
+    return limits;
   }
   static RelayOptions relay_options(const std::string& url) {
     RelayOptions options;
@@ -60,6 +65,7 @@ class TestNode {
   telemetry::Metrics metrics;
   publish::KeptHandOver hand_over;
   pg::Link link;
+  pg::Lease lease;
   publish::EventWriter writer;
   SameDatabaseMover mover;
   Relay relay;

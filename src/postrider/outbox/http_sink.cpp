@@ -115,9 +115,14 @@ Task<void> HttpSink::send_part(const Events& events, Part part, std::vector<Outc
   for (size_t i = part.first; i < part.first + part.count; ++i) items.push_back(item_json(events[i]));
   const std::string body = base::json_array(items);
   std::string headers;
-  http::append_header(headers, "user-agent", "postrider-relay/" + std::string(base::kVersion));
-  http::append_header(headers, "authorization", "Bearer " + options_.key());
-  http::append_header(headers, "content-type", "application/json");
+  const bool has_headers =
+      http::append_header(headers, "user-agent", "postrider-relay/" + std::string(base::kVersion)) &&
+      http::append_header(headers, "authorization", "Bearer " + options_.key()) &&
+      http::append_header(headers, "content-type", "application/json");
+  if (!has_headers) {
+    not_now("the API key has characters that no header can have", "");
+    co_return;
+  }
   http::OutboundRequest request{.url = options_.url};
   request.headers = headers;
   request.body = body;

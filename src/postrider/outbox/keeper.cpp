@@ -16,6 +16,11 @@ RelayOptions options_for(RelayOptions options, const std::string& name, const st
   return options;
 }
 
+MoveLimits fenced(MoveLimits limits, const pg::Lease& lease) {
+  limits.lease = &lease;
+  return limits;
+}
+
 }  // namespace
 
 pg::LinkOptions relay_link(const std::string& url) {
@@ -41,11 +46,12 @@ struct RelayKeeper::Unit {
       : sealed(std::move(sealed_url)),
         series(tools.metrics.outbox(name)),
         link(tools.loop, relay_link(url)),
+        lease(link, relay_lease(options_for(options, name, url))),
         stuck(name, tools.registry),
-        mover(name, link, tools.sink, series, limits),
-        relay(tools.loop, link, mover, series, options_for(options, name, url)),
-        taker(link, tools.sink, series, limits),
-        capture({tools.loop, link, tools.registry, taker, tools.metrics.capture(name)},
+        mover(name, link, tools.sink, series, fenced(limits, lease)),
+        relay(tools.loop, link, lease, mover, series, options_for(options, name, url)),
+        taker(link, tools.sink, series, fenced(limits, lease)),
+        capture({tools.loop, link, tools.registry, lease, taker, tools.metrics.capture(name)},
                 capture_options(name, url, limits), [this] { return relay.is_active(); }) {
     mover.report_to(stuck);
     link.on_down([name](const pg::Error& error) {
@@ -68,6 +74,7 @@ struct RelayKeeper::Unit {
   std::string sealed;  // as in the registry: another one is another place
   telemetry::OutboxSeries series;
   pg::Link link;
+  pg::Lease lease;
   StuckReporter stuck;
   OtherDatabaseMover mover;
   Relay relay;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "postrider/outbox/window.hpp"
+#include "postrider/pg/lease.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/runtime/task.hpp"
 #include "postrider/telemetry/metrics.hpp"
@@ -17,7 +18,8 @@ namespace postrider::outbox {
 class Judge;
 
 struct MoveLimits {
-  Judge* judge = nullptr;  // none: whatever is well formed is published
+  Judge* judge = nullptr;            // none: whatever is well formed is published
+  const pg::Lease* lease = nullptr;  // that fences what is written; none: there is only one relay
   int rows_max = 500;
   int64_t bytes_max = 4 << 20;
   std::chrono::seconds retain{7 * 86'400};               // processed rows, in other databases
@@ -46,8 +48,11 @@ struct SetAside {
 
 // The two ends that all movers share.
 pg::Batch fresh_batch(const Window& window, const MoveLimits& limits);
+pg::Batch failed_batch(const MoveLimits& limits);
 inline constexpr size_t kErrorBytesMax = 1'000;  // of what is kept about a row that was refused
 pg::Batch fail_batch(const std::vector<Failure>& failures, const MoveLimits& limits);
+// Last in a batch that writes.
+void fence(pg::Batch& batch, const MoveLimits& limits);
 std::vector<SetAside> read_set_aside(const pg::Rows& rows);
 // The one place that words it.
 void tell_set_aside(const std::string& outbox, const std::vector<SetAside>& rows);

@@ -14,9 +14,18 @@ namespace postrider::outbox {
 namespace {
 using runtime::Task;
 
-constexpr int32_t kRemovedMax = 1'000;    // per statement
-constexpr size_t kArchivedMax = 100'000;  // per file
+constexpr int32_t kRemovedMax = 1'000;          // per statement
+constexpr size_t kArchivedMax = 100'000;        // per file
+constexpr int64_t kArchivedBytesMax = 4 << 20;  // per statement
 constexpr std::chrono::seconds kTidyMax{3};
+
+// "20260408T101530". Of this machine: what another server sends must not name a file.
+std::string now_for_name() {
+  const auto now = std::chrono::floor<std::chrono::seconds>(base::wall_now());
+  std::string text = base::to_rfc3339(now);
+  std::erase_if(text, [](char c) { return c == '-' || c == ':' || c == 'Z'; });
+  return text;
+}
 
 }  // namespace
 
@@ -26,6 +35,7 @@ OtherDatabaseMover::OtherDatabaseMover(std::string name, pg::Link& link, Sink& s
 
 Task<bool> OtherDatabaseMover::move_fresh(Window& window) {
   pg::Batch batch = fresh_batch(window, limits_);
+  fence(batch, limits_);
   const auto answers = co_await link_.run(std::move(batch));
   auto late = read_rows(answers[1]);
   auto fresh = read_rows(answers[2]);
@@ -44,8 +54,8 @@ Task<bool> OtherDatabaseMover::move_failed() {
     auto reporting = stuck_->report();
     co_await reporting;
   }
-  pg::Batch batch;
-  batch.with(sql::failed_rows, limits_.rows_max);
+  pg::Batch batch = failed_batch(limits_);
+  fence(batch, limits_);
   const auto answers = co_await link_.run(std::move(batch));
   auto rows = read_rows(answers[0]);
   if (rows.empty()) co_return false;
@@ -75,9 +85,11 @@ Task<void> OtherDatabaseMover::remove_old() {
       is_more = co_await archiving;
       continue;
     }
-    pg::Params params(static_cast<int64_t>(limits_.retain.count()), kRemovedMax);
-    const auto rows = co_await link_.run_one(sql::remove_processed, std::move(params));
-    is_more = rows.affected_rows() == kRemovedMax;
+    pg::Batch batch;
+    batch.with(sql::remove_processed, static_cast<int64_t>(limits_.retain.count()), kRemovedMax);
+    fence(batch, limits_);
+    const auto answers = co_await link_.run(std::move(batch));
+    is_more = answers[0].affected_rows() == kRemovedMax;
   }
 }
 
@@ -89,12 +101,13 @@ Task<bool> OtherDatabaseMover::archive_old(base::SteadyTime deadline) {
   int64_t last = 0;
   size_t count = 0;
   do {
-    pg::Params params(static_cast<int64_t>(limits_.retain.count()), last_at, last, kRemovedMax);
+    pg::Params params(static_cast<int64_t>(limits_.retain.count()), last_at, last, kRemovedMax,
+                      kArchivedBytesMax, kDataBytesMax);
     const auto rows = co_await link_.run_one(sql::old_rows, std::move(params));
     count = rows.size();
     if (count > 0 && !file)
       file = std::make_unique<upkeep::ArchiveFile>(limits_.archive_dir,
-                                                   "outbox_" + name_ + "_" + rows.get<std::string>(0, 3));
+                                                   "outbox_" + name_ + "_" + now_for_name());
     for (size_t i = 0; i < count; ++i) {
       file->add_line(rows.get<std::string_view>(i, 2));
       ids.push_back(rows.get<int64_t>(i, 0));
@@ -103,22 +116,23 @@ Task<bool> OtherDatabaseMover::archive_old(base::SteadyTime deadline) {
       last_at = rows.get<base::Timestamp>(count - 1, 1);
       last = ids.back();
     }
-  } while (count == static_cast<size_t>(kRemovedMax) && ids.size() < kArchivedMax &&
-           base::BootClock::now() < deadline);
+  } while (count > 0 && ids.size() < kArchivedMax && base::BootClock::now() < deadline);
   if (!file) co_return false;
   file->finish();
   for (size_t at = 0; at < ids.size(); at += kRemovedMax) {
     const size_t end = std::min(ids.size(), at + kRemovedMax);
     const std::vector<int64_t> some(ids.begin() + static_cast<ptrdiff_t>(at),
                                     ids.begin() + static_cast<ptrdiff_t>(end));
-    pg::Params params(some);
-    co_await link_.run_one(sql::remove_rows, std::move(params));
+    pg::Batch batch;
+    batch.with(sql::remove_rows, some);
+    fence(batch, limits_);
+    co_await link_.run(std::move(batch));
   }
   telemetry::log_info("outbox_archived")
       .field("outbox", name_)
       .field("file", file->path())
       .field("rows", static_cast<int64_t>(ids.size()));
-  co_return count == static_cast<size_t>(kRemovedMax);
+  co_return count > 0;
 }
 
 Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
@@ -128,10 +142,11 @@ Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
   std::vector<base::Timestamp> written, times;
   std::vector<publish::NewEvent> events;
   for (Row& row : rows) {
-    std::string fault = check_data(row);
+    std::string fault = fault_of(row);
+    const bool is_final = !fault.empty();
     if (fault.empty() && limits_.judge != nullptr) fault = limits_.judge->fault_of(row.event);
     if (!fault.empty()) {
-      failures.push_back({row.id, std::move(fault)});
+      failures.push_back({row.id, std::move(fault), is_final});
       continue;
     }
     // Ids made in other databases are not unique in their first ten bytes: outside they are the event's id,
@@ -152,7 +167,7 @@ Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
         published.push_back(sent[i]);
         times.push_back(written[i]);
       } else if (outcomes[i].kind == Outcome::Kind::refused) {
-        failures.push_back({sent[i], outcomes[i].detail});
+        failures.push_back({.id = sent[i], .error = outcomes[i].detail});
       } else {
         later = outcomes[i].detail;
       }
@@ -164,6 +179,7 @@ Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
   base::reach("outbox.before_mark");
   pg::Batch batch = fail_batch(failures, limits_);
   batch.with(sql::mark_processed, published);
+  fence(batch, limits_);
   const auto results = co_await link_.run(std::move(batch));
   base::reach("outbox.after_mark");
   series_.published.add(static_cast<double>(published.size()));

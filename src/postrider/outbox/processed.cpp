@@ -12,10 +12,11 @@ pg::Batch processed_batch(const ProcessedSearch& search) {
 }
 
 std::vector<ProcessedRow> read_processed(const pg::Rows& rows) {
+  using Text = std::optional<std::string>;
   std::vector<ProcessedRow> found;
   for (size_t i = 0; i < rows.size(); ++i)
-    found.push_back({rows.get<int64_t>(i, 0), rows.get<base::Timestamp>(i, 1), rows.get<std::string>(i, 2),
-                     rows.get<std::string>(i, 3)});
+    found.push_back({rows.get<int64_t>(i, 0), rows.get<base::Timestamp>(i, 1),
+                     rows.get<Text>(i, 2).value_or(""), rows.get<Text>(i, 3).value_or("")});
   return found;
 }
 

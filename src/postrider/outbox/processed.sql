@@ -1,9 +1,10 @@
 -- Rows of an outbox in another database that were processed and are still kept.
 
 -- name: processed_rows
--- Behind ($4 processed_at, $5 id): rows written from $1 on and before $2, of tenant $3 or all, $6 at most. Index:
+-- After ($4 processed_at, $5 id): rows written from $1 on and before $2, of tenant $3 or all, $6 at most. Index:
 -- outbox_processed.
-select o.id, o.processed_at, o.tenant_id, coalesce(o.outside_id, 'evt_' || replace(o.event_id::text, '-', ''))
+select o.id, o.processed_at, left(o.tenant_id, 300),
+       coalesce(left(o.outside_id, 300), 'evt_' || replace(o.event_id::text, '-', ''))
 from outbox o
 where o.processed_at is not null
   and (o.processed_at, o.id) > ($4::timestamptz, $5::bigint)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "postrider/model/event_rules.hpp"
 #include "postrider/outbox/relay.sql.hpp"
 #include "postrider/outbox/state.hpp"
 #include "postrider/telemetry/log.hpp"
@@ -18,15 +19,17 @@ constexpr milliseconds kFailurePause{500};  // after a pass that failed
 constexpr milliseconds kPassingPause{20};   // after one that may succeed at once: a deadlock, a lock
 constexpr milliseconds kNapMin{2};          // see State::nap()
 constexpr milliseconds kFailedPoll{250};
+constexpr milliseconds kShowInterval{3'000};  // of the gauges
 const std::string kChannel = "postrider_outbox";
 
 }  // namespace
 
 struct Relay::State {
-  State(runtime::Loop& loop_, pg::Link& link_, Mover& mover_, telemetry::OutboxSeries series_,
-        RelayOptions options_)
+  State(runtime::Loop& loop_, pg::Link& link_, pg::Lease& lease_, Mover& mover_,
+        telemetry::OutboxSeries series_, RelayOptions options_)
       : loop(loop_),
         link(link_),
+        lease(lease_),
         mover(mover_),
         series(series_),
         options(std::move(options_)),
@@ -34,6 +37,7 @@ struct Relay::State {
 
   runtime::Loop& loop;
   pg::Link& link;
+  pg::Lease& lease;
   Mover& mover;
   telemetry::OutboxSeries series;
   RelayOptions options;
@@ -42,34 +46,28 @@ struct Relay::State {
   runtime::TaskGroup tasks;
   bool is_stopping = false;
 
-  // Of the session that holds the lease: 0 when it is not held.
-  uint64_t lease_connection = 0;
+  bool is_active = false;  // holds the lease, as far as was said
   bool is_asleep = false;
+  base::SteadyTime asleep_at{};  // when publish() was last told
   Window window;
   base::SteadyTime full_pass_at{};
-  base::SteadyTime beat_at{};
+  base::SteadyTime shown_at{};   // the state of the outbox
   base::SteadyTime failed_at{};  // when refused rows are looked at again
-
-  // The holder's beat as seen while waiting.
-  int64_t seen_beat = -1;
-  base::SteadyTime seen_at{};
 
   std::string failed_with;  // by the last pass
 
   Task<void> run();
   Task<void> pass();
   Task<bool> hold_lease();
-  Task<void> end_stalled_holder(base::SteadyTime now);
-  Task<void> beat(base::SteadyTime now);
+  Task<void> begin();
+  Task<void> show_state();
+  Task<void> fall_asleep();
   Task<bool> move_all();
   Task<void> sleep();
   Task<void> nap();
   Task<void> wake();
   Task<void> stop_listening();
   void lose_lease();
-  bool is_holding() const {
-    return lease_connection != 0 && link.is_up() && link.connection_number() == lease_connection;
-  }
 };
 
 Task<void> Relay::State::run() {
@@ -81,9 +79,16 @@ Task<void> Relay::State::run() {
       failed_with.clear();
     } catch (const pg::Error& error) {
       pause = error.kind() == pg::Kind::retry ? kPassingPause : kFailurePause;
+      if (pg::Lease::is_loss(error)) lease.lose();
       // What stays wrong, such as a right that is missing, is said once.
-      if (error.kind() != pg::Kind::unavailable && failed_with != error.what())
+      if (error.kind() != pg::Kind::unavailable && !pg::Lease::is_loss(error) && failed_with != error.what())
         telemetry::log_warn("relay_failed").field("outbox", options.name).field("error", error.what());
+      failed_with = error.what();
+    } catch (const std::exception& error) {
+      // Another database's data must not end the process, whatever it makes a library throw.
+      pause = kFailurePause;
+      if (failed_with != error.what())
+        telemetry::log_error("relay_failed").field("outbox", options.name).field("error", error.what());
       failed_with = error.what();
     }
     if (pause.count() > 0 && !is_stopping) co_await wakeup.wait_for(pause);
@@ -92,8 +97,8 @@ Task<void> Relay::State::run() {
 
 // Everything that is there, then a sleep until there may be more; or a wait for the lease.
 Task<void> Relay::State::pass() {
-  auto lease = hold_lease();
-  const bool is_ours = co_await lease;
+  auto holding = hold_lease();
+  const bool is_ours = co_await holding;
   if (!is_ours) {
     auto stopped = stop_listening();
     co_await stopped;
@@ -107,30 +112,33 @@ Task<void> Relay::State::pass() {
 }
 
 Task<bool> Relay::State::hold_lease() {
-  const auto now = base::BootClock::now();
-  if (is_holding()) {
-    if (now - beat_at >= options.lease / 3) {
-      auto beating = beat(now);
-      co_await beating;
-    }
-    co_return true;
-  }
-  lose_lease();
-  const auto taken = co_await link.run_one(sql::take_lease);
-  if (!taken.get<bool>(0, 0)) {
-    auto judged = end_stalled_holder(now);
-    co_await judged;
+  if (is_active && !lease.is_held()) lose_lease();
+  auto holding = lease.hold();
+  const bool is_ours = co_await holding;
+  if (!is_ours) {
+    lose_lease();
     co_return false;
   }
-  lease_connection = link.connection_number();
-  seen_beat = -1;
+  if (!is_active) {
+    auto beginning = begin();
+    co_await beginning;
+  }
+  if (base::BootClock::now() - shown_at >= kShowInterval) {
+    auto showing = show_state();
+    co_await showing;
+  }
+  co_return true;
+}
+
+Task<void> Relay::State::begin() {
+  pg::Batch first;
+  first.add(sql::wake_up);  // whoever held the lease before may have ended asleep
+  first.with(sql::set_data_bytes_max, int32_t{options.data_bytes_max});
+  co_await link.run(std::move(first));
+  is_active = true;
   series.active.set(1);
   telemetry::log_info("relay_active").field("outbox", options.name);
-  auto beating = beat(now);
-  co_await beating;
-  pg::Params limit(int32_t{options.data_bytes_max});
-  co_await link.run_one(sql::set_data_bytes_max, std::move(limit));
-  if (!options.may_be_notified || listener) co_return true;
+  if (!options.may_be_notified || listener) co_return;
   pg::ListenerOptions listen;
   listen.link = options.listen;
   listen.channels = {kChannel};
@@ -138,40 +146,25 @@ Task<bool> Relay::State::hold_lease() {
   listener->on_notification([this](std::string_view, std::string_view) { wakeup.notify(); });
   listener->on_listening([this] { wakeup.notify(); });
   listener->start();
-  co_return true;
 }
 
-// Its session lives, but it does not: stopped, or cut off from us and not from the database.
-Task<void> Relay::State::end_stalled_holder(base::SteadyTime now) {
-  const auto rows = co_await link.run_one(sql::read_beat);
-  const int64_t beat = rows.get<int64_t>(0, 0);
-  if (beat != seen_beat) {
-    seen_beat = beat;
-    seen_at = now;
-  }
-  if (now - seen_at < options.lease) co_return;
-  telemetry::log_warn("relay_stalled").field("outbox", options.name).field("note", "its session is ended");
-  seen_at = now;
-  co_await link.run_one(sql::end_holder);
-}
-
-Task<void> Relay::State::beat(base::SteadyTime now) {
-  pg::Params who(options.owner);
-  co_await link.run_one(sql::beat, std::move(who));
-  beat_at = now;
+Task<void> Relay::State::show_state() {
+  shown_at = base::BootClock::now();
   pg::Batch ask = state_batch();
   const auto answers = co_await link.run(std::move(ask));
   const OutboxState outbox_state = read_state(answers);
   series.stuck.set(static_cast<double>(outbox_state.stuck));
-  const auto age =
-      outbox_state.oldest_at ? base::wall_now() - *outbox_state.oldest_at : base::Microseconds(0);
+  const auto oldest_at = outbox_state.oldest_at;
+  const bool has_age = oldest_at && model::is_writable_time(*oldest_at);  // anything can be in the column
+  const auto age = has_age ? base::wall_now() - *oldest_at : base::Microseconds(0);
   series.oldest_seconds.set(std::max(0.0, std::chrono::duration<double>(age).count()));
 }
 
 void Relay::State::lose_lease() {
-  if (lease_connection != 0) telemetry::log_info("relay_inactive").field("outbox", options.name);
-  lease_connection = 0;
-  is_asleep = false;  // its locks went with the session
+  if (is_active) telemetry::log_info("relay_inactive").field("outbox", options.name);
+  lease.lose();
+  is_active = false;
+  is_asleep = false;
   series.active.set(0);
   // The next session may be another server's, where transaction ids are given again.
   window = Window();
@@ -192,11 +185,9 @@ Task<bool> Relay::State::move_all() {
       }
       window.begin(is_full);
     }
-    if (now - beat_at >= options.lease / 3) {
-      auto beating = beat(now);
-      co_await beating;
-    }
-    if (!is_holding()) throw pg::Error(pg::Kind::unavailable, "the lease is gone");
+    auto holding = lease.hold();
+    const bool is_ours = co_await holding;
+    if (!is_ours || !is_active) throw pg::Error(pg::Kind::unavailable, "the lease is gone");
     auto moving = mover.move_fresh(window);
     const bool is_more = co_await moving;
     if (is_more && is_asleep) {
@@ -222,18 +213,29 @@ Task<void> Relay::State::sleep() {
     co_return;
   }
   if (!is_asleep) {
-    const auto asleep = co_await link.run_one(sql::fall_asleep);
-    is_asleep = asleep.get<bool>(0, 0);
-    if (!is_asleep) {  // somebody is just looking whether we are
-      co_await wakeup.wait_for(kNapMin);
-      co_return;
-    }
+    auto falling = fall_asleep();
+    co_await falling;
     auto moving = move_all();
     const bool has_moved = co_await moving;
     if (has_moved) co_return;
   }
+  if (base::BootClock::now() - asleep_at >= options.lease) {
+    auto still = fall_asleep();
+    co_await still;
+  }
   auto napping = nap();
   co_await napping;
+}
+
+// For longer than until the next poll; a relay that dies asleep does not make everybody notify for ever.
+Task<void> Relay::State::fall_asleep() {
+  const milliseconds span = 2 * options.lease + options.poll;
+  pg::Batch batch;
+  batch.add(sql::no_flush).with(sql::fall_asleep, int64_t{span.count()});
+  lease.fence(batch);
+  co_await link.run(std::move(batch));
+  is_asleep = true;
+  asleep_at = base::BootClock::now();
 }
 
 // A transaction that looked whether we sleep before we did, and commits after our look, sends no NOTIFY. They
@@ -255,7 +257,9 @@ Task<void> Relay::State::nap() {
 
 Task<void> Relay::State::wake() {
   is_asleep = false;
-  co_await link.run_one(sql::wake_up);
+  pg::Batch batch;
+  batch.add(sql::no_flush).add(sql::wake_up);
+  co_await link.run(std::move(batch));
 }
 
 Task<void> Relay::State::stop_listening() {
@@ -264,9 +268,13 @@ Task<void> Relay::State::stop_listening() {
   listener.reset();
 }
 
-Relay::Relay(runtime::Loop& loop, pg::Link& link, Mover& mover, telemetry::OutboxSeries series,
-             RelayOptions options)
-    : state_(std::make_unique<State>(loop, link, mover, series, std::move(options))) {}
+pg::LeaseOptions relay_lease(const RelayOptions& options) {
+  return {.name = "relay", .owner = options.owner, .of = options.name, .stall = options.lease};
+}
+
+Relay::Relay(runtime::Loop& loop, pg::Link& link, pg::Lease& lease, Mover& mover,
+             telemetry::OutboxSeries series, RelayOptions options)
+    : state_(std::make_unique<State>(loop, link, lease, mover, series, std::move(options))) {}
 
 Relay::~Relay() = default;
 
@@ -280,18 +288,14 @@ Task<void> Relay::stop() {
   co_await state_->tasks.join();
   auto stopped = state_->stop_listening();
   co_await stopped;
-  if (!state_->is_holding()) co_return;
-  try {
-    co_await state_->link.run_one(sql::release_lease);
-  } catch (const pg::Error& error) {
-    telemetry::log_debug("relay_lease_not_released").field("error", error.what());
-  }
+  auto released = state_->lease.release();
+  co_await released;
   state_->lose_lease();
 }
 
 Task<bool> Relay::run_once() {
-  auto lease = state_->hold_lease();
-  const bool is_ours = co_await lease;
+  auto holding = state_->hold_lease();
+  const bool is_ours = co_await holding;
   if (!is_ours) co_return false;
   auto moving = state_->move_all();
   co_await moving;
@@ -299,7 +303,7 @@ Task<bool> Relay::run_once() {
 }
 
 bool Relay::is_active() const {
-  return state_->is_holding();
+  return state_->is_active && state_->lease.is_held();
 }
 
 bool Relay::is_asleep() const {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "postrider/outbox/mover.hpp"
+#include "postrider/pg/lease.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/pg/listener.hpp"
 #include "postrider/runtime/loop.hpp"
@@ -21,17 +22,21 @@ struct RelayOptions {
   std::string name = "local";  // of the outbox
   std::string owner = {};      // who relays, for people
   std::chrono::milliseconds poll{500};
-  std::chrono::milliseconds lease{10'000};      // a relay whose beat stands still so long is ended
+  std::chrono::milliseconds lease{10'000};      // a relay whose beat stands still for this long is superseded
   std::chrono::milliseconds full_pass{60'000};  // how often everything is looked at
   bool may_be_notified = true;                  // false: publish() never sends a NOTIFY
   int data_bytes_max = 256 << 10;               // what publish() accepts
   pg::LinkOptions listen = {};                  // a session of its own, not through a pooler
 };
 
+// The lease that a relay with these options works under, in the outbox's database.
+pg::LeaseOptions relay_lease(const RelayOptions& options);
+
 class Relay {
  public:
-  // The link's session holds the lease: it must not go through a pooler, and the mover works on it.
-  Relay(runtime::Loop& loop, pg::Link& link, Mover& mover, telemetry::OutboxSeries series,
+  // The link's session holds the lease: it must not go through a pooler, and the mover works on it, fenced by
+  // the lease.
+  Relay(runtime::Loop& loop, pg::Link& link, pg::Lease& lease, Mover& mover, telemetry::OutboxSeries series,
         RelayOptions options);
   ~Relay();  // stop() was awaited, or start() never called
   Relay(const Relay&) = delete;

@@ -3,44 +3,16 @@
 -- name: current_snapshot
 select pg_current_snapshot()::text;
 
--- name: take_lease
--- The lease is a lock of this session: it ends with the session, whatever becomes of the process.
-select pg_try_advisory_lock(8031453476610911596);
-
--- name: release_lease
-select pg_advisory_unlock(8031453476610911596);
-
--- name: read_beat
-select beat
-from outbox_relay;
-
--- name: beat
--- $1 who; the counter is what those who wait judge by.
-update outbox_relay
-set since = case when backend_pid = pg_backend_pid() and owner = $1::text then since else now() end,
-    owner = $1::text,
-    backend_pid = pg_backend_pid(),
-    beat = beat + 1,
-    beat_at = now();
-
--- name: end_holder
--- Ends the session that holds the lease. For a relay that is stopped or cut off: its connection lives, it does not.
-select pg_terminate_backend(l.pid)
-from pg_locks l
-join pg_database d on d.oid = l.database
-where l.locktype = 'advisory'
-  and d.datname = current_database()
-  and (l.classid::bigint << 32 | l.objid::bigint) = 8031453476610911596
-  and l.objsubid = 1
-  and l.granted
-  and l.pid <> pg_backend_pid();
+-- name: no_flush
+-- For the rest of this transaction: what a crash would undo is said again.
+select set_config('synchronous_commit', 'off', true);
 
 -- name: fall_asleep
--- From here on publish() notifies. See outbox_write().
-select pg_try_advisory_lock(8031453476610911603);
+-- From here on publish() notifies, for $1 milliseconds. See outbox_write().
+select setval('outbox_asleep', (extract(epoch from clock_timestamp()) * 1000)::bigint + $1::bigint);
 
 -- name: wake_up
-select pg_advisory_unlock(8031453476610911603);
+select setval('outbox_asleep', 1);
 
 -- name: set_data_bytes_max
 -- $1 what publish() accepts at most.
@@ -50,13 +22,17 @@ where data_bytes_max <> $1::integer;
 
 -- name: late_rows
 -- Rows of the transactions $1, which were in progress at the last reading; $2 rows and $3 bytes at most, but at least
--- one. Index: outbox_fresh, then the key. Locks: the rows; those that somebody else has locked are left out.
-select o.id, o.xid::text::bigint, o.event_id, o.outside_id, o.tenant_id, o.type, o.data, o.version, o.occurred_at,
-       o.subject, o.traceparent, o.created_at
+-- one. Index: outbox_fresh, then the key. Locks: the rows; those that another transaction has locked are left out.
+-- The table may be another's, and its columns may hold anything: texts are cut beyond every limit that an event has,
+-- data of more than $4 bytes is not read, and a transaction id is no more than fits.
+select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
+       left(o.outside_id, 300), left(o.tenant_id, 300), left(o.type, 300),
+       case when octet_length(o.data) <= $4::bigint then o.data end, left(o.version, 300), o.occurred_at,
+       left(o.subject, 300), left(o.traceparent, 300), o.created_at
 from (
-  select n.xid, n.id, sum(octet_length(n.data)) over (order by n.xid, n.id) - octet_length(n.data) as bytes_before
+  select n.xid, n.id, sum(n.bytes) over (order by n.xid, n.id) - n.bytes as bytes_before
   from (
-    select f.xid, f.id, f.data
+    select f.xid, f.id, coalesce(least(octet_length(f.data), $4::bigint), 0) as bytes
     from outbox f
     where f.xid = any ($1::text[]::xid8[])
       and f.attempts = 0
@@ -78,13 +54,15 @@ where s.bytes_before < $3::bigint
 order by s.xid, s.id;
 
 -- name: fresh_rows
--- Rows behind ($1 xid, $2 id), otherwise as late_rows: $3 rows and $4 bytes at most.
-select o.id, o.xid::text::bigint, o.event_id, o.outside_id, o.tenant_id, o.type, o.data, o.version, o.occurred_at,
-       o.subject, o.traceparent, o.created_at
+-- Rows after ($1 xid, $2 id), otherwise as late_rows: $3 rows and $4 bytes at most, data of at most $5 bytes.
+select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
+       left(o.outside_id, 300), left(o.tenant_id, 300), left(o.type, 300),
+       case when octet_length(o.data) <= $5::bigint then o.data end, left(o.version, 300), o.occurred_at,
+       left(o.subject, 300), left(o.traceparent, 300), o.created_at
 from (
-  select n.xid, n.id, sum(octet_length(n.data)) over (order by n.xid, n.id) - octet_length(n.data) as bytes_before
+  select n.xid, n.id, sum(n.bytes) over (order by n.xid, n.id) - n.bytes as bytes_before
   from (
-    select f.xid, f.id, f.data
+    select f.xid, f.id, coalesce(least(octet_length(f.data), $5::bigint), 0) as bytes
     from outbox f
     where (f.xid, f.id) > ($1::text::xid8, $2::bigint)
       and f.attempts = 0
@@ -106,22 +84,44 @@ where s.bytes_before < $4::bigint
 order by s.xid, s.id;
 
 -- name: failed_rows
--- Rows that were refused before and are due again, $1 at most. Index: outbox_failed. Locks: the rows.
-select o.id, o.xid::text::bigint, o.event_id, o.outside_id, o.tenant_id, o.type, o.data, o.version, o.occurred_at,
-       o.subject, o.traceparent, o.created_at
-from outbox o
-where o.attempts > 0
-  and o.set_aside_at is null
-  and o.processed_at is null
-  and o.retry_at <= now()
-order by o.retry_at, o.id
-limit $1::integer
-for update skip locked;
+-- Rows that were refused before and are due again, otherwise as late_rows: $1 rows and $2 bytes at most, data of at most $3
+-- bytes. Index: outbox_failed, then the key. Locks: the rows.
+select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
+       left(o.outside_id, 300), left(o.tenant_id, 300), left(o.type, 300),
+       case when octet_length(o.data) <= $3::bigint then o.data end, left(o.version, 300), o.occurred_at,
+       left(o.subject, 300), left(o.traceparent, 300), o.created_at
+from (
+  select n.retry_at, n.id, sum(n.bytes) over (order by n.retry_at, n.id) - n.bytes as bytes_before
+  from (
+    select f.retry_at, f.id, coalesce(least(octet_length(f.data), $3::bigint), 0) as bytes
+    from outbox f
+    where f.attempts > 0
+      and f.set_aside_at is null
+      and f.processed_at is null
+      and f.retry_at <= now()
+    order by f.retry_at, f.id
+    limit $1::integer
+  ) n
+) s
+cross join lateral (
+  select *
+  from outbox r
+  where r.id = s.id
+    and r.attempts > 0
+    and r.set_aside_at is null
+    and r.processed_at is null
+  offset 0
+  for update skip locked
+) o
+where s.bytes_before < $2::bigint
+order by s.retry_at, s.id;
 
 -- name: listed_rows
--- The rows $1, unless they are done meanwhile. Index: the key. Locks: the rows.
-select o.id, o.xid::text::bigint, o.event_id, o.outside_id, o.tenant_id, o.type, o.data, o.version, o.occurred_at,
-       o.subject, o.traceparent, o.created_at
+-- The rows $1, unless they are done meanwhile; data of at most $2 bytes. Index: the key. Locks: the rows.
+select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
+       left(o.outside_id, 300), left(o.tenant_id, 300), left(o.type, 300),
+       case when octet_length(o.data) <= $2::bigint then o.data end, left(o.version, 300), o.occurred_at,
+       left(o.subject, 300), left(o.traceparent, 300), o.created_at
 from outbox o
 where o.id = any ($1::bigint[])
   and o.set_aside_at is null
@@ -152,25 +152,41 @@ where id = any (array(select o.id
                       limit $2::integer));
 
 -- name: old_rows
--- Rows that were processed more than $1 seconds ago, behind ($2 processed_at, $3 id), $4 at most: id, processed_at, the row
--- as JSON, the time for a name. Index: outbox_processed.
-select o.id, o.processed_at, row_to_json(o)::text, to_char(now() at time zone 'UTC', 'YYYYMMDD"T"HH24MISS')
-from outbox o
-where o.processed_at is not null
-  and o.processed_at < now() - make_interval(secs => $1::bigint)
-  and (o.processed_at, o.id) > ($2::timestamptz, $3::bigint)
-order by o.processed_at, o.id
-limit $4::integer;
+-- Rows that were processed more than $1 seconds ago, after ($2 processed_at, $3 id), $4 rows and $5 bytes at most, but at
+-- least one: id, processed_at, the row as JSON. Of a row with more than $6 bytes only its id and size. Index:
+-- outbox_processed, then the key.
+select o.id, o.processed_at,
+       case when s.bytes <= $6::bigint then row_to_json(o) else json_build_object('id', o.id, 'bytes', s.bytes) end::text
+from (
+  select n.processed_at, n.id, n.bytes,
+         sum(least(n.bytes, $6::bigint)) over (order by n.processed_at, n.id) - least(n.bytes, $6::bigint) as bytes_before
+  from (
+    select f.processed_at, f.id,
+           coalesce(octet_length(f.data), 0)::bigint + coalesce(octet_length(f.type), 0)
+             + coalesce(octet_length(f.tenant_id), 0) + coalesce(octet_length(f.outside_id), 0)
+             + coalesce(octet_length(f.version), 0) + coalesce(octet_length(f.subject), 0)
+             + coalesce(octet_length(f.traceparent), 0) + coalesce(octet_length(f.last_error), 0) as bytes
+    from outbox f
+    where f.processed_at is not null
+      and f.processed_at < now() - make_interval(secs => $1::bigint)
+      and (f.processed_at, f.id) > ($2::timestamptz, $3::bigint)
+    order by f.processed_at, f.id
+    limit $4::integer
+  ) n
+) s
+join outbox o on o.id = s.id
+where s.bytes_before < $5::bigint
+order by s.processed_at, s.id;
 
 -- name: fail_rows
 -- $1 ids, $2 what was wrong with each, $3 attempts after which a row is set aside, $4 seconds to wait after each of
--- them. Returns the rows that were set aside now. Index: the key; a join would read all of it after a plan made on
--- the empty table.
+-- them, $5 those of the ids that are set aside at once. Returns the rows. Index: the key; a join would read all of it
+-- after a plan made on the empty table.
 update outbox o
 set attempts = o.attempts + 1,
     last_error = ($2::text[])[array_position($1::bigint[], o.id)],
     retry_at = now() + make_interval(secs => ($4::integer[])[least(o.attempts + 1, cardinality($4::integer[]))]),
-    set_aside_at = case when o.attempts + 1 >= $3::integer then now() end
+    set_aside_at = case when o.attempts + 1 >= $3::integer or o.id = any ($5::bigint[]) then now() end
 where o.id = any ($1::bigint[])
   and o.processed_at is null
-returning o.id, o.set_aside_at is not null, o.tenant_id, o.type, o.last_error;
+returning o.id, o.set_aside_at is not null, left(o.tenant_id, 300), left(o.type, 300), o.last_error;

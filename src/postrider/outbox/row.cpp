@@ -1,7 +1,5 @@
 #include "postrider/outbox/row.hpp"
 
-#include "postrider/publish/json_scanner.hpp"
-
 namespace postrider::outbox {
 
 std::vector<Row> read_rows(const pg::Rows& answer) {
@@ -26,27 +24,30 @@ std::vector<Row> read_rows(const pg::Rows& answer) {
     row.id = answer.get<int64_t>(i, id);
     row.xid = answer.get<int64_t>(i, xid);
     publish::NewEvent& event = row.event;
-    event.tenant_id = answer.get<std::string>(i, tenant_id);
-    event.type = answer.get<std::string>(i, type);
-    event.data = answer.get<std::string_view>(i, data);
+    event.tenant_id = answer.get<OptionalText>(i, tenant_id).value_or("");
+    event.type = answer.get<OptionalText>(i, type).value_or("");
+    event.data = answer.get<std::optional<std::string_view>>(i, data).value_or("");
     event.id = answer.get<OptionalText>(i, outside_id);
     row.has_own_id = event.id.has_value();
     event.version = answer.get<OptionalText>(i, version);
     event.occurred_at = answer.get<std::optional<base::Timestamp>>(i, occurred_at);
     event.subject = answer.get<OptionalText>(i, subject);
     event.traceparent = answer.get<OptionalText>(i, traceparent).value_or("");
-    event.given_id = model::EventId{answer.get<base::Uuid>(i, event_id)};
-    event.written_at = answer.get<base::Timestamp>(i, created_at);
+    event.given_id =
+        model::EventId{answer.get<std::optional<base::Uuid>>(i, event_id).value_or(base::Uuid{})};
+    event.written_at = answer.get<std::optional<base::Timestamp>>(i, created_at);
+    if (answer.is_null(i, data))
+      row.fault = "data is null or has more than " + std::to_string(kDataBytesMax) + " bytes";
+    if (answer.is_null(i, event_id)) row.fault = "event_id is null";
+    if (!event.written_at) row.fault = "created_at is null";
   }
   return rows;
 }
 
-std::string check_data(Row& row) {
-  publish::JsonScanner json(row.event.data);
-  std::string_view value;
-  if (!json.value(value) || !json.finish()) return "data is " + json.error();
-  row.event.data = value;
-  return {};
+std::string fault_of(Row& row) {
+  if (!row.fault.empty()) return row.fault;
+  const auto faults = publish::faults_of(row.event);
+  return faults.empty() ? publish::trim_data(row.event) : model::to_text(faults);
 }
 
 }  // namespace postrider::outbox

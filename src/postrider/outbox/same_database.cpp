@@ -67,8 +67,7 @@ Task<bool> SameDatabaseMover::move_failed() {
   co_await reporting;
   if (limits_.judge != nullptr) co_await limits_.judge->refresh();
   auto transaction = co_await link_.begin();
-  pg::Batch batch;
-  batch.with(sql::failed_rows, limits_.rows_max);
+  pg::Batch batch = failed_batch(limits_);
   const auto answers = co_await transaction.run(std::move(batch));
   auto rows = read_rows(answers[0]);
   if (rows.empty()) {
@@ -124,10 +123,11 @@ Task<void> SameDatabaseMover::move(pg::Transaction transaction, std::vector<Row>
   std::vector<publish::NewEvent> events;
   std::vector<base::Timestamp> times;
   for (Row& row : rows) {
-    std::string fault = check_data(row);
+    std::string fault = fault_of(row);
+    const bool is_final = !fault.empty();
     if (fault.empty() && limits_.judge != nullptr) fault = limits_.judge->fault_of(row.event);
     if (!fault.empty()) {
-      failures.push_back({row.id, std::move(fault)});
+      failures.push_back({row.id, std::move(fault), is_final});
       continue;
     }
     written.push_back(row.id);
@@ -139,13 +139,14 @@ Task<void> SameDatabaseMover::move(pg::Transaction transaction, std::vector<Row>
     const auto answers = co_await writing;
     for (size_t i = 0; i < answers.size(); ++i) {
       if (const auto* refused = std::get_if<publish::Refused>(&answers[i]))
-        failures.push_back({written[i], refused->detail});
+        failures.push_back({.id = written[i], .error = refused->detail});
       else
         published.push_back(written[i]);
     }
   }
   pg::Batch batch = fail_batch(failures, limits_);
   batch.with(sql::remove_rows, published);
+  fence(batch, limits_);
   const auto results = co_await transaction.run(std::move(batch));
   base::reach("outbox.before_commit");
   try {
@@ -167,8 +168,9 @@ Task<void> SameDatabaseMover::move_halves(std::vector<int64_t> ids, std::string 
   if (ids.size() == 1) {
     // In a transaction of its own: the one that failed has taken everything with it.
     std::vector<Failure> failures;
-    failures.push_back({ids.front(), std::move(why)});
+    failures.push_back({.id = ids.front(), .error = std::move(why)});
     pg::Batch batch = fail_batch(failures, limits_);
+    fence(batch, limits_);
     const auto results = co_await link_.run(std::move(batch));
     series_.refused.add();
     set_aside(results[0]);
@@ -184,7 +186,7 @@ Task<void> SameDatabaseMover::move_halves(std::vector<int64_t> ids, std::string 
 Task<void> SameDatabaseMover::move_listed(std::vector<int64_t> ids) {
   auto transaction = co_await link_.begin();
   pg::Batch batch;
-  batch.with(sql::listed_rows, ids);
+  batch.with(sql::listed_rows, ids, kDataBytesMax);
   const auto answers = co_await transaction.run(std::move(batch));
   auto rows = read_rows(answers[0]);
   if (rows.empty()) {

@@ -38,11 +38,11 @@ Task<std::optional<Source>> lock_source(pg::Transaction& transaction, const std:
 }  // namespace
 
 std::string seal_url(const crypto::MasterKeys& keys, const std::string& id, const std::string& url) {
-  return keys.seal(url, context(id));
+  return keys.seal(crypto::Purpose::stored_secret, url, context(id));
 }
 
 base::Result<std::string, crypto::OpenError> open_url(const crypto::MasterKeys& keys, const Source& source) {
-  return keys.open(source.sealed, context(source.id));
+  return keys.open(crypto::Purpose::stored_secret, source.sealed, context(source.id));
 }
 
 Task<std::vector<Source>> list_sources(pg::Link& link) {

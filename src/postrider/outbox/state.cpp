@@ -1,12 +1,13 @@
 #include "postrider/outbox/state.hpp"
 
+#include "postrider/outbox/damage.hpp"
 #include "postrider/outbox/state.sql.hpp"
 
 namespace postrider::outbox {
 
 pg::Batch state_batch() {
   pg::Batch batch;
-  batch.add(sql::outbox_state).add(sql::relay_state);
+  batch.add(sql::outbox_state).add(sql::relay_state).add(sql::empty_tables);
   return batch;
 }
 
@@ -14,6 +15,8 @@ OutboxState read_state(const std::vector<pg::Rows>& answers) {
   OutboxState state;
   state.oldest_at = answers[0].get<std::optional<base::Timestamp>>(0, 0);
   state.stuck = answers[0].get<int64_t>(0, 1);
+  if (const auto tables = answers[2].get<std::optional<std::string>>(0, 0))
+    state.damage = missing_row(*tables).what();
   if (answers[1].empty()) return state;
   state.relay = answers[1].get<std::optional<std::string>>(0, 0);
   state.relay_beat_at = answers[1].get<std::optional<base::Timestamp>>(0, 1);
@@ -27,11 +30,13 @@ pg::Batch stuck_batch(int64_t after, int limit) {
 }
 
 std::vector<StuckRow> read_stuck(const pg::Rows& rows) {
+  using Text = std::optional<std::string>;
   std::vector<StuckRow> stuck;
   for (size_t i = 0; i < rows.size(); ++i)
-    stuck.push_back({rows.get<int64_t>(i, 0), rows.get<std::string>(i, 1), rows.get<std::string>(i, 2),
-                     rows.get<std::string>(i, 3), rows.get<std::optional<std::string>>(i, 4).value_or(""),
-                     rows.get<int32_t>(i, 5), rows.get<base::Timestamp>(i, 6),
+    stuck.push_back({rows.get<int64_t>(i, 0), rows.get<Text>(i, 1).value_or(""),
+                     rows.get<Text>(i, 2).value_or(""), rows.get<Text>(i, 3).value_or(""),
+                     rows.get<Text>(i, 4).value_or(""), rows.get<std::optional<int32_t>>(i, 5).value_or(0),
+                     rows.get<std::optional<base::Timestamp>>(i, 6).value_or(base::Timestamp{}),
                      rows.get<base::Timestamp>(i, 7)});
   return stuck;
 }

@@ -16,6 +16,7 @@ struct OutboxState {
   int64_t stuck = 0;
   std::optional<std::string> relay;  // who relays it
   std::optional<base::Timestamp> relay_beat_at;
+  std::optional<std::string> damage;  // what is missing in its tables, and how to repair it
 };
 pg::Batch state_batch();
 OutboxState read_state(const std::vector<pg::Rows>& answers);

@@ -14,12 +14,24 @@ select least((select o.created_at
 
 -- name: relay_state
 select owner, beat_at
-from outbox_relay;
+from session_lease
+where name = 'relay';
+
+-- name: empty_tables
+-- Those that should have one row and have none, after a dump without data or a delete by hand.
+select string_agg(t.name, ', ' order by t.name)
+from (
+  select 'outbox_setting' as name where not exists (select from outbox_setting)
+  union all
+  select 'outbox_slot' where not exists (select from outbox_slot)
+  union all
+  select 'session_lease' where not exists (select from session_lease where name = 'relay')
+) t;
 
 -- name: stuck_rows
--- Behind row $1, $2 at most. Index: outbox_set_aside.
-select o.id, coalesce(o.outside_id, 'evt_' || replace(o.event_id::text, '-', '')), o.tenant_id, o.type, o.last_error,
-       o.attempts, o.created_at, o.set_aside_at
+-- After row $1, $2 at most. Index: outbox_set_aside. Its texts may be of any length.
+select o.id, coalesce(left(o.outside_id, 300), 'evt_' || replace(o.event_id::text, '-', '')), left(o.tenant_id, 300),
+       left(o.type, 300), left(o.last_error, 1000), o.attempts, o.created_at, o.set_aside_at
 from outbox o
 where o.set_aside_at is not null
   and o.processed_at is null

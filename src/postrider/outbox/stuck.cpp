@@ -1,6 +1,7 @@
 #include "postrider/outbox/stuck.hpp"
 
 #include "postrider/base/json_writer.hpp"
+#include "postrider/model/ids.hpp"
 #include "postrider/outbox/stuck.sql.hpp"
 #include "postrider/telemetry/log.hpp"
 
@@ -10,13 +11,12 @@ namespace {
 
 constexpr std::chrono::seconds kInterval{60};
 constexpr size_t kShownMax = 10;
-const std::string kReserved = "postrider";  // nothing is told about this tenant itself
 
 }  // namespace
 
 void StuckTally::add(const std::vector<SetAside>& rows) {
   for (const SetAside& row : rows) {
-    if (row.tenant_id == kReserved) continue;
+    if (row.tenant_id == model::kReservedTenant) continue;  // no events about this tenant itself
     ++rows_;
     if (first_.size() < kShownMax) first_.push_back(row);
   }

@@ -16,39 +16,72 @@ constexpr int kRepairsMax = 3;  // of one batch: its partitions made, its tenant
 
 struct RefusedMessage {
   const Captured* message = nullptr;
-  std::optional<std::string> error;  // none: not refused, only kept
+  std::optional<std::string> error = {};  // none: not refused, only kept
+  bool is_final = false;                  // set aside at once; its values may be anything
 };
+
+using Text = std::optional<std::string>;
+
+constexpr size_t kKeptTextMax = 300;  // bytes of a text that breaks a rule
+
+Text kept(const Text& text) {
+  if (!text) return std::nullopt;
+  return base::storable(*text, kKeptTextMax);
+}
+
+// As a row of the outbox can hold it.
+publish::NewEvent storable_event(const RefusedMessage& refused) {
+  publish::NewEvent event = refused.message->row.event;
+  if (!refused.is_final) return event;
+  event.id = kept(event.id);
+  event.tenant_id = base::storable(event.tenant_id, kKeptTextMax);
+  event.type = base::storable(event.type, kKeptTextMax);
+  event.version = kept(event.version);
+  event.subject = kept(event.subject);
+  event.traceparent = base::storable(event.traceparent, kKeptTextMax);
+  if (event.occurred_at && !model::is_writable_time(*event.occurred_at)) event.occurred_at.reset();
+  if (!model::is_writable_time(*event.written_at)) event.written_at = base::wall_now();
+  return event;
+}
+
+// Of a message that can never be published only as much is kept as is needed to find who wrote it.
+std::string storable_data(const RefusedMessage& refused) {
+  const std::string_view data = refused.message->data();
+  const bool is_kept = !refused.is_final || (data.size() <= kDataBytesMax && base::is_storable(data));
+  return is_kept ? std::string(data) : base::storable(data, kErrorBytesMax);
+}
 
 void add_rows(pg::Batch& batch, const std::vector<RefusedMessage>& messages, int32_t retry_seconds) {
   if (messages.empty()) return;
-  using Text = std::optional<std::string>;
-  std::vector<int64_t> ids;
+  std::vector<int64_t> ids, final_ids;
   std::vector<base::Uuid> event_ids;
-  std::vector<std::string> tenants, types;
-  std::vector<std::string_view> data;
+  std::vector<std::string> tenants, types, data;
   std::vector<Text> outside_ids, versions, subjects, traces, errors;
   std::vector<std::optional<base::Timestamp>> occurred;
   std::vector<base::Timestamp> created;
-  for (const auto& [message, error] : messages) {
-    const publish::NewEvent& event = message->row.event;
-    ids.push_back(message->row.id);
+  for (const RefusedMessage& refused : messages) {
+    const publish::NewEvent event = storable_event(refused);
+    ids.push_back(refused.message->row.id);
+    if (refused.is_final) final_ids.push_back(refused.message->row.id);
     event_ids.push_back(event.given_id->uuid);
     outside_ids.push_back(event.id);
     tenants.push_back(event.tenant_id);
     types.push_back(event.type);
-    data.push_back(message->data());
+    data.push_back(storable_data(refused));
     versions.push_back(event.version);
     occurred.push_back(event.occurred_at);
     subjects.push_back(event.subject);
     traces.push_back(event.traceparent.empty() ? Text() : event.traceparent);
     created.push_back(*event.written_at);
-    errors.push_back(error ? Text(base::storable(*error, kErrorBytesMax)) : Text());
+    errors.push_back(refused.error ? Text(base::storable(*refused.error, kErrorBytesMax)) : Text());
   }
   batch.with(sql::store_captured, ids, event_ids, outside_ids, tenants, types, data, versions, occurred,
-             subjects, traces, created, errors, retry_seconds);
+             subjects, traces, created, errors, retry_seconds, final_ids);
 }
 
-void add_position(pg::Batch& batch, const LogPosition& position) {
+// Last in a batch.
+void add_position(pg::Batch& batch, const LogPosition& position, const MoveLimits& limits) {
+  fence(batch, limits);
   batch.with(sql::advance_position, to_text(position.commit), to_text(position.message));
 }
 
@@ -61,12 +94,17 @@ std::string refusal_of(const pg::Error& error) {
   return "the database refuses it (SQLSTATE " + error.sqlstate() + ")";
 }
 
-// Why it is refused before anything is written, or empty. What the row path refuses, this refuses, too.
-std::string fault_of(const Captured& message, Row& row, const Judge* judge) {
+// Why it is refused before anything is written: what is refused of a row is refused of a message, too.
+// Otherwise `row` has its event.
+std::optional<RefusedMessage> refusal_of(const Captured& message, Row& row, const Judge* judge) {
   row.event = message.event();
-  std::string fault = check_data(row);
-  if (fault.empty() && judge != nullptr) fault = judge->fault_of(row.event);
-  return fault;
+  if (row.event.data.size() > static_cast<size_t>(kDataBytesMax))
+    row.fault = "data has more than " + std::to_string(kDataBytesMax) + " bytes";
+  std::string fault = fault_of(row);
+  if (!fault.empty()) return RefusedMessage{&message, std::move(fault), true};
+  if (judge != nullptr) fault = judge->fault_of(row.event);
+  if (!fault.empty()) return RefusedMessage{&message, std::move(fault), false};
+  return std::nullopt;
 }
 
 void observe_lag(telemetry::OutboxSeries& series, const std::vector<const Captured*>& messages) {
@@ -78,12 +116,16 @@ void observe_lag(telemetry::OutboxSeries& series, const std::vector<const Captur
 }  // namespace
 
 Task<void> Taker::spill(const std::vector<Captured>& batch) {
-  std::vector<RefusedMessage> kept;
-  for (const Captured& message : batch) kept.push_back({&message, std::nullopt});
+  std::vector<RefusedMessage> rows;
+  for (const Captured& message : batch) {
+    Row row;
+    auto refused = refusal_of(message, row, nullptr);
+    rows.push_back(refused ? std::move(*refused) : RefusedMessage{.message = &message});
+  }
   auto transaction = co_await link_.begin();
   pg::Batch statements;
-  add_rows(statements, kept, 0);
-  add_position(statements, batch.back().position);
+  add_rows(statements, rows, 0);
+  add_position(statements, batch.back().position, limits_);
   const auto answers = co_await transaction.run(std::move(statements));
   check_advanced(answers.back());
   co_await transaction.commit();
@@ -91,7 +133,7 @@ Task<void> Taker::spill(const std::vector<Captured>& batch) {
 
 SameDatabaseTaker::SameDatabaseTaker(pg::Link& link, publish::EventWriter& writer,
                                      telemetry::OutboxSeries series, MoveLimits limits)
-    : Taker(link), writer_(writer), series_(series), limits_(std::move(limits)) {}
+    : Taker(link, std::move(limits)), writer_(writer), series_(series) {}
 
 Task<void> SameDatabaseTaker::take(const std::vector<Captured>& batch) {
   if (is_unsure_) {
@@ -135,10 +177,10 @@ Task<void> SameDatabaseTaker::take_range(const std::vector<Captured>& batch, siz
     co_return;
   }
   std::vector<RefusedMessage> refused;
-  refused.push_back({&batch[from], refusal_of(*error)});
+  refused.push_back({.message = &batch[from], .error = refusal_of(*error)});
   pg::Batch statements;
   add_rows(statements, refused, limits_.retry_seconds.front());
-  add_position(statements, batch[from].position);
+  add_position(statements, batch[from].position, limits_);
   const auto answers = co_await link_.run(std::move(statements));
   check_advanced(answers.back());
   series_.refused.add();
@@ -150,9 +192,8 @@ Task<void> SameDatabaseTaker::publish_range(const std::vector<Captured>& batch, 
   std::vector<publish::NewEvent> events;
   for (size_t i = from; i < to; ++i) {
     Row row;
-    std::string fault = fault_of(batch[i], row, limits_.judge);
-    if (!fault.empty()) {
-      refused.push_back({&batch[i], std::move(fault)});
+    if (auto fault = refusal_of(batch[i], row, limits_.judge)) {
+      refused.push_back(std::move(*fault));
       continue;
     }
     written.push_back(&batch[i]);
@@ -164,11 +205,11 @@ Task<void> SameDatabaseTaker::publish_range(const std::vector<Captured>& batch, 
     const auto answers = co_await writing;
     for (size_t i = 0; i < answers.size(); ++i)
       if (const auto* no = std::get_if<publish::Refused>(&answers[i]))
-        refused.push_back({written[i], no->detail});
+        refused.push_back({.message = written[i], .error = no->detail});
   }
   pg::Batch statements;
   add_rows(statements, refused, limits_.retry_seconds.front());
-  add_position(statements, batch[to - 1].position);
+  add_position(statements, batch[to - 1].position, limits_);
   const auto answers = co_await transaction.run(std::move(statements));
   check_advanced(answers.back());
   base::reach("outbox.capture_before_commit");
@@ -187,7 +228,7 @@ Task<void> SameDatabaseTaker::publish_range(const std::vector<Captured>& batch, 
 
 OtherDatabaseTaker::OtherDatabaseTaker(pg::Link& link, Sink& sink, telemetry::OutboxSeries series,
                                        MoveLimits limits)
-    : Taker(link), sink_(sink), series_(series), limits_(std::move(limits)) {}
+    : Taker(link, std::move(limits)), sink_(sink), series_(series) {}
 
 Task<void> OtherDatabaseTaker::take(const std::vector<Captured>& batch) {
   if (limits_.judge != nullptr) co_await limits_.judge->refresh();
@@ -196,9 +237,8 @@ Task<void> OtherDatabaseTaker::take(const std::vector<Captured>& batch) {
   std::vector<publish::NewEvent> events;
   for (const Captured& message : batch) {
     Row row;
-    std::string fault = fault_of(message, row, limits_.judge);
-    if (!fault.empty()) {
-      refused.push_back({&message, std::move(fault)});
+    if (auto fault = refusal_of(message, row, limits_.judge)) {
+      refused.push_back(std::move(*fault));
       continue;
     }
     if (!row.event.id) row.event.id = row.event.given_id->outside();
@@ -214,7 +254,8 @@ Task<void> OtherDatabaseTaker::take(const std::vector<Captured>& batch) {
       // All of them again: those that were published are the same events.
       if (outcomes[i].kind == Outcome::Kind::later)
         throw pg::Error(pg::Kind::retry, "the events are not taken now: " + outcomes[i].detail);
-      if (outcomes[i].kind == Outcome::Kind::refused) refused.push_back({sent[i], outcomes[i].detail});
+      if (outcomes[i].kind == Outcome::Kind::refused)
+        refused.push_back({.message = sent[i], .error = outcomes[i].detail});
     }
   }
   observe_lag(series_, sent);
@@ -222,6 +263,7 @@ Task<void> OtherDatabaseTaker::take(const std::vector<Captured>& batch) {
   if (!refused.empty()) {
     pg::Batch statements;
     add_rows(statements, refused, limits_.retry_seconds.front());
+    fence(statements, limits_);
     co_await link_.run(std::move(statements));
   }
   series_.published.add(static_cast<double>(batch.size() - refused.size()));

@@ -15,7 +15,7 @@ namespace postrider::outbox {
 class Taker {
  public:
   // The link is the one whose session holds the lease.
-  explicit Taker(pg::Link& link) : link_(link) {}
+  Taker(pg::Link& link, MoveLimits limits) : link_(link), limits_(std::move(limits)) {}
   virtual ~Taker() = default;
 
   // Publishes them; what is refused becomes a row of the outbox, with its error. Throws pg::Error; a `retry`
@@ -27,6 +27,7 @@ class Taker {
 
  protected:
   pg::Link& link_;
+  MoveLimits limits_;
 };
 
 // In postrider's own database: events, refused rows and the position are one transaction, so each message
@@ -44,7 +45,6 @@ class SameDatabaseTaker : public Taker {
 
   publish::EventWriter& writer_;
   telemetry::OutboxSeries series_;
-  MoveLimits limits_;
   int repairs_ = 0;
   bool is_unsure_ = false;  // whether the last transaction was committed
 };
@@ -59,7 +59,6 @@ class OtherDatabaseTaker : public Taker {
  private:
   Sink& sink_;
   telemetry::OutboxSeries series_;
-  MoveLimits limits_;
 };
 
 }  // namespace postrider::outbox

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "postrider/pg/params.hpp"
+#include "postrider/pg/query.hpp"
 #include "postrider/pg/statement.hpp"
 
 namespace postrider::pg {
@@ -23,6 +24,18 @@ class Batch {
   Batch& add(Statement statement, Params params = Params()) {
     items_.push_back({statement, std::move(params)});
     return *this;
+  }
+  template <Query S>
+  Pending<S> add(const S& query) {
+    add(S::statement, query.params());
+    return {items_.size() - 1};
+  }
+  template <Query... S>
+  static Batch of(const S&... queries) {
+    Batch batch;
+    batch.items_.reserve(sizeof...(S));
+    (batch.add(queries), ...);
+    return batch;
   }
   // Statements with values given directly: batch.with(sql::find, tenant_id, limit).
   template <class... T>

@@ -195,6 +195,12 @@ Task<std::vector<Rows>> Transaction::run(Batch batch) {
   return answer(std::move(unit));
 }
 
+Task<Rows> Transaction::run_one(Statement statement, Params params) {
+  UnitPtr unit = unit_of(Batch(statement, std::move(params)));
+  session_->submit_in_turn(unit);
+  return only_answer(std::move(unit));
+}
+
 Task<Rows> Transaction::execute(std::string sql, Params params) {
   UnitPtr unit = unit_of(std::move(sql), std::move(params));
   session_->submit_in_turn(unit);

@@ -42,6 +42,16 @@ class Transaction {
   ~Transaction();
 
   runtime::Task<std::vector<Rows>> run(Batch batch);
+  runtime::Task<Rows> run_one(Statement statement, Params params = Params());
+  template <Query S>
+  Reply<S> run(const S& query) {
+    return Reply<S>(run_one(S::statement, query.params()));
+  }
+  template <Query... S>
+    requires(sizeof...(S) > 1)
+  Replies<S...> run(const S&... queries) {
+    return Replies<S...>(run(Batch::of(queries...)));
+  }
   runtime::Task<Rows> execute(std::string sql, Params params = Params());
   // Any number of statements separated by semicolons, without parameters and without rows back: migrations.
   // Not while another answer of the transaction is awaited.
@@ -73,6 +83,15 @@ class Connection {
   // One Rows per statement, in order.
   runtime::Task<std::vector<Rows>> run(Batch batch);
   runtime::Task<Rows> run_one(Statement statement, Params params = Params());
+  template <Query S>
+  Reply<S> run(const S& query) {
+    return Reply<S>(run_one(S::statement, query.params()));
+  }
+  template <Query... S>
+    requires(sizeof...(S) > 1)
+  Replies<S...> run(const S&... queries) {
+    return Replies<S...>(run(Batch::of(queries...)));
+  }
   // Waits its turn like a batch; BEGIN travels with the first batch of the transaction.
   runtime::Task<Transaction> begin();
   // One statement that is not worth preparing.

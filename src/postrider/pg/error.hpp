@@ -19,9 +19,9 @@ enum class Kind {
 const char* to_string(Kind kind);
 Kind kind_of(std::string_view sqlstate);
 
-// Of those that are Kind::other: the server cannot write at the moment, whatever it is given (short of disk,
-// memory or connections, an I/O error). The same will work once it has been helped.
-bool is_servers_trouble(std::string_view sqlstate);
+// For Kind::other: the server cannot write anything at the moment (out of disk, memory or connections, an I/O
+// error). The same statement will work once that is fixed.
+bool is_server_fault(std::string_view sqlstate);
 
 class Error : public std::runtime_error {
  public:
@@ -38,11 +38,12 @@ class Error : public std::runtime_error {
       : std::runtime_error(report.message), kind_(kind), report_(std::move(report)) {}
 
   Kind kind() const { return kind_; }
-  const std::string& sqlstate() const {
-    return report_.sqlstate;
-  }  // empty when it did not come from the server
+  // Empty if the error did not come from the server.
+  const std::string& sqlstate() const { return report_.sqlstate; }
   const std::string& constraint() const { return report_.constraint; }
-  bool is_servers_trouble() const { return pg::is_servers_trouble(report_.sqlstate); }
+  bool is_server_fault() const { return pg::is_server_fault(report_.sqlstate); }
+  // The statement or its data is at fault, so it would fail again.
+  bool is_permanent() const { return kind_ == Kind::item || (kind_ == Kind::other && !is_server_fault()); }
 
  private:
   Kind kind_;

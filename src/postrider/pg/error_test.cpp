@@ -18,11 +18,11 @@ TEST(Error, TheStateDecidesWhatTheCallerMayDo) {
 
 TEST(Error, SomeTroublesAreTheServersWhateverItIsGiven) {
   for (const char* state : {"53100", "53200", "53300", "58000", "58030"}) {
-    EXPECT_TRUE(is_servers_trouble(state)) << state;
+    EXPECT_TRUE(is_server_fault(state)) << state;
     EXPECT_EQ(kind_of(state), Kind::other) << state;
   }
   for (const char* state : {"42P01", "42501", "23505", "54000", "XX000", "XX001", ""})
-    EXPECT_FALSE(is_servers_trouble(state)) << state;
+    EXPECT_FALSE(is_server_fault(state)) << state;
 }
 
 }  // namespace

@@ -56,6 +56,15 @@ class Link {
   runtime::Task<std::vector<Rows>> run(Batch batch);
   runtime::Task<std::vector<Rows>> run(Batch batch, runtime::SteadyTime deadline);
   runtime::Task<Rows> run_one(Statement statement, Params params = Params());
+  template <Query S>
+  Reply<S> run(const S& query) {
+    return Reply<S>(run_one(S::statement, query.params()));
+  }
+  template <Query... S>
+    requires(sizeof...(S) > 1)
+  Replies<S...> run(const S&... queries) {
+    return Replies<S...>(run(Batch::of(queries...)));
+  }
   runtime::Task<Transaction> begin();
   runtime::Task<Transaction> begin(runtime::SteadyTime deadline);
   Connection& connection();  // throws Error(unavailable) while down

@@ -180,6 +180,53 @@ TEST_F(LinkTest, APoolLendsToOneAtATimeInOrder) {
   run(pool.stop());
 }
 
+Task<void> take_turn(Pool& pool, Pool::Claim claim, std::string& order) {
+  std::string name = claim.owner;
+  const Pool::Lease lease = co_await pool.acquire(in(60s), std::move(claim));
+  co_await lease->run_one(one);
+  order += name;
+}
+
+Task<void> flood(Pool& pool, std::string& order) {
+  runtime::TaskGroup group;
+  for (int i = 0; i < 4; ++i) group.spawn(take_turn(pool, {"a"}, order));
+  group.spawn(take_turn(pool, {"b"}, order));
+  group.spawn(take_turn(pool, {"c"}, order));
+  co_await group.join();
+}
+
+TEST_F(LinkTest, OwnersTakeTurnsWhoeverHasMoreWaiting) {
+  Pool pool(loop, quick(), 1);
+  std::string order;
+  pool.start();
+  run(flood(pool, order));
+  EXPECT_EQ(order.size(), 6U);
+  EXPECT_LT(order.find('b'), 3U) << order;
+  EXPECT_LT(order.find('c'), 3U) << order;
+  EXPECT_EQ(pool.held_by("a"), 0U);
+  run(pool.stop());
+}
+
+Task<bool> leaves_one_for_others(Pool& pool) {
+  const Pool::Claim greedy{"greedy", 1}, other{"other", 1};
+  const Pool::Lease first = co_await pool.acquire(in(60s), greedy);
+  bool is_refused = false;
+  try {
+    const Pool::Lease second = co_await pool.acquire(in(5ms), greedy);
+  } catch (const Error&) {
+    is_refused = true;
+  }
+  const Pool::Lease others = co_await pool.acquire(in(60s), other);
+  co_return is_refused&& pool.held_by("greedy") == 1;
+}
+
+TEST_F(LinkTest, AnOwnerHoldsNoMoreLinksThanItsShare) {
+  Pool pool(loop, quick(), 2);
+  pool.start();
+  EXPECT_TRUE(run(leaves_one_for_others(pool)));
+  run(pool.stop());
+}
+
 Task<Kind> second_of(Pool& pool) {
   const Pool::Lease first = co_await pool.acquire(in(60s));
   try {

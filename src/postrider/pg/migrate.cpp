@@ -1,7 +1,11 @@
 #include "postrider/pg/migrate.hpp"
 
+#include <optional>
+
 #include "postrider/base/check.hpp"
+#include "postrider/pg/blockers.hpp"
 #include "postrider/pg/migrate.sql.hpp"
+#include "postrider/telemetry/log.hpp"
 
 namespace postrider::pg {
 
@@ -27,54 +31,86 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// Creates the table of migrations if need be.
-Task<int> schema_version(Connection& connection) {
+// Another node was creating the same at the same time, and was first.
+bool is_made_by_another(const Error& error) {
+  constexpr std::string_view kUniqueViolation = "23505", kDuplicateSchema = "42P06",
+                             kDuplicateTable = "42P07", kDuplicateObject = "42710";
+  const std::string& state = error.sqlstate();
+  return state == kUniqueViolation || state == kDuplicateSchema || state == kDuplicateTable ||
+         state == kDuplicateObject;
+}
+
+// Creates the schema and the table of migrations if they are missing. Before they exist there is nothing to
+// lock: of several nodes that create them, one succeeds and the others find them there.
+Task<void> lay_foundation(Connection& connection) {
   const Rows found = co_await connection.run_one(sql::find_foundation);
   const bool has_schema = found.get<bool>(0, 0);
   const bool has_migration = found.get<bool>(0, 1);
-  if (has_migration) {
-    const Rows version = co_await connection.run_one(sql::read_version);
-    co_return version.get<int32_t>(0, 0);
-  }
+  if (has_migration) co_return;
   Batch foundation;
   if (!has_schema) foundation.add(sql::create_schema);
   foundation.add(sql::create_migration);
-  co_await connection.run(std::move(foundation));
-  co_return 0;
+  try {
+    co_await connection.run(std::move(foundation));
+    co_return;
+  } catch (const Error& error) {
+    if (!is_made_by_another(error)) throw;
+  }
+  auto again = lay_foundation(connection);
+  co_await again;
 }
 
-Task<void> apply(Connection& connection, const Migration& migration, const MigrateOptions& options) {
+// False: another node has applied it meanwhile.
+Task<bool> apply(Connection& connection, const Migration& migration, const MigrateOptions& options) {
   std::string text = migration.text;
   replace_all(text, "{{buckets}}", std::to_string(options.buckets));
   const std::string settings = "set local lock_timeout = " + std::to_string(options.lock_timeout.count()) +
                                ";\nset local search_path = postrider;\n";
-  Batch record;
+  Batch turn, record;
+  turn.add(sql::lock).add(sql::read_version);
   record.with(sql::record_migration, migration.version, migration.name, options.postrider_version);
-  try {
-    Transaction transaction = co_await connection.begin();
-    co_await transaction.script(settings + text);
-    co_await transaction.run(std::move(record));
-    co_await transaction.commit();
-  } catch (const Error& error) {
-    const char* outcome =
-        error.kind() == Kind::unknown ? ") was interrupted: " : ") failed and is rolled back: ";
-    throw Error(error.kind(), "migration " + std::to_string(migration.version) + " (" + migration.name +
-                                  outcome + error.what());
+  Transaction transaction = co_await connection.begin();
+  co_await transaction.script(settings);
+  const auto answers = co_await transaction.run(std::move(turn));
+  if (answers[1].get<int32_t>(0, 0) >= migration.version) {
+    co_await transaction.rollback();
+    co_return false;
   }
+  co_await transaction.script(text);
+  co_await transaction.run(std::move(record));
+  co_await transaction.commit();
+  co_return true;
 }
 
-Task<MigrateReport> migrate_locked(Connection& connection, const MigrateOptions& options) {
-  MigrateReport report;
-  report.version_before = co_await schema_version(connection);
-  report.version = report.version_before;
-  refuse_newer_schema(report.version, static_cast<int>(options.migrations.size()));
-  for (const Migration& migration : options.migrations.subspan(static_cast<size_t>(report.version))) {
-    CHECK(migration.version == report.version + 1);
-    co_await apply(connection, migration, options);
-    report.version = migration.version;
-    report.applied.emplace_back(migration.name);
+// Again for as long as other transactions hold locks that the migration needs, but not for ever.
+Task<bool> apply_patiently(Connection& connection, const Migration& migration,
+                           const MigrateOptions& options) {
+  const std::string title = "migration " + std::to_string(migration.version) + " (" + migration.name + ")";
+  const auto deadline = base::BootClock::now() + options.patience;
+  while (true) {
+    std::optional<Error> failure;
+    try {
+      auto applying = apply(connection, migration, options);
+      const bool is_applied = co_await applying;
+      co_return is_applied;
+    } catch (const Error& error) {
+      failure = error;
+    }
+    if (!is_lock_timeout(*failure)) {
+      const char* outcome =
+          failure->kind() == Kind::unknown ? " was interrupted: " : " failed and is rolled back: ";
+      throw Error(failure->kind(), title + outcome + failure->what());
+    }
+    auto asking = lock_holders(connection);
+    const std::string holders = co_await asking;
+    if (base::BootClock::now() >= deadline)
+      throw Error(failure->kind(),
+                  title + " could not lock what it needs and is rolled back. Open transactions: " + holders);
+    telemetry::log_warn("migration_waits")
+        .field("version", migration.version)
+        .field("name", migration.name)
+        .field("open_transactions", holders);
   }
-  co_return report;
 }
 
 }  // namespace
@@ -90,16 +126,19 @@ ConnectOptions migrating(std::string url) {
 
 Task<MigrateReport> migrate(Connection& connection, MigrateOptions options) {
   refuse_old_server(connection.server().version);
-  co_await connection.run_one(sql::lock);
+  auto founding = lay_foundation(connection);
+  co_await founding;
+  const Rows before = co_await connection.run_one(sql::read_version);
   MigrateReport report;
-  std::exception_ptr failure;
-  try {
-    report = co_await migrate_locked(connection, options);
-  } catch (...) {
-    failure = std::current_exception();
+  report.version_before = report.version = before.get<int32_t>(0, 0);
+  refuse_newer_schema(report.version, static_cast<int>(options.migrations.size()));
+  for (const Migration& migration : options.migrations.subspan(static_cast<size_t>(report.version))) {
+    CHECK(migration.version == report.version + 1);
+    auto applying = apply_patiently(connection, migration, options);
+    const bool is_applied = co_await applying;
+    report.version = migration.version;
+    if (is_applied) report.applied.emplace_back(migration.name);
   }
-  if (connection.is_open()) co_await connection.run_one(sql::unlock);
-  if (failure) std::rethrow_exception(failure);
   co_return report;
 }
 

@@ -21,6 +21,8 @@ struct MigrateOptions {
   std::string postrider_version;
   int buckets = 64;  // replaces {{buckets}}; fixed for good once the schema exists
   Milliseconds lock_timeout{5'000};
+  // How long a migration is tried again while other transactions hold the locks that it needs.
+  Milliseconds patience{600'000};
 };
 
 struct MigrateReport {
@@ -32,7 +34,8 @@ struct MigrateReport {
 inline constexpr int server_version_min = 140000;
 
 // Needs a connection of its own with statement_timeout and response_timeout off (migrating() below), as a
-// role that owns the database or the schema `postrider`. Each migration is one transaction. Throws
+// role that owns the database or the schema `postrider`. Each migration is one transaction, under a lock that
+// only this role can take. Throws
 // Error(other) with a message for the operator when the server is too old or the schema is newer than this
 // binary.
 runtime::Task<MigrateReport> migrate(Connection& connection, MigrateOptions options);

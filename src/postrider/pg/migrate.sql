@@ -1,10 +1,7 @@
--- One migration at a time in a database. The number is "postride" in hexadecimal; it must stay as it is.
--- Held by the session, so a lost connection releases it.
 -- name: lock
-select pg_advisory_lock(x'706f737472696465'::bigint);
-
--- name: unlock
-select pg_advisory_unlock(x'706f737472696465'::bigint);
+-- One migration at a time in a database: whoever holds this reads the version, migrates and commits. Only the table's
+-- owner may lock it, and reading it waits for nothing.
+lock table postrider.migration in share row exclusive mode;
 
 -- name: find_foundation
 select to_regnamespace('postrider') is not null as has_schema,
@@ -15,10 +12,10 @@ select to_regnamespace('postrider') is not null as has_schema,
        ) as has_migration;
 
 -- name: create_schema
-create schema postrider;
+create schema if not exists postrider;
 
 -- name: create_migration
-create table postrider.migration (
+create table if not exists postrider.migration (
   version integer primary key,
   name text not null,
   applied_at timestamptz not null default now(),

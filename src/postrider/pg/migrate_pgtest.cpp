@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <numeric>
+
 #include "postrider/pg/pgtest_fixture.hpp"
 
 namespace postrider::pg {
@@ -21,9 +23,9 @@ constexpr Migration failing[] = {
     {2, "second", "create table other (id int); select 1 / 0"},
 };
 
-Task<MigrateReport> migrate_all(runtime::Loop& loop, std::string url, std::span<const Migration> migrations) {
+Task<MigrateReport> migrate_all(runtime::Loop& loop, std::string url, std::span<const Migration> migrations,
+                                MigrateOptions options = {}) {
   const std::unique_ptr<Connection> connection = co_await Connection::open(loop, migrating(url));
-  MigrateOptions options;
   options.migrations = migrations;
   options.postrider_version = "1.2'3";
   options.buckets = 48;
@@ -76,7 +78,29 @@ Task<void> all_at_once(MigrateTest& test, std::vector<size_t>& applied) {
 TEST_F(MigrateTest, NodesThatStartTogetherMigrateOnce) {
   std::vector<size_t> applied;
   run(all_at_once(*this, applied));
-  EXPECT_THAT(applied, testing::UnorderedElementsAre(2, 0, 0, 0));
+  EXPECT_EQ(applied.size(), 4u);
+  EXPECT_EQ(std::accumulate(applied.begin(), applied.end(), size_t{0}), 2u) << "each migration once";
+}
+
+TEST_F(MigrateTest, AnAdvisoryLockOfAnotherRoleDoesNotHoldItUp) {
+  support::SyncSql other(database.url());
+  other("select pg_advisory_lock(x'706f737472696465'::bigint)");
+  const MigrateReport report = run(migrate_to(known));
+  EXPECT_THAT(report.applied, ElementsAre("first", "second"));
+}
+
+TEST_F(MigrateTest, WaitsForAnOpenTransactionAndNamesIt) {
+  run(migrate_to(std::span(known).first(1)));
+  support::SyncSql other(database.url());
+  other("begin; select from postrider.thing");
+  const std::string pid = other("select pg_backend_pid()");
+  MigrateOptions options;
+  options.lock_timeout = Milliseconds(10);
+  options.patience = Milliseconds(0);
+  const Error error = error_of(migrate_all(loop, database.url(), known, options));
+  EXPECT_THAT(error.what(), HasSubstr("pid " + pid + " (role"));
+  other("commit");
+  EXPECT_THAT(run(migrate_to(known)).applied, ElementsAre("second"));
 }
 
 TEST_F(MigrateTest, ANewerDatabaseIsRefused) {

@@ -16,6 +16,19 @@
 
 namespace postrider::pg {
 
+template <class T>
+class ArrayOf;
+template <class T>
+inline constexpr bool is_array_reference = false;
+template <class T>
+inline constexpr bool is_array_reference<ArrayOf<T>> = true;
+template <class T>
+struct ArrayElement;
+template <class T>
+struct ArrayElement<ArrayOf<T>> {
+  using type = T;
+};
+
 class Params {
  public:
   Params() = default;
@@ -31,6 +44,9 @@ class Params {
   Params& add(const T& value) {
     if constexpr (is_optional<T>) {
       return value ? add(*value) : null<plain_t<T>>();
+    } else if constexpr (is_array_reference<T>) {
+      value.add_to(*this);
+      return *this;
     } else if constexpr (Scalar<T>) {
       const size_t start = begin(Codec<T>::oid);
       Codec<T>::encode(bytes_, value);
@@ -46,6 +62,8 @@ class Params {
   Params& null() {
     if constexpr (Scalar<T>)
       begin(Codec<T>::oid);
+    else if constexpr (is_array_reference<T>)
+      begin(Codec<typename ArrayElement<T>::type>::array_oid);
     else
       begin(Codec<plain_t<std::ranges::range_value_t<T>>>::array_oid);
     return *this;
@@ -54,6 +72,10 @@ class Params {
   size_t size() const { return slots_.size(); }
   size_t bytes() const { return bytes_.size(); }
   void reserve(size_t bytes) { bytes_.reserve(bytes); }
+  Params& reserve_slots(size_t count) {
+    slots_.reserve(count);
+    return *this;
+  }
 
   Oid type(size_t index) const { return slots_[index].type; }
   bool is_null(size_t index) const { return slots_[index].length < 0; }

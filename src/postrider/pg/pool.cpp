@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <list>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 
 #include "postrider/base/check.hpp"
 
@@ -18,30 +20,44 @@ struct Pool::State : std::enable_shared_from_this<Pool::State> {
     std::unique_ptr<Link> link;
     bool is_free = true;
   };
+  struct Owner;
   struct Waiter {
-    Waiter(State& of, SteadyTime deadline);
+    Waiter(State& of, const Claim& claim, SteadyTime deadline);
     ~Waiter() { leave(); }
     void leave();
 
     State& state;
+    const Claim& claim;
     std::optional<std::list<Waiter*>::iterator> place;
     runtime::OneShot<Link*> done;  // null: in vain
     runtime::Timer timer;
   };
+  struct Owner {
+    size_t held = 0;
+    uint64_t last_turn = 0;  // the one that had its turn longest ago is next
+    std::list<Waiter*> waiting;
+  };
 
-  Link* take_free();
-  void give_back(Link* link);
+  Link* take_free(const Claim& claim);
+  Link* take_unless_others_wait(const Claim& claim);
+  void give_back(Link* link, const std::string& owner);
+  void forget_if_idle(const std::string& owner);
+  Waiter* next_waiter();
+  Waiter* any_waiter();
   void offer();
   void offer_soon();
 
   runtime::Loop& loop;
   std::vector<Place> places;
-  std::list<Waiter*> waiters;
+  std::unordered_map<std::string, Owner> owners;  // those that hold or wait
+  uint64_t turns = 0;
   bool is_stopping = false;
 };
 
-Pool::State::Waiter::Waiter(State& of, SteadyTime deadline)
-    : state(of), place(of.waiters.insert(of.waiters.end(), this)), timer(of.loop) {
+Pool::State::Waiter::Waiter(State& of, const Claim& wanted, SteadyTime deadline)
+    : state(of), claim(wanted), timer(of.loop) {
+  std::list<Waiter*>& waiting = state.owners[claim.owner].waiting;
+  place = waiting.insert(waiting.end(), this);
   timer.call_at(deadline, [this] {
     leave();
     done.set(nullptr);
@@ -49,36 +65,71 @@ Pool::State::Waiter::Waiter(State& of, SteadyTime deadline)
 }
 
 void Pool::State::Waiter::leave() {
-  if (place) state.waiters.erase(*place);
+  if (!place) return;
+  state.owners[claim.owner].waiting.erase(*place);
   place.reset();
+  state.forget_if_idle(claim.owner);
 }
 
-Link* Pool::State::take_free() {
+void Pool::State::forget_if_idle(const std::string& name) {
+  const auto owner = owners.find(name);
+  if (owner != owners.end() && owner->second.held == 0 && owner->second.waiting.empty()) owners.erase(owner);
+}
+
+Link* Pool::State::take_free(const Claim& claim) {
   for (Place& place : places) {
     if (!place.is_free || !place.link->is_up()) continue;
     place.is_free = false;
+    Owner& owner = owners[claim.owner];
+    ++owner.held;
+    owner.last_turn = ++turns;
     return place.link.get();
   }
   return nullptr;
 }
 
-void Pool::State::give_back(Link* link) {
+// Those that wait and could be served come first: what is free was given back in this turn of the loop.
+Link* Pool::State::take_unless_others_wait(const Claim& claim) {
+  if (next_waiter() != nullptr) return nullptr;
+  const auto owner = owners.find(claim.owner);
+  const size_t held = owner == owners.end() ? 0 : owner->second.held;
+  return held < claim.links_max ? take_free(claim) : nullptr;
+}
+
+void Pool::State::give_back(Link* link, const std::string& owner) {
   for (Place& place : places)
     if (place.link.get() == link) place.is_free = true;
+  --owners[owner].held;
+  forget_if_idle(owner);
   offer_soon();
 }
 
 // From the loop, since a lease may be given back in any destructor.
 void Pool::State::offer_soon() {
-  if (waiters.empty()) return;
+  if (any_waiter() == nullptr) return;
   loop.post([state = shared_from_this()] { state->offer(); });
 }
 
+// Owners are few: those with calls in progress.
+Pool::State::Waiter* Pool::State::next_waiter() {
+  const Owner* next = nullptr;
+  for (const auto& [name, owner] : owners) {
+    if (owner.waiting.empty() || owner.held >= owner.waiting.front()->claim.links_max) continue;
+    if (next == nullptr || owner.last_turn < next->last_turn) next = &owner;
+  }
+  return next == nullptr ? nullptr : next->waiting.front();
+}
+
+Pool::State::Waiter* Pool::State::any_waiter() {
+  for (const auto& [name, owner] : owners)
+    if (!owner.waiting.empty()) return owner.waiting.front();
+  return nullptr;
+}
+
 void Pool::State::offer() {
-  while (!waiters.empty()) {
-    Link* link = is_stopping ? nullptr : take_free();
+  while (Waiter* waiter = is_stopping ? any_waiter() : next_waiter()) {
+    Link* link = is_stopping ? nullptr : take_free(waiter->claim);
     if (link == nullptr && !is_stopping) return;
-    Waiter* waiter = waiters.front();
     waiter->leave();
     waiter->timer.cancel();
     waiter->done.set(link);
@@ -113,22 +164,32 @@ bool Pool::is_up() const {
 }
 
 Pool::Lease::~Lease() {
-  if (state_) state_->give_back(link_);
+  if (state_) state_->give_back(link_, owner_);
+}
+
+size_t Pool::held_by(const std::string& owner) const {
+  const auto found = state_->owners.find(owner);
+  return found == state_->owners.end() ? 0 : found->second.held;
 }
 
 Task<Pool::Lease> Pool::acquire(SteadyTime deadline) {
+  return acquire(deadline, Claim());
+}
+
+Task<Pool::Lease> Pool::acquire(SteadyTime deadline, Claim claim) {
+  CHECK(claim.links_max > 0);
   const std::shared_ptr<State> state = state_;
   if (state->is_stopping) throw Error(Kind::unavailable, "stopping");
-  Link* link = state->waiters.empty() ? state->take_free() : nullptr;
+  Link* link = state->take_unless_others_wait(claim);
   if (link == nullptr) {
-    State::Waiter waiter(*state, deadline);
+    State::Waiter waiter(*state, claim, deadline);
     link = co_await waiter.done;
   }
   if (link == nullptr)
     throw Error(Kind::unavailable, is_up()
                                        ? "all database connections are busy"
                                        : "no database connection: " + state->places[0].link->last_error());
-  co_return Lease(state, link);
+  co_return Lease(state, link, std::move(claim.owner));
 }
 
 Task<std::vector<Rows>> Pool::run(Batch batch, SteadyTime deadline) {

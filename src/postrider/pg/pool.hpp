@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "postrider/pg/link.hpp"
@@ -24,10 +26,12 @@ class Pool {
   // A link for the caller alone until the lease is gone. The pool outlives its leases.
   class Lease {
    public:
-    Lease(Lease&& other) noexcept : state_(std::move(other.state_)), link_(other.link_) {}
+    Lease(Lease&& other) noexcept
+        : state_(std::move(other.state_)), link_(other.link_), owner_(std::move(other.owner_)) {}
     Lease& operator=(Lease&& other) noexcept {
       std::swap(state_, other.state_);
       std::swap(link_, other.link_);
+      std::swap(owner_, other.owner_);
       return *this;
     }
     ~Lease();
@@ -36,13 +40,23 @@ class Pool {
 
    private:
     friend class Pool;
-    Lease(std::shared_ptr<State> state, Link* link) : state_(std::move(state)), link_(link) {}
+    Lease(std::shared_ptr<State> state, Link* link, std::string owner)
+        : state_(std::move(state)), link_(link), owner_(std::move(owner)) {}
     std::shared_ptr<State> state_;
     Link* link_;
+    std::string owner_;
   };
 
-  // First come, first served; throws Error(unavailable) at the deadline.
+  // On whose behalf a link is wanted. An owner that holds links_max of them waits for one of its own.
+  struct Claim {
+    std::string owner;
+    size_t links_max = std::numeric_limits<size_t>::max();
+  };
+  // Owners take turns, whoever has more waiting; the claims of one owner are served in order. Throws
+  // Error(unavailable) at the deadline.
   runtime::Task<Lease> acquire(runtime::SteadyTime deadline);
+  runtime::Task<Lease> acquire(runtime::SteadyTime deadline, Claim claim);
+  size_t held_by(const std::string& owner) const;
   // Acquires, runs, releases.
   runtime::Task<std::vector<Rows>> run(Batch batch, runtime::SteadyTime deadline);
 

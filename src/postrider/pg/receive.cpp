@@ -129,6 +129,9 @@ void Session::complete() {
   const UnitPtr unit = std::move(sent_.front());
   sent_.pop_front();
   if (unit->work != Unit::Work::prepare) {
+    // Callers read the answer of each statement by its place.
+    if (!unit->error && unit->work == Unit::Work::batch && unit->rows.size() != unit->batch.size())
+      unit->error = Error(Kind::unknown, "the server has not answered every statement");
     finished_.push_back(unit);
     if (is_demoted_) fail(Error(Kind::unknown, "the server is read-only"));
     return;

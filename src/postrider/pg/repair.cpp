@@ -13,9 +13,9 @@ namespace {
 using runtime::Task;
 
 // It is there: a table, index or view; a constraint, trigger or type; a function; the schema; a primary key;
-// an identity column. And lz4, where the server is built without it.
-constexpr std::array<std::string_view, 7> kIsThere{"42P07", "42710", "42723", "42P06",
-                                                   "42P16", "55000", "0A000"};
+// an identity column; an attached partition. And lz4, where the server is built without it.
+constexpr std::array<std::string_view, 8> kIsThere{"42P07", "42710", "42723", "42P06",
+                                                   "42P16", "55000", "42809", "0A000"};
 
 Task<bool> make(Connection& connection, std::string statement) {
   try {

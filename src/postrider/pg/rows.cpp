@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 
-#include "postrider/base/check.hpp"
 #include "postrider/pg/error.hpp"
 
 namespace postrider::pg {
@@ -26,6 +25,7 @@ bool is_integer(Oid type) {
   return type == Codec<int16_t>::oid || type == Codec<int32_t>::oid || type == Codec<int64_t>::oid;
 }
 
+// Of 2, 4 or 8 bytes.
 int64_t read_integer(std::string_view bytes) {
   switch (bytes.size()) {
     case 2:
@@ -35,6 +35,11 @@ int64_t read_integer(std::string_view bytes) {
     default:
       return big_endian(bytes);
   }
+}
+
+size_t integer_bytes(Oid type) {
+  if (type == Codec<int16_t>::oid) return 2;
+  return type == Codec<int32_t>::oid ? 4 : 8;
 }
 
 }  // namespace
@@ -64,7 +69,10 @@ std::string_view Rows::command() const {
 }
 
 bool Rows::is_null(size_t row, size_t column) const {
-  CHECK(row < size() && column < columns());
+  // Not a bug of ours: tables that should have one row can be emptied, and another server can send anything.
+  if (row >= size() || column >= columns())
+    throw Error(Kind::other,
+                "the answer has no row " + std::to_string(row) + " with a column " + std::to_string(column));
   return PQgetisnull(result_.get(), static_cast<int>(row), static_cast<int>(column)) == 1;
 }
 
@@ -86,13 +94,20 @@ void Rows::misfit(const Cell& cell, const char* wanted) {
                                std::to_string(cell.type) + ") is not " + wanted);
 }
 
+// The server says how long a value is, and another server than Postgres may say anything.
+void Rows::require_bytes(const Cell& cell, size_t bytes) {
+  if (cell.bytes.size() != bytes) misfit(cell, "as long as its type is");
+}
+
 void Rows::read(const Cell& cell, int16_t& value) {
   if (cell.type != Codec<int16_t>::oid) misfit(cell, "smallint");
+  require_bytes(cell, sizeof value);
   value = static_cast<int16_t>(read_integer(cell.bytes));
 }
 
 void Rows::read(const Cell& cell, int32_t& value) {
   if (!is_integer(cell.type) || cell.type == Codec<int64_t>::oid) misfit(cell, "integer");
+  require_bytes(cell, integer_bytes(cell.type));
   value = static_cast<int32_t>(read_integer(cell.bytes));
 }
 
@@ -100,26 +115,29 @@ void Rows::read(const Cell& cell, int64_t& value) {
   // oid, xid8 and the like are read as numbers, too.
   constexpr Oid oid_oid = 26, oid_xid8 = 5069;
   if (cell.type == oid_oid) {
+    require_bytes(cell, sizeof(uint32_t));
     value = static_cast<uint32_t>(big_endian(cell.bytes));
     return;
   }
   if (!is_integer(cell.type) && cell.type != oid_xid8) misfit(cell, "bigint");
+  require_bytes(cell, integer_bytes(cell.type));
   value = read_integer(cell.bytes);
 }
 
 void Rows::read(const Cell& cell, bool& value) {
   if (cell.type != Codec<bool>::oid) misfit(cell, "boolean");
+  require_bytes(cell, 1);
   value = cell.bytes[0] != '\0';
 }
 
 void Rows::read(const Cell& cell, double& value) {
   constexpr Oid oid_float4 = 700;
-  if (cell.type == Codec<double>::oid)
-    value = std::bit_cast<double>(big_endian(cell.bytes));
-  else if (cell.type == oid_float4)
+  if (cell.type != Codec<double>::oid && cell.type != oid_float4) misfit(cell, "double precision");
+  require_bytes(cell, cell.type == oid_float4 ? sizeof(float) : sizeof(double));
+  if (cell.type == oid_float4)
     value = std::bit_cast<float>(static_cast<uint32_t>(big_endian(cell.bytes)));
   else
-    misfit(cell, "double precision");
+    value = std::bit_cast<double>(big_endian(cell.bytes));
 }
 
 void Rows::read(const Cell& cell, std::string_view& value) {
@@ -136,6 +154,7 @@ void Rows::read(const Cell& cell, std::string_view& value) {
       value = cell.bytes;
       return;
     case oid_jsonb:
+      if (cell.bytes.empty()) misfit(cell, "jsonb");
       value = cell.bytes.substr(1);
       return;
     default:
@@ -163,16 +182,23 @@ void Rows::read(const Cell& cell, Json& value) {
 
 void Rows::read(const Cell& cell, base::Uuid& value) {
   if (cell.type != Codec<base::Uuid>::oid) misfit(cell, "uuid");
+  require_bytes(cell, value.bytes.size());
   std::memcpy(value.bytes.data(), cell.bytes.data(), value.bytes.size());
 }
 
 void Rows::read(const Cell& cell, base::Timestamp& value) {
   if (cell.type != Codec<base::Timestamp>::oid) misfit(cell, "timestamptz");
+  require_bytes(cell, sizeof(int64_t));
+  // The year 294276 is the last that Postgres has; what is beyond it is as good as infinite.
+  constexpr int64_t kSince2000Max =
+      std::numeric_limits<int64_t>::max() - Codec<base::Timestamp>::epoch_microseconds;
   const int64_t since_2000 = big_endian(cell.bytes);
-  const bool is_finite =
-      since_2000 != std::numeric_limits<int64_t>::max() && since_2000 != std::numeric_limits<int64_t>::min();
-  value = base::Timestamp(
-      base::Microseconds(is_finite ? since_2000 + Codec<base::Timestamp>::epoch_microseconds : since_2000));
+  if (since_2000 == std::numeric_limits<int64_t>::min())
+    value = minus_infinity;
+  else if (since_2000 > kSince2000Max)
+    value = infinity;
+  else
+    value = base::Timestamp(base::Microseconds(since_2000 + Codec<base::Timestamp>::epoch_microseconds));
 }
 
 Rows::Elements Rows::elements(const Cell& cell) {
@@ -182,7 +208,10 @@ Rows::Elements Rows::elements(const Cell& cell) {
   const Oid type = static_cast<Oid>(big_endian(cell.bytes.substr(8, 4)));
   if (dimensions == 0 && cell.bytes.size() == 12) return {type, 0, {}};
   if (dimensions != 1 || cell.bytes.size() < 20) misfit(cell, "an array of one dimension");
-  return {type, static_cast<int32_t>(big_endian(cell.bytes.substr(12, 4))), cell.bytes.substr(20)};
+  const auto count = static_cast<int32_t>(big_endian(cell.bytes.substr(12, 4)));
+  const std::string_view rest = cell.bytes.substr(20);
+  if (count < 0 || static_cast<size_t>(count) > rest.size() / 4) misfit(cell, "an array");
+  return {type, count, rest};
 }
 
 bool Rows::next_element(const Cell& cell, Elements& elements, std::string_view& bytes) {

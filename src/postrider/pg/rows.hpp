@@ -28,7 +28,8 @@ class Rows {
   bool is_null(size_t row, size_t column) const;
   // T: what codec.hpp lists, optional<T> where null may occur, vector<T> for arrays. string_view, Bytes and
   // Json point into the Rows; text also reads enum, name, json and jsonb columns. Integers may be read wider
-  // than they are. A null without optional, or a type that does not fit, throws Error(other).
+  // than they are. A null without optional, a type or length that does not fit, and a row or column that is
+  // not there throw Error(other).
   template <class T>
   T get(size_t row, size_t column) const {
     if constexpr (is_optional<T>) {
@@ -50,6 +51,7 @@ class Rows {
   };
   Cell cell(size_t row, size_t column) const;  // throws on null
   [[noreturn]] static void misfit(const Cell& cell, const char* wanted);
+  static void require_bytes(const Cell& cell, size_t bytes);
 
   static void read(const Cell& cell, int16_t& value);
   static void read(const Cell& cell, int32_t& value);

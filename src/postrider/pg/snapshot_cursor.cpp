@@ -2,18 +2,19 @@
 
 #include <charconv>
 
-#include "postrider/base/check.hpp"
+#include "postrider/pg/error.hpp"
 
 namespace postrider::pg {
 
 SnapshotCursor SnapshotCursor::parse(std::string_view text) {
   const auto first = text.find(':');
   const auto second = text.find(':', first + 1);
-  CHECK(first != std::string_view::npos && second != std::string_view::npos);
+  const auto fail = [] { throw Error(Kind::other, "the server's snapshot cannot be read"); };
+  if (first == std::string_view::npos || second == std::string_view::npos) fail();
   SnapshotCursor cursor;
   const auto xmax = text.substr(first + 1, second - first - 1);
   const auto parsed = std::from_chars(xmax.data(), xmax.data() + xmax.size(), cursor.xmax);
-  CHECK(parsed.ec == std::errc());
+  if (parsed.ec != std::errc()) fail();
   for (auto rest = text.substr(second + 1); !rest.empty();) {
     const auto comma = rest.find(',');
     cursor.in_progress.emplace_back(rest.substr(0, comma));

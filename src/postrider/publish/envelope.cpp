@@ -6,9 +6,9 @@ namespace postrider::publish {
 
 namespace {
 
-// Ids, types and times consist of characters that need no escaping.
-void append_plain(std::string& out, std::string_view name, std::string_view value) {
-  out.append(name).append(value).append("\"");
+void append_text(std::string& out, std::string_view name, std::string_view value) {
+  base::append_json_escaped(out.append(name), value);
+  out += '"';
 }
 
 struct Sent {
@@ -21,15 +21,11 @@ std::string wrap(const NewEvent& event, const Sent& sent, std::string_view outsi
   constexpr size_t kFrameBytes = 160;
   std::string out;
   out.reserve(kFrameBytes + event.type.size() + event.tenant_id.size() + sent.data.size());
-  append_plain(out, "{\"id\":\"", outside_id);
-  append_plain(out, ",\"type\":\"", event.type);
-  if (sent.version) {
-    out.append(",\"version\":\"");
-    base::append_json_escaped(out, *sent.version);
-    out.append("\"");
-  }
-  append_plain(out, ",\"tenant_id\":\"", event.tenant_id);
-  append_plain(out, ",\"created_at\":\"", created_at);
+  append_text(out, "{\"id\":\"", outside_id);
+  append_text(out, ",\"type\":\"", event.type);
+  if (sent.version) append_text(out, ",\"version\":\"", *sent.version);
+  append_text(out, ",\"tenant_id\":\"", event.tenant_id);
+  append_text(out, ",\"created_at\":\"", created_at);
   out.append(",\"data\":").append(sent.data).append("}");
   return out;
 }
@@ -48,10 +44,10 @@ std::string envelope(const NewEvent& event, const EventVersion& version, std::st
 std::string publish_answer(const NewEvent& event, std::string_view outside_id, std::string_view created_at,
                            int64_t deliveries) {
   std::string out;
-  append_plain(out, "{\"id\":\"", outside_id);
-  append_plain(out, ",\"type\":\"", event.type);
-  append_plain(out, ",\"tenant_id\":\"", event.tenant_id);
-  append_plain(out, ",\"created_at\":\"", created_at);
+  append_text(out, "{\"id\":\"", outside_id);
+  append_text(out, ",\"type\":\"", event.type);
+  append_text(out, ",\"tenant_id\":\"", event.tenant_id);
+  append_text(out, ",\"created_at\":\"", created_at);
   out.append(",\"deliveries\":").append(std::to_string(deliveries)).append("}");
   return out;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "postrider/model/event_type.hpp"
 #include "postrider/publish/json_scanner.hpp"
 
 namespace postrider::publish {
@@ -68,8 +67,10 @@ class EventReader {
     NewEvent event;
     event.tenant_id = std::move(tenant);
     if (errors_.empty() || !is_broken_) fill(event);
+    const bool is_reserved = event.tenant_id == model::kReservedTenant && errors_.size() == 1;
     if (!errors_.empty())
-      return base::Failure{BadRequest{422, "the event is not acceptable", std::move(errors_)}};
+      return base::Failure{
+          BadRequest{is_reserved ? 409 : 422, "the event is not acceptable", std::move(errors_)}};
     return event;
   }
 
@@ -116,43 +117,44 @@ class EventReader {
 
   bool is_absent(FieldName name) const { return raw_[name].empty() || raw_[name] == "null"; }
 
-  std::optional<std::string> short_text(FieldName name, size_t bytes_max) {
-    auto value = text(name);
-    if (value && (value->empty() || value->size() > bytes_max)) {
-      complain(kNames[name], fmt::format("must have 1 to {} bytes", bytes_max));
-      return std::nullopt;
-    }
-    return value;
-  }
-
   void fill(NewEvent& event) {
-    if (is_absent(type)) {
-      complain("type", "is required");
-    } else if (auto given = text(type)) {
-      if (!model::is_event_type(*given))
-        complain("type", "must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters");
-      event.type = std::move(*given);
-    }
-    event.version = short_text(version, kVersionBytesMax);
+    event.type = text(type).value_or("");
+    event.version = text(version);
     if (!is_absent(versions))
       fill_versions(event);
     else if (raw_[data].empty())
       complain("data", "is required");
     else
       event.data = raw_[data];
-    event.id = caller_id(id);
-    event.subject = short_text(subject, kSubjectBytesMax);
+    event.id = text(id);
+    event.subject = text(subject);
     if (const auto given = text(occurred_at)) {
       event.occurred_at = base::parse_rfc3339(*given);
       if (!event.occurred_at) complain("occurred_at", "must be a time as in RFC 3339");
     }
-    if (!has_tenant_) return;
-    // As the header: what is not in the form of W3C Trace Context is not passed on.
-    if (const auto given = text(traceparent); given && is_traceparent(*given)) event.traceparent = *given;
-    if (is_absent(tenant_id))
-      complain("tenant_id", "is required");
-    else if (auto given = caller_id(tenant_id))
-      event.tenant_id = std::move(*given);
+    if (has_tenant_) {
+      event.tenant_id = text(tenant_id).value_or("");
+      // As the header: what is not in the form of W3C Trace Context is not passed on.
+      if (const auto given = text(traceparent); given && is_traceparent(*given)) event.traceparent = *given;
+    }
+    check(event);
+  }
+
+  void check(const NewEvent& event) {
+    if (is_absent(type)) complain("type", "is required");
+    if (has_tenant_ && is_absent(tenant_id)) complain("tenant_id", "is required");
+    for (const model::EventFault& fault : faults_of(event)) {
+      if (!has_tenant_ && fault.field == "tenant_id")
+        errors_.push_back({"tenant", fault.detail});  // of the path
+      else if (!has_complaint(fault.field))
+        complain(fault.field, fault.detail);
+    }
+  }
+
+  bool has_complaint(std::string_view field) const {
+    const std::string pointer = pointer_ + "/" + escape_pointer(field);
+    return std::any_of(errors_.begin(), errors_.end(),
+                       [&](const FieldError& error) { return error.pointer == pointer; });
   }
 
   // The versions, the greatest name first.
@@ -166,9 +168,8 @@ class EventReader {
     std::string_view key, raw;
     while (found.size() <= kVersionsMax && json.next_member(key) && json.value(raw)) {
       const auto name = unescape_json(key);
-      if (!name || name->empty() || name->size() > kVersionBytesMax || name->find('\0') != std::string::npos)
-        complain("versions",
-                 fmt::format("each name must have 1 to {} bytes that can be stored", kVersionBytesMax));
+      if (!name || name->empty())
+        complain("versions", "each name must be a string that is not empty and can be stored");
       else
         found.push_back({*name, raw});
     }
@@ -195,15 +196,6 @@ class EventReader {
     event.data = chosen->data;
     found.erase(chosen);
     event.other_versions = std::move(found);
-  }
-
-  std::optional<std::string> caller_id(FieldName name) {
-    auto given = text(name);
-    if (given && !model::is_caller_id(*given)) {
-      complain(kNames[name], "must be 1 to 64 of A-Z, a-z, 0-9, _ and -");
-      return std::nullopt;
-    }
-    return given;
   }
 
   std::string pointer_;

@@ -17,7 +17,8 @@ struct FieldError {
 
 // Why a body, or one event of it, cannot be accepted.
 struct BadRequest {
-  int status = 422;  // 400: not JSON at all; 422: JSON, but not an event
+  int status =
+      422;  // 400: not JSON at all; 422: JSON, but not an event; 409: an event of the reserved tenant
   std::string detail;
   std::vector<FieldError> errors;
 };

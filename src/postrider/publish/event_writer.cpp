@@ -56,14 +56,21 @@ Task<std::vector<PublishAnswer>> EventWriter::write(pg::Transaction& transaction
                                                     std::vector<NewEvent> events) {
   State& state = *state_;
   state.forget();
-  for (auto& event : events) {
+  std::vector<PublishAnswer> answers(events.size());
+  std::vector<size_t> places;  // of the drafts, among the events
+  for (size_t place = 0; place < events.size(); ++place) {
+    if (const auto faults = faults_of(events[place]); !faults.empty()) {
+      answers[place] = Refused{Refused::Reason::unacceptable, model::to_text(faults)};
+      continue;
+    }
     auto draft = std::make_unique<Draft>();
-    draft->event = std::move(event);
+    draft->event = std::move(events[place]);
     prepare(*draft, state.ids);
     state.drafts.push_back(std::move(draft));
+    places.push_back(place);
   }
   Drafts pending = state.all();
-  CHECK(!pending.empty());
+  if (pending.empty()) co_return answers;
   state.routes.follow(state.link.connection_number());  // the transaction's
   state.range = delivery_range_of(pending);
   const CommitSettings settings{
@@ -77,11 +84,11 @@ Task<std::vector<PublishAnswer>> EventWriter::write(pg::Transaction& transaction
     const Drafts left = answer_followers(split.followers);
     pending.insert(pending.end(), left.begin(), left.end());
   }
-  std::vector<PublishAnswer> answers;
   bool has_unknown = false;
-  for (const auto& draft : state.drafts) {
-    has_unknown |= is_unknown_tenant(*draft->answer);
-    answers.push_back(std::move(*draft->answer));
+  for (size_t i = 0; i < places.size(); ++i) {
+    PublishAnswer& answer = *state.drafts[i]->answer;
+    has_unknown |= is_unknown_tenant(answer);
+    answers[places[i]] = std::move(answer);
   }
   if (has_unknown && state.options.create_tenants && !state.has_made_tenants)
     throw pg::Error(pg::Kind::retry, "a tenant is to be made first");

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "postrider/base/text.hpp"
+#include "postrider/publish/json_scanner.hpp"
+
 namespace postrider::publish {
 
 namespace {
@@ -55,14 +58,31 @@ bool is_idempotency_key(std::string_view text) {
          text.find('\0') == std::string_view::npos && simdjson::validate_utf8(text.data(), text.size());
 }
 
-bool is_traceparent(std::string_view text) {
-  constexpr std::string_view kShape = "00-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
-  if (text.size() != kShape.size()) return false;
-  const auto fits = [](char c, char shape) {
-    if (shape != 'x') return c == shape;
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  };
-  return std::equal(text.begin(), text.end(), kShape.begin(), fits);
+std::vector<model::EventFault> faults_of(const NewEvent& event) {
+  model::EventFields fields{.tenant_id = event.tenant_id,
+                            .type = event.type,
+                            .id = event.id,
+                            .version = event.version,
+                            .subject = event.subject,
+                            .traceparent = {},
+                            .occurred_at = event.occurred_at,
+                            .written_at = event.written_at};
+  if (!event.traceparent.empty()) fields.traceparent = event.traceparent;
+  auto faults = model::faults_of(fields);
+  if (event.idempotency_key && !is_idempotency_key(*event.idempotency_key))
+    faults.push_back({"Idempotency-Key", "must be 1 to 255 bytes of UTF-8 without NUL"});
+  for (const auto& other : event.other_versions)
+    if (other.name.empty() || other.name.size() > kVersionBytesMax || !base::is_storable(other.name))
+      faults.push_back({"versions", "each name must have 1 to 64 bytes of UTF-8 without NUL"});
+  return faults;
+}
+
+std::string trim_data(NewEvent& event) {
+  JsonScanner json(event.data);
+  std::string_view value;
+  if (!json.value(value) || !json.finish()) return "data is " + json.error();
+  event.data = value;
+  return {};
 }
 
 }  // namespace postrider::publish

@@ -1,4 +1,4 @@
-// An event as a publisher gave it: complete and checked, not yet accepted.
+// An event as a publisher gave it, not yet accepted.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,8 @@
 
 #include "postrider/base/time.hpp"
 #include "postrider/crypto/digest.hpp"
+#include "postrider/model/event_rules.hpp"
+#include "postrider/model/event_type.hpp"
 #include "postrider/model/ids.hpp"
 
 namespace postrider::publish {
@@ -41,9 +43,8 @@ struct NewEvent {
 };
 
 constexpr size_t kIdempotencyKeyBytesMax = 255;
-constexpr size_t kVersionBytesMax = 64;
+constexpr size_t kVersionBytesMax = model::kVersionMax;
 constexpr size_t kVersionsMax = 10;  // of one event
-constexpr size_t kSubjectBytesMax = 255;
 
 // Two requests with the same key are the same request when this is equal. Covers what the publisher said
 // about the event, not the idempotency key or the trace.
@@ -51,7 +52,16 @@ crypto::Digest256 request_hash(const NewEvent& event);
 
 // UTF-8, 1 to kIdempotencyKeyBytesMax bytes, no NUL.
 bool is_idempotency_key(std::string_view text);
-// The form of W3C Trace Context version 00; anything else is not passed on.
-bool is_traceparent(std::string_view text);
+// Anything that is not in this form is not passed on.
+using model::is_traceparent;
+
+// What model::faults_of() finds, and what is wrong with its key and its other versions. Publisher and
+// EventWriter refuse an event that has any, so no way in can forget to ask. Whether data is JSON is known to
+// whoever cut it out of a document; anyone else asks trim_data().
+std::vector<model::EventFault> faults_of(const NewEvent& event);
+
+// Removes white space around the data, which is no part of it. Returns why the data cannot be published: it
+// is not JSON, or nested too deep. Empty: it can.
+std::string trim_data(NewEvent& event);
 
 }  // namespace postrider::publish

@@ -109,6 +109,10 @@ std::optional<Refused> Publisher::State::take_on(std::vector<NewEvent> events, W
   const auto now = base::BootClock::now();
   waiter.answers.resize(events.size());
   for (size_t place = 0; place < events.size(); ++place) {
+    if (const auto faults = faults_of(events[place]); !faults.empty()) {
+      waiter.answers[place] = Refused{Refused::Reason::unacceptable, model::to_text(faults)};
+      continue;
+    }
     auto draft = std::make_unique<Draft>();
     draft->event = std::move(events[place]);
     if (options.rates != nullptr && !options.rates->try_take(draft->event.tenant_id, now)) {

@@ -32,7 +32,7 @@ struct Refused {
     unknown_tenant,
     conflict,      // the id or key belongs to a request with other content
     too_large,     // more data than the tenant may send
-    unacceptable,  // the database refuses this event
+    unacceptable,  // it breaks a rule (see faults_of), or the database refuses it
     too_fast,      // the tenant's publish rate is used up
     overloaded,    // nothing was tried
     unavailable,   // no database; the outcome may be unknown: repeat with the same id or key

@@ -126,6 +126,32 @@ TEST_F(PublishTest, MakesTenantsWhenToldTo) {
   EXPECT_EQ(db.sql("select count(*) from control_log where kind = 'tenant'"), "2");
 }
 
+TEST_F(PublishTest, RefusesEventsThatBreakARuleWhoeverSendsThemAndMakesNoTenantForThem) {
+  auto& on = publisher({.create_tenants = true});
+  std::vector<NewEvent> events;
+  for (const char* tenant : {"a\r\nb", "", ".a", "a\",\"x\":\"", "postrider"})
+    events.push_back(event(tenant));
+  events.push_back(event("org:7@eu.1"));
+  events.push_back(event("acme", std::string(1 << 20, '.')));
+  events.push_back(event("acme"));
+  events.back().traceparent = "x\ny";
+  const auto answers = publish_all(on, events);
+  for (const size_t bad : {0, 1, 2, 3, 4, 6, 7})
+    EXPECT_TRUE(is_refused(answers[bad], Reason::unacceptable)) << bad << text_of(answers[bad]);
+  EXPECT_TRUE(is_new(answers[5])) << text_of(answers[5]);
+  EXPECT_EQ(db.sql("select string_agg(id, ' ' order by id) from tenant"), "org:7@eu.1 postrider");
+  EXPECT_EQ(db.sql("select count(*) from event"), "1");
+}
+
+TEST_F(PublishTest, TheSchemaRefusesWhatWouldNotBeAHeader) {
+  make_tenant("t1");
+  auto& on = publisher();
+  EXPECT_TRUE(is_new(publish(on, event("t1"))));
+  for (const char* change : {"outside_id = E'x\\r\\ny'", "traceparent = E'x\\ny'", "type = 'a\"b'"})
+    EXPECT_ANY_THROW(db.sql("update event set " + std::string(change))) << change;
+  EXPECT_ANY_THROW(make_tenant(".t"));
+}
+
 TEST_F(PublishTest, LimitsDataByTheTenantAndElseByTheDefault) {
   make_tenant("t1");
   make_tenant("small");

@@ -38,8 +38,8 @@ select make_partition('event', (id_time($1::uuid) at time zone 'UTC')::date);
 -- name: create_tenants
 -- $1 tenant ids, sorted. A deleted tenant stays deleted. Audited: nobody asked for the tenant, publishing made it.
 with made as (
-  insert into tenant (id)
-  select t.id
+  insert into tenant (id, status_by)
+  select t.id, 'postrider'
   from unnest($1::text[]) as t (id)
   order by t.id collate "C"
   on conflict (id) do nothing

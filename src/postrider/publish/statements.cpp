@@ -75,10 +75,15 @@ pg::Params key_columns(const KeyRows& keys) {
 
 }  // namespace
 
+pg::Error unreadable_answer() {
+  return pg::Error(pg::Kind::unknown, "the database's answer to a publish cannot be read");
+}
+
 PublishAnswer refusal(std::string_view fate) {
   if (fate == "unknown_tenant") return Refused{Refused::Reason::unknown_tenant, "there is no such tenant"};
-  CHECK(fate == "too_large");
-  return Refused{Refused::Reason::too_large, "data is larger than this tenant may send"};
+  if (fate == "too_large")
+    return Refused{Refused::Reason::too_large, "data is larger than this tenant may send"};
+  throw unreadable_answer();
 }
 
 pg::Params publish_params(const Drafts& drafts, const CommitSettings& settings) {
@@ -138,7 +143,9 @@ void read_published(const pg::Rows& rows, const Drafts& drafts, const CommitSett
   for (Draft* draft : drafts) results.emplace(draft->id().uuid, Result{draft, {}, 0, {}, {}});
   commit.deliveries.reserve(commit.deliveries.size() + rows.size());
   for (size_t row = 0; row < rows.size(); ++row) {
-    Result& result = results.at(rows.get<base::Uuid>(row, event_id));
+    const auto found = results.find(rows.get<base::Uuid>(row, event_id));
+    if (found == results.end()) throw unreadable_answer();
+    Result& result = found->second;
     result.fate = rows.get<std::string_view>(row, fate);
     if (const auto wide = rows.get<std::optional<int64_t>>(row, wide_deliveries)) result.deliveries = *wide;
     result.draft->is_tenant_known = result.fate != "unknown_tenant";
@@ -161,7 +168,7 @@ void read_published(const pg::Rows& rows, const Drafts& drafts, const CommitSett
   }
   for (Draft* draft : drafts) {
     Result& result = results.at(draft->id().uuid);
-    CHECK(!result.fate.empty());
+    if (result.fate.empty()) throw unreadable_answer();
     if (result.fate == "queued" && result.revision) {
       result.route.revision = *result.revision;
       result.route.publish_rate_per_second = draft->publish_rate_per_second;

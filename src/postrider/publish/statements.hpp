@@ -34,6 +34,7 @@ void read_known(const pg::Rows& rows, const RoutedDrafts& known,
 
 // What a publisher is told about the fate of an event that was not written.
 PublishAnswer refusal(std::string_view fate);
+pg::Error unreadable_answer();
 
 pg::Params recall_params(const Drafts& drafts);
 

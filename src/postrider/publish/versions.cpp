@@ -107,7 +107,9 @@ void read_versions_published(const pg::Rows& rows, const Drafts& drafts, const C
   for (Draft* draft : drafts) by_id.emplace(draft->id().uuid, draft);
   std::unordered_map<const Draft*, Result> results;
   for (size_t row = 0; row < rows.size(); ++row) {
-    Draft* draft = by_id.at(rows.get<base::Uuid>(row, event_id));
+    const auto found = by_id.find(rows.get<base::Uuid>(row, event_id));
+    if (found == by_id.end()) throw unreadable_answer();
+    Draft* draft = found->second;
     Result& result = results[draft];
     result.fate = rows.get<std::string_view>(row, fate);
     if (const auto wide = rows.get<std::optional<int64_t>>(row, wide_deliveries)) result.deliveries = *wide;
@@ -127,7 +129,7 @@ void read_versions_published(const pg::Rows& rows, const Drafts& drafts, const C
     commit.deliveries.push_back(std::move(delivery));
   }
   for (Draft* draft : drafts) {
-    const Result& result = results.at(draft);
+    const Result& result = results[draft];
     commit.has_wide |= result.fate == "wide";
     if (result.fate == "queued" || result.fate == "wide")
       commit.answers.push_back({draft, draft->published(result.deliveries)});

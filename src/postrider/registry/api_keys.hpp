@@ -41,16 +41,17 @@ enum class KeyRefusal {
   unknown_key,
   unknown_tenant,
   outlives_its_maker,  // the key that makes it expires earlier
+  too_many_keys,       // are bound to the tenant
 };
 
 struct CreatedKey {
   ApiKey key;
   std::string text;  // to be shown this once
 };
-// Whether the caller may give these rights is for the caller's side to say, but for one thing that is known
-// here only: a key does not outlive the one that made it.
+// Whether the caller may give these rights is checked by the caller, except for what is known here only: a
+// key does not outlive the one that made it, and at most `tenant_keys_max` live ones are bound to one tenant.
 runtime::Task<base::Result<CreatedKey, KeyRefusal>> create_key(pg::Link& link, const Caller& caller,
-                                                               KeySettings settings);
+                                                               KeySettings settings, int tenant_keys_max);
 
 // `within`: only of this tenant; a foreign key is an unknown one.
 using Within = std::optional<model::TenantId>;

@@ -1,21 +1,32 @@
 -- API keys, by id.
 
 -- name: insert_key
--- $1 id, $2 hash, $3 role, $4 tenant or null, $5 payloads, $6 description, $7 rate, $8 expiry, $9 id of the key that
--- made it.
+-- :created_by: id of the key that made it.
 insert into api_key (id, hash, role, tenant_id, payloads, description, rate_per_second, expires_at, created_by)
 values (
-  $1::uuid, $2::bytea, $3::text, $4::text, $5::boolean, $6::text, $7::float8, $8::timestamptz, $9::text
+  :id::uuid, :hash::bytea, :role::text, :tenant?::text, :payloads::boolean, :description?::text,
+  :rate_per_second?::float8, :expires_at?::timestamptz, :created_by?::text
 )
 
+-- name: count_keys
+-- Keys that work. api_key_by_tenant.
+-- not null: all
+select count(*)
+from api_key
+where tenant_id = :tenant::text
+  and revoked_at is null
+  and (expires_at is null or expires_at > now())
+
 -- name: find_key_expiry
--- $1 id. Primary key.
+-- Primary key.
 select expires_at
 from api_key
-where id = $1::uuid
+where id = :id::uuid
 
 -- name: load_key
--- $1 id, $2 tenant or null. Primary key.
+-- Primary key.
+-- not null: id, role, payloads, created_at
+-- row: key
 select
   id,
   role,
@@ -29,11 +40,13 @@ select
   revoked_at,
   last_used_at
 from api_key
-where id = $1::uuid
-  and ($2::text is null or tenant_id = $2)
+where id = :id::uuid
+  and (:tenant?::text is null or tenant_id = :tenant)
 
 -- name: list_keys
--- $1 the last id of the page before, $2 limit, $3 tenant or null. Primary key, or api_key_by_tenant.
+-- Primary key, or api_key_by_tenant.
+-- not null: id, role, payloads, created_at
+-- row: key
 select
   id,
   role,
@@ -47,17 +60,18 @@ select
   revoked_at,
   last_used_at
 from api_key
-where id > $1::uuid
-  and ($3::text is null or tenant_id = $3)
+where id > :after::uuid
+  and (:tenant?::text is null or tenant_id = :tenant)
   and revoked_at is null
 order by id
-limit $2::integer
+limit :limit::integer
 
 -- name: revoke_key
--- $1 id, $2 tenant or null. Primary key. No row: it is revoked already, or there is none.
+-- Primary key. No row: it is revoked already, or there is none.
+-- not null: all
 update api_key
 set revoked_at = now()
-where id = $1::uuid
-  and ($2::text is null or tenant_id = $2)
+where id = :id::uuid
+  and (:tenant?::text is null or tenant_id = :tenant)
   and revoked_at is null
 returning id

@@ -48,31 +48,47 @@ std::string_view label(ActorKind kind) {
 void add_audit(pg::Batch& batch, const Caller& caller, AuditEntry entry) {
   if (entry.before && entry.after) Snapshot::keep_differences(*entry.before, *entry.after);
   const auto before = text_of(entry.before), after = text_of(entry.after);
-  batch.with(sql::write_audit, label(caller.kind), caller.id, entry.action, entry.tenant, entry.object,
-             json_column(before), json_column(after), entry.reason, caller.address, caller.request_id);
+  batch.add(sql::write_audit{.actor_kind = label(caller.kind),
+                             .actor = caller.id,
+                             .action = entry.action,
+                             .tenant = entry.tenant,
+                             .object = entry.object,
+                             .before = json_column(before),
+                             .after = json_column(after),
+                             .reason = entry.reason,
+                             .address = caller.address,
+                             .request_id = caller.request_id,
+                             .on_behalf_of = model::label(caller.actor)});
 }
 
 runtime::Task<std::vector<AuditRecord>> list_audit(pg::Link& link, AuditFilter filter) {
-  pg::Params params(filter.tenant, filter.actor, filter.action, filter.object, filter.since, filter.until,
-                    filter.before_at, filter.before_id, filter.limit);
-  const pg::Rows rows = co_await link.run_one(sql::list_audit, std::move(params));
+  const auto rows = co_await link.run(sql::list_audit{.tenant = filter.tenant,
+                                                      .actor = filter.actor,
+                                                      .is_customer = filter.is_customer,
+                                                      .action = filter.action,
+                                                      .object = filter.object,
+                                                      .since = filter.since,
+                                                      .until = filter.until,
+                                                      .before_at = filter.before_at,
+                                                      .before_id = filter.before_id,
+                                                      .limit = filter.limit});
   std::vector<AuditRecord> records;
   records.reserve(rows.size());
-  using OptionalText = std::optional<std::string>;
-  for (size_t row = 0; row < rows.size(); ++row) {
+  for (const auto& row : rows) {
     AuditRecord record;
-    record.id = rows.get<int64_t>(row, 0);
-    record.at = rows.get<base::Timestamp>(row, 1);
-    record.actor_kind = rows.get<std::string>(row, 2);
-    record.actor = rows.get<std::string>(row, 3);
-    record.action = rows.get<std::string>(row, 4);
-    record.tenant = rows.get<OptionalText>(row, 5);
-    record.object = rows.get<std::string>(row, 6);
-    record.before = rows.get<OptionalText>(row, 7);
-    record.after = rows.get<OptionalText>(row, 8);
-    record.reason = rows.get<OptionalText>(row, 9);
-    record.address = rows.get<OptionalText>(row, 10);
-    record.request_id = rows.get<OptionalText>(row, 11);
+    record.id = row.id;
+    record.at = row.at;
+    record.actor_kind = row.actor_kind;
+    record.actor = row.actor;
+    record.on_behalf_of = known(model::parse_actor(row.on_behalf_of));
+    record.action = row.action;
+    record.tenant = row.tenant_id;
+    record.object = row.object;
+    record.before = row.before;
+    record.after = row.after;
+    record.reason = row.reason;
+    record.address = row.address;
+    record.request_id = row.request_id;
     records.push_back(std::move(record));
   }
   co_return records;

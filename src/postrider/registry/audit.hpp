@@ -81,6 +81,7 @@ struct AuditRecord {
   int64_t id = 0;
   base::Timestamp at{};
   std::string actor_kind, actor, action;
+  model::Actor on_behalf_of = model::Actor::operator_;
   std::optional<model::TenantId> tenant;
   std::string object;
   std::optional<std::string> before, after;  // JSON
@@ -88,6 +89,7 @@ struct AuditRecord {
 };
 struct AuditFilter {
   std::optional<std::string> tenant{}, actor{}, action{}, object{};
+  bool is_customer = false;  // who must not find out which operator did something: `actor` finds no operators
   std::optional<base::Timestamp> since{}, until{};  // inclusive, exclusive
   // The last one of the page before.
   base::Timestamp before_at = base::Timestamp::max();

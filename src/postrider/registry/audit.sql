@@ -1,21 +1,23 @@
 -- Who did what.
 
 -- name: write_audit
--- $1 actor kind, $2 actor, $3 action, $4 tenant or null, $5 object, $6 before, $7 after, $8 reason, $9 address,
--- $10 request id.
 select write_audit(
-  $1::text, $2::text, $3::text, $4::text, $5::text, $6::jsonb, $7::jsonb, $8::text, $9::text, $10::text
+  :actor_kind::text, :actor::text, :action::text, :tenant?::text, :object::text, :before?::jsonb, :after?::jsonb,
+  :reason?::text, :address?::text, :request_id?::text,
+  :on_behalf_of::text
 )
 
 -- name: list_audit
--- $1 tenant, $2 actor, $3 action, $4 object, $5 since (inclusive), $6 until (exclusive): each may be null; $7, $8 time
--- and id of the last row of the page before, $9 limit. Newest first. Run with custom plans: the index of whichever
+-- :since is inclusive, :until exclusive; :before_at and :before_id are those of the last row of the previous page;
+-- :is_customer: whether the actor must be a customer's. Newest first. Run with custom plans: the index of whichever
 -- filter is given, audit_by_time if none.
+-- not null: all but tenant_id, before, after, reason, address, request_id
 select
   id,
   at,
   actor_kind,
   actor,
+  on_behalf_of,
   action,
   tenant_id,
   object,
@@ -25,12 +27,12 @@ select
   address,
   request_id
 from audit
-where ($1::text is null or tenant_id = $1)
-  and ($2::text is null or actor = $2)
-  and ($3::text is null or action = $3)
-  and ($4::text is null or object = $4)
-  and ($5::timestamptz is null or at >= $5)
-  and ($6::timestamptz is null or at < $6)
-  and (at, id) < ($7::timestamptz, $8::bigint)
+where (:tenant?::text is null or tenant_id = :tenant)
+  and (:actor?::text is null or (actor = :actor and (not :is_customer::boolean or on_behalf_of = 'customer')))
+  and (:action?::text is null or action = :action)
+  and (:object?::text is null or object = :object)
+  and (:since?::timestamptz is null or at >= :since)
+  and (:until?::timestamptz is null or at < :until)
+  and (at, id) < (:before_at::timestamptz, :before_id::bigint)
 order by at desc, id desc
-limit $9::integer
+limit :limit::integer

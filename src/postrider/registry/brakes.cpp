@@ -9,14 +9,14 @@ namespace postrider::registry {
 
 namespace {
 
-BrakeState read(const pg::Rows& rows) {
+BrakeState read(const sql::BrakesRow& row) {
   BrakeState state;
-  state.settings.is_paused = rows.get<bool>(0, 0);
-  state.settings.retry_rate_per_second = rows.get<std::optional<double>>(0, 1);
-  state.settings.drain_rate_per_second = rows.get<std::optional<double>>(0, 2);
-  state.reason = rows.get<std::optional<std::string>>(0, 3);
-  state.changed_by = rows.get<std::optional<std::string>>(0, 4);
-  state.changed_at = rows.get<std::optional<base::Timestamp>>(0, 5);
+  state.settings.is_paused = row.is_paused;
+  state.settings.retry_rate_per_second = row.retry_rate_per_second;
+  state.settings.drain_rate_per_second = row.drain_rate_per_second;
+  state.reason = row.reason;
+  state.changed_by = row.changed_by;
+  state.changed_at = row.changed_at;
   return state;
 }
 
@@ -31,32 +31,34 @@ Snapshot snapshot(const BrakeSettings& settings) {
 }  // namespace
 
 runtime::Task<BrakeState> load_brakes(pg::Link& link) {
-  const pg::Rows rows = co_await link.run_one(sql::load_brakes);
-  co_return read(rows);
+  const auto rows = co_await link.run(sql::load_brakes{});
+  co_return read(rows.front());
 }
 
 runtime::Task<BrakeState> change_brakes(pg::Link& link, BrakeChange change) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock(sql::lock_brakes, pg::Params());
-  const std::vector<pg::Rows> locked = co_await transaction.run(std::move(lock));
+  const auto locked = co_await transaction.run(sql::lock_brakes{});
   BrakeState state = read(locked.front());
   Snapshot before = snapshot(state.settings);
   change.apply(state.settings);
-  pg::Params params(state.settings.is_paused, state.settings.retry_rate_per_second,
-                    state.settings.drain_rate_per_second, change.reason, change.caller.id);
-  pg::Batch save(sql::save_brakes, std::move(params));
+  pg::Batch save;
+  const auto saved = save.add(sql::save_brakes{.is_paused = state.settings.is_paused,
+                                               .retry_rate_per_second = state.settings.retry_rate_per_second,
+                                               .drain_rate_per_second = state.settings.drain_rate_per_second,
+                                               .reason = change.reason,
+                                               .changed_by = change.caller.id});
   add_audit(save, change.caller,
             {.action = "brakes.change",
              .object = "brakes",
              .before = std::move(before),
              .after = snapshot(state.settings),
              .reason = change.reason});
-  save.with(sql::note_brakes);
-  const std::vector<pg::Rows> saved = co_await transaction.run(std::move(save));
+  save.add(sql::note_brakes{});
+  pg::Results results = co_await transaction.run(std::move(save));
   co_await transaction.commit();
   state.reason = change.reason;
   state.changed_by = change.caller.id;
-  state.changed_at = saved.front().get<base::Timestamp>(0, 0);
+  state.changed_at = results.take(saved).front().changed_at;
   co_return state;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "postrider/model/endpoint_enums.hpp"
+
 namespace postrider::registry {
 
 enum class ActorKind { key, system, sql, console, portal, command };
@@ -30,7 +32,10 @@ struct Caller {
   std::optional<std::string> address{};
   std::optional<std::string> request_id{};
   Precondition if_match{};
+  model::Actor actor = model::Actor::postrider;  // on whose behalf; recorded as `status_by`
 
+  bool is_customer() const { return actor == model::Actor::customer; }
+  bool is_operator() const { return actor == model::Actor::operator_; }
   // postrider itself.
   static Caller system() { return {}; }
 };

@@ -4,15 +4,16 @@
 #include <optional>
 #include <string>
 
-#include "postrider/base/check.hpp"
 #include "postrider/pg/codec.hpp"
+#include "postrider/pg/error.hpp"
 
 namespace postrider::registry {
 
-// A word read from a column whose CHECK constraint keeps to those that are known.
+// A word read from a column whose constraint keeps to those that are known. Throws pg::Error when the
+// constraint is gone or a later version's.
 template <class T>
 T known(std::optional<T> parsed) {
-  CHECK(parsed.has_value());
+  if (!parsed) throw pg::Error(pg::Kind::other, "a column has a word that this version does not know");
   return *parsed;
 }
 

@@ -29,22 +29,21 @@ ChangeKind parse_kind(std::string_view text) {
 }
 
 template <class Id>
-std::optional<Id> optional_id(const pg::Rows& rows, size_t row, size_t column) {
-  const auto uuid = rows.get<std::optional<base::Uuid>>(row, column);
+std::optional<Id> optional_id(const std::optional<base::Uuid>& uuid) {
   if (!uuid) return std::nullopt;
   return Id{*uuid};
 }
 
-std::vector<Change> read(const pg::Rows& rows) {
+std::vector<Change> read(const pg::RowsOf<sql::read_changes>& rows) {
   std::vector<Change> changes;
   changes.reserve(rows.size());
-  for (size_t row = 0; row < rows.size(); ++row) {
+  for (const auto& row : rows) {
     Change change;
-    change.version = rows.get<int64_t>(row, 0);
-    change.kind = parse_kind(rows.get<std::string_view>(row, 1));
-    change.tenant_id = rows.get<std::optional<std::string>>(row, 2);
-    change.endpoint_id = optional_id<model::EndpointId>(rows, row, 3);
-    change.delivery_id = optional_id<model::DeliveryId>(rows, row, 4);
+    change.version = row.version;
+    change.kind = parse_kind(row.kind);
+    change.tenant_id = row.tenant_id;
+    change.endpoint_id = optional_id<model::EndpointId>(row.endpoint_id);
+    change.delivery_id = optional_id<model::DeliveryId>(row.delivery_id);
     changes.push_back(std::move(change));
   }
   return changes;
@@ -62,32 +61,30 @@ void add_note(pg::Batch& batch, ChangeKind kind, const model::TenantId& tenant,
               std::optional<model::EndpointId> endpoint) {
   std::optional<base::Uuid> endpoint_uuid;
   if (endpoint) endpoint_uuid = endpoint->uuid;
-  batch.with(sql::note_change, label(kind), tenant, endpoint_uuid);
+  batch.add(sql::note_change{.kind = label(kind), .tenant = tenant, .endpoint = endpoint_uuid});
 }
 
 void add_note(pg::Batch& batch, ChangeKind kind) {
-  batch.with(sql::note_common_change, label(kind));
+  batch.add(sql::note_common_change{.kind = label(kind)});
 }
 
 runtime::Task<int64_t> current_version(pg::Link& link) {
-  const pg::Rows rows = co_await link.run_one(sql::current_version);
-  co_return rows.get<int64_t>(0, 0);
+  const auto rows = co_await link.run(sql::current_version{});
+  co_return rows.front().version;
 }
 
 runtime::Task<int64_t> current_version(pg::Connection& connection) {
-  const pg::Rows rows = co_await connection.run_one(sql::current_version);
-  co_return rows.get<int64_t>(0, 0);
+  const auto rows = co_await connection.run(sql::current_version{});
+  co_return rows.front().version;
 }
 
 runtime::Task<std::vector<Change>> read_changes(pg::Link& link, int64_t after) {
-  pg::Params params(after, changes_max);
-  const pg::Rows rows = co_await link.run_one(sql::read_changes, std::move(params));
+  const auto rows = co_await link.run(sql::read_changes{.after = after, .limit = changes_max});
   co_return read(rows);
 }
 
 runtime::Task<std::vector<Change>> read_changes(pg::Connection& connection, int64_t after) {
-  pg::Params params(after, changes_max);
-  const pg::Rows rows = co_await connection.run_one(sql::read_changes, std::move(params));
+  const auto rows = co_await connection.run(sql::read_changes{.after = after, .limit = changes_max});
   co_return read(rows);
 }
 

@@ -2,11 +2,13 @@
 
 -- name: current_version
 -- One row, always there. Locks nothing: sees the latest committed change.
+-- not null: all
 select version
 from registry_version
 
 -- name: read_changes
--- $1 the last version seen, $2 how many at most. Primary key of control_log. Locks nothing.
+-- Primary key of control_log. Locks nothing.
+-- not null: version, kind
 select
   version,
   kind,
@@ -14,15 +16,14 @@ select
   endpoint_id,
   delivery_id
 from control_log
-where version > $1::bigint
+where version > :after::bigint
 order by version
-limit $2::integer
+limit :limit::integer
 
 -- name: note_change
--- $1 kind, $2 tenant, $3 endpoint or null. Last statement of every transaction that changes the registry: locks
--- registry_version until the commit.
-select note_change($1::text, $2::text, $3::uuid)
+-- Last statement of every transaction that changes the registry: locks registry_version until the commit.
+select note_change(:kind::text, :tenant::text, :endpoint?::uuid)
 
 -- name: note_common_change
--- $1 kind. The same for what belongs to no tenant.
-select note_change($1::text, null)
+-- The same for what belongs to no tenant.
+select note_change(:kind::text, null)

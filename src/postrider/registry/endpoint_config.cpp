@@ -12,43 +12,13 @@ namespace postrider::registry {
 
 namespace {
 
-// Columns of load_endpoint_configs, in order.
-enum Column : size_t {
-  id,
-  outside_id,
-  tenant_id,
-  bucket,
-  status,
-  tenant_status,
-  url,
-  max_attempts,
-  timeout_ms,
-  give_up_seconds,
-  max_in_flight,
-  rate_per_second,
-  ordering,
-  retry_schedule,
-  on_rejected,
-  is_breaker_open,
-  is_failing,
-  failures,
-  signature,
-  headers_sealed,
-  tenant_max_in_flight,
-  tenant_rate_per_second,
-  secrets_sealed,
-  secrets_expire_at,
-  pauses_since,
-  pauses_until,
-  cancel_before,
-  held_reason,
-};
+using Row = sql::load_endpoint_configs::Row;
 
-pg::Params ids_parameter(std::span<const model::EndpointId> ids) {
+std::vector<base::Uuid> uuids_of(std::span<const model::EndpointId> ids) {
   std::vector<base::Uuid> uuids;
   uuids.reserve(ids.size());
   for (const auto& id : ids) uuids.push_back(id.uuid);
-  return pg::Params(uuids);
+  return uuids;
 }
 
 // Overlapping and touching spans become one, so that no second is counted twice.
@@ -66,67 +36,67 @@ std::vector<PauseSpan> merged(const std::vector<base::Timestamp>& since,
 }
 
 // Decrypts into `config`, or marks it unreadable.
-void open_sealed(LoadedEndpoint& config, const pg::Rows& rows, size_t row, const crypto::MasterKeys& keys) {
+void open_sealed(LoadedEndpoint& config, const Row& row, const crypto::MasterKeys& keys) {
   const Sealing sealing{keys, config.id};
-  const auto sealed = rows.get<std::vector<pg::Bytes>>(row, secrets_sealed);
-  const auto expires_at = rows.get<std::vector<std::optional<base::Timestamp>>>(row, secrets_expire_at);
-  const auto unreadable = [&](crypto::OpenError error) {
+  const auto unreadable = [&](std::string_view why) {
     telemetry::log_error("endpoint_unreadable")
         .field("endpoint_id", config.outside_id)
         .field("tenant_id", config.tenant_id)
-        .field("error", crypto::describe(error));
+        .field("error", why);
     config.unreadable = true;
     config.secrets.clear();
     config.header_lines.clear();
   };
-  for (size_t i = 0; i < sealed.size(); ++i) {
-    auto secret = sealing.open_secret(sealed[i].view);
-    if (!secret) return unreadable(secret.error());
-    config.secrets.push_back({std::move(*secret), expires_at[i]});
+  for (size_t i = 0; i < row.secrets_sealed.size(); ++i) {
+    auto secret = sealing.open_secret({row.secret_ids[i]}, row.secrets_sealed[i].view);
+    if (!secret) return unreadable(crypto::describe(secret.error()));
+    config.secrets.push_back({std::move(*secret), row.secrets_expire_at[i]});
   }
-  if (const auto headers = rows.get<std::optional<pg::Bytes>>(row, headers_sealed)) {
+  if (const auto headers = row.headers_sealed) {
     const auto opened = sealing.open_headers(headers->view);
-    if (!opened) return unreadable(opened.error());
-    for (const auto& header : *opened) http::append_header(config.header_lines, header.name, header.value);
+    if (!opened) return unreadable(crypto::describe(opened.error()));
+    for (const auto& header : *opened)
+      if (!http::append_header(config.header_lines, header.name, header.value))
+        return unreadable("a custom header has characters that no header can have");
   }
 }
 
-LoadedEndpoint read_config(const pg::Rows& rows, size_t row, const crypto::MasterKeys& keys) {
-  const auto word = [&](Column column) { return rows.get<std::string_view>(row, column); };
+LoadedEndpoint read_config(const Row& row, const crypto::MasterKeys& keys) {
   LoadedEndpoint config;
-  config.id.uuid = rows.get<base::Uuid>(row, id);
-  config.outside_id = rows.get<std::string>(row, outside_id);
-  config.tenant_id = rows.get<std::string>(row, tenant_id);
-  config.bucket = rows.get<int32_t>(row, bucket);
-  config.status = known(model::parse_endpoint_status(word(status)));
-  config.tenant_status = known(model::parse_tenant_status(word(tenant_status)));
-  config.url = rows.get<std::string>(row, url);
-  config.max_attempts = rows.get<int32_t>(row, max_attempts);
-  config.timeout_ms = rows.get<int32_t>(row, timeout_ms);
-  config.give_up_seconds = rows.get<int32_t>(row, give_up_seconds);
-  config.max_in_flight = rows.get<int32_t>(row, max_in_flight);
-  config.rate_per_second = rows.get<std::optional<double>>(row, rate_per_second);
-  config.ordering = known(model::parse_ordering(word(ordering)));
-  config.retry_schedule = rows.get<std::string>(row, retry_schedule);
-  config.on_rejected = known(model::parse_on_rejected(word(on_rejected)));
-  config.is_breaker_open = rows.get<bool>(row, is_breaker_open);
-  config.is_failing = rows.get<bool>(row, is_failing);
-  config.failures = rows.get<int32_t>(row, failures);
-  config.signature = known(crypto::parse_signature_scheme(word(signature)));
-  config.tenant_max_in_flight = rows.get<std::optional<int32_t>>(row, tenant_max_in_flight);
-  config.tenant_rate_per_second = rows.get<std::optional<double>>(row, tenant_rate_per_second);
-  config.pause_spans = merged(rows.get<std::vector<base::Timestamp>>(row, pauses_since),
-                              rows.get<std::vector<std::optional<base::Timestamp>>>(row, pauses_until));
-  config.cancel_before = rows.get<std::optional<base::Timestamp>>(row, cancel_before);
-  config.held_reason = rows.get<std::optional<std::string>>(row, held_reason).value_or("");
-  open_sealed(config, rows, row, keys);
+  config.id.uuid = row.id;
+  config.outside_id = row.outside_id;
+  config.tenant_id = row.tenant_id;
+  config.bucket = row.bucket;
+  config.status = known(model::parse_endpoint_status(row.status));
+  config.tenant_status = known(model::parse_tenant_status(row.tenant_status));
+  config.url = row.url;
+  config.max_attempts = row.max_attempts;
+  config.timeout_ms = row.timeout_ms;
+  config.give_up_seconds = row.give_up_seconds;
+  config.max_in_flight = row.max_in_flight;
+  config.rate_per_second = row.rate_per_second;
+  config.ordering = known(model::parse_ordering(row.ordering));
+  config.retry_schedule = row.retry_schedule;
+  config.on_rejected = known(model::parse_on_rejected(row.on_rejected));
+  config.is_breaker_open = row.is_breaker_open;
+  config.is_failing = row.is_failing;
+  config.failures = row.failures;
+  config.signature = known(crypto::parse_signature_scheme(row.signature));
+  config.tenant_max_in_flight = row.tenant_max_in_flight;
+  config.tenant_rate_per_second = row.tenant_rate_per_second;
+  config.pause_spans = merged(row.paused_since, row.paused_until);
+  config.cancel_before = row.cancel_before;
+  config.cancel_reason = row.cancel_reason;
+  config.held_reason = row.held_reason.value_or("");
+  open_sealed(config, row, keys);
   return config;
 }
 
-std::vector<LoadedEndpoint> read_configs(const pg::Rows& rows, const crypto::MasterKeys& keys) {
+std::vector<LoadedEndpoint> read_configs(const pg::RowsOf<sql::load_endpoint_configs>& rows,
+                                         const crypto::MasterKeys& keys) {
   std::vector<LoadedEndpoint> configs;
   configs.reserve(rows.size());
-  for (size_t row = 0; row < rows.size(); ++row) configs.push_back(read_config(rows, row, keys));
+  for (const auto& row : rows) configs.push_back(read_config(row, keys));
   return configs;
 }
 
@@ -135,16 +105,14 @@ std::vector<LoadedEndpoint> read_configs(const pg::Rows& rows, const crypto::Mas
 runtime::Task<std::vector<LoadedEndpoint>> load_endpoint_configs(pg::Link& link,
                                                                  std::span<const model::EndpointId> ids,
                                                                  const crypto::MasterKeys& keys) {
-  pg::Params params = ids_parameter(ids);
-  const pg::Rows rows = co_await link.run_one(sql::load_endpoint_configs, std::move(params));
+  const auto rows = co_await link.run(sql::load_endpoint_configs{.ids = uuids_of(ids)});
   co_return read_configs(rows, keys);
 }
 
 runtime::Task<std::vector<LoadedEndpoint>> load_endpoint_configs(pg::Connection& connection,
                                                                  std::span<const model::EndpointId> ids,
                                                                  const crypto::MasterKeys& keys) {
-  pg::Params params = ids_parameter(ids);
-  const pg::Rows rows = co_await connection.run_one(sql::load_endpoint_configs, std::move(params));
+  const auto rows = co_await connection.run(sql::load_endpoint_configs{.ids = uuids_of(ids)});
   co_return read_configs(rows, keys);
 }
 

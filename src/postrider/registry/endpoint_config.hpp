@@ -64,6 +64,7 @@ struct EndpointConfig {
 
   // Rows created up to then are to be canceled before anything else is sent.
   std::optional<base::Timestamp> cancel_before;
+  std::optional<std::string> cancel_reason;  // set: retention wants it, and why
 
   // A secret or the custom headers cannot be decrypted (a missing master key): hold the lane, send nothing
   // and dead-letter nothing. Secrets and `header_lines` are then empty.

@@ -14,71 +14,53 @@ namespace {
 constexpr std::chrono::hours kUnhealthyAfter{60};
 constexpr int32_t kUnhealthyAttemptsMin = 10;
 
-// Reads the columns of one row from left to right.
-class RowReader {
- public:
-  RowReader(const pg::Rows& rows, size_t row) : rows_(rows), row_(row) {}
+using Row = sql::load_endpoints::Row;
 
-  template <class T>
-  T next() {
-    return rows_.get<T>(row_, column_++);
-  }
-  template <class T>
-  void next(T& value) {
-    value = next<T>();
-  }
-
- private:
-  const pg::Rows& rows_;
-  size_t row_;
-  size_t column_ = 0;
-};
-
-EndpointSettings read_settings(RowReader& row) {
+EndpointSettings read_settings(const Row& row) {
   EndpointSettings settings;
-  row.next(settings.url);
-  row.next(settings.description);
-  row.next(settings.max_attempts);
-  row.next(settings.timeout_ms);
-  row.next(settings.give_up_seconds);
-  row.next(settings.max_in_flight);
-  row.next(settings.rate_per_second);
-  settings.ordering = known(model::parse_ordering(row.next<std::string_view>()));
-  row.next(settings.retry_schedule);
-  settings.on_rejected = known(model::parse_on_rejected(row.next<std::string_view>()));
-  settings.signature = known(crypto::parse_signature_scheme(row.next<std::string_view>()));
-  row.next(settings.metadata);
+  settings.url = row.url;
+  settings.description = row.description;
+  settings.max_attempts = row.max_attempts;
+  settings.timeout_ms = row.timeout_ms;
+  settings.give_up_seconds = row.give_up_seconds;
+  settings.max_in_flight = row.max_in_flight;
+  settings.rate_per_second = row.rate_per_second;
+  settings.ordering = known(model::parse_ordering(row.ordering));
+  settings.retry_schedule = row.retry_schedule;
+  settings.on_rejected = known(model::parse_on_rejected(row.on_rejected));
+  settings.signature = known(crypto::parse_signature_scheme(row.signature));
+  settings.metadata = row.metadata;
   return settings;
 }
 
-Endpoint read_endpoint(RowReader row, int32_t pending_max) {
+Endpoint read_endpoint(const Row& row, int32_t pending_max) {
   Endpoint endpoint;
-  endpoint.id.uuid = row.next<base::Uuid>();
-  row.next(endpoint.outside_id);
-  row.next(endpoint.tenant_id);
-  row.next(endpoint.bucket);
-  if (const auto sealed = row.next<std::optional<pg::Bytes>>()) endpoint.headers_sealed = sealed->view;
+  endpoint.id.uuid = row.id;
+  endpoint.outside_id = row.outside_id;
+  endpoint.tenant_id = row.tenant_id;
+  endpoint.bucket = row.bucket;
+  if (row.headers_sealed) endpoint.headers_sealed = row.headers_sealed->view;
   endpoint.settings = read_settings(row);
-  endpoint.status = known(model::parse_endpoint_status(row.next<std::string_view>()));
-  row.next(endpoint.status_reason);
-  row.next(endpoint.status_since);
-  row.next(endpoint.is_status_automatic);
-  row.next(endpoint.failing_since);
-  row.next(endpoint.last_success_at);
-  row.next(endpoint.last_failure_at);
-  row.next(endpoint.is_breaker_open);
-  row.next(endpoint.last_probe_at);
-  row.next(endpoint.last_probe_error);
-  row.next(endpoint.held_reason);
-  row.next(endpoint.held_since);
-  row.next(endpoint.revision);
-  row.next(endpoint.failed_attempts);
-  row.next(endpoint.created_at);
-  row.next(endpoint.updated_at);
-  row.next(endpoint.read_at);
-  row.next(endpoint.patterns);
-  row.next(endpoint.pending);
-  row.next(endpoint.oldest_pending_at);
+  endpoint.status = known(model::parse_endpoint_status(row.status));
+  endpoint.status_reason = row.status_reason;
+  endpoint.status_since = row.status_since;
+  endpoint.status_by = known(model::parse_actor(row.status_by));
+  endpoint.failing_since = row.failing_since;
+  endpoint.last_success_at = row.last_success_at;
+  endpoint.last_failure_at = row.last_failure_at;
+  endpoint.is_breaker_open = row.is_breaker_open;
+  endpoint.last_probe_at = row.last_probe_at;
+  endpoint.last_probe_error = row.last_probe_error;
+  endpoint.held_reason = row.held_reason;
+  endpoint.held_since = row.held_since;
+  endpoint.revision = row.revision;
+  endpoint.failed_attempts = row.failed_attempts;
+  endpoint.created_at = row.created_at;
+  endpoint.updated_at = row.updated_at;
+  endpoint.read_at = row.read_at;
+  endpoint.patterns.assign(row.patterns.begin(), row.patterns.end());
+  endpoint.pending = row.pending;
+  endpoint.oldest_pending_at = row.oldest_at;
   endpoint.is_pending_capped = endpoint.pending >= pending_max;
   endpoint.pending = std::min(endpoint.pending, pending_max);
   return endpoint;
@@ -97,26 +79,10 @@ std::string masked_headers(const Endpoint& endpoint, const crypto::MasterKeys* k
 
 }  // namespace
 
-void add_settings(pg::Params& params, const EndpointSettings& settings) {
-  params.add(settings.url)
-      .add(settings.description)
-      .add(settings.max_attempts)
-      .add(settings.timeout_ms)
-      .add(settings.give_up_seconds)
-      .add(settings.max_in_flight)
-      .add(settings.rate_per_second)
-      .add(model::label(settings.ordering))
-      .add(json_column(settings.retry_schedule))
-      .add(model::label(settings.on_rejected))
-      .add(crypto::label(settings.signature))
-      .add(json_column(settings.metadata));
-}
-
-std::vector<Endpoint> read_endpoints(const pg::Rows& rows, int32_t pending_max) {
+std::vector<Endpoint> read_endpoints(const pg::RowsOf<sql::load_endpoints>& rows, int32_t pending_max) {
   std::vector<Endpoint> endpoints;
   endpoints.reserve(rows.size());
-  for (size_t row = 0; row < rows.size(); ++row)
-    endpoints.push_back(read_endpoint(RowReader(rows, row), pending_max));
+  for (const auto& row : rows) endpoints.push_back(read_endpoint(row, pending_max));
   return endpoints;
 }
 
@@ -128,6 +94,7 @@ Snapshot snapshot(const Endpoint& endpoint, const crypto::MasterKeys* keys) {
       .add("event_types", endpoint.patterns)
       .add("status", model::label(endpoint.status))
       .add("status_reason", endpoint.status_reason)
+      .add("status_by", model::label(endpoint.status_by))
       .add("max_attempts", settings.max_attempts)
       .add("timeout_ms", settings.timeout_ms)
       .add("give_up_seconds", settings.give_up_seconds)

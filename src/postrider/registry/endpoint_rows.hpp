@@ -3,22 +3,18 @@
 
 #include <vector>
 
-#include "postrider/pg/params.hpp"
-#include "postrider/pg/rows.hpp"
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/endpoints.hpp"
+#include "postrider/registry/endpoints.sql.hpp"
 
 namespace postrider::registry {
-
-// Adds the settings in the order in which insert_endpoint and update_endpoint take them.
-void add_settings(pg::Params& params, const EndpointSettings& settings);
 
 // How many pending deliveries are counted: of one endpoint that is asked for, and of each in a list.
 inline constexpr int32_t pending_counted_max = 10'000;
 inline constexpr int32_t pending_counted_in_list_max = 500;
 
 // The rows of load_endpoints, asked to count up to `pending_max`.
-std::vector<Endpoint> read_endpoints(const pg::Rows& rows, int32_t pending_max);
+std::vector<Endpoint> read_endpoints(const pg::RowsOf<sql::load_endpoints>& rows, int32_t pending_max);
 
 // As the audit log shows it. Without keys the names of custom headers are masked, too.
 Snapshot snapshot(const Endpoint& endpoint, const crypto::MasterKeys* keys);

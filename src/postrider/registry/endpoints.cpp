@@ -21,8 +21,8 @@ using model::EndpointId;
 using model::EndpointStatus;
 using runtime::Task;
 
-std::vector<base::Uuid> one(EndpointId id) {
-  return {id.uuid};
+std::vector<base::Uuid> one(const base::Uuid& id) {
+  return {id};
 }
 
 int32_t strict_count(const EndpointSettings& settings) {
@@ -58,30 +58,29 @@ void add_audit(pg::Batch& batch, EndpointChange change, const Endpoint& after) {
 
 // Makes the change, writes it down with the endpoint as it then is, and commits.
 Task<EndpointResult> finish(pg::Transaction& transaction, pg::Batch batch, EndpointChange change) {
-  const size_t loaded = batch.size();
   const EndpointKey key = change.key;
-  batch.with(sql::load_endpoints, one(key.id), pending_counted_max);
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
-  Endpoint endpoint = std::move(read_endpoints(answers[loaded], pending_counted_max).front());
+  const auto loaded =
+      batch.add(sql::load_endpoints{.pending_max = pending_counted_max, .ids = one(key.id.uuid)});
+  pg::Results results = co_await transaction.run(std::move(batch));
+  Endpoint endpoint = std::move(read_endpoints(results.take(loaded), pending_counted_max).front());
   pg::Batch last;
   add_audit(last, std::move(change), endpoint);
   add_note(last, ChangeKind::endpoint, key.tenant, key.id);
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(last));
+  co_await transaction.run(std::move(last));
   co_await transaction.commit();
   co_return endpoint;
 }
 
 // Locks tenant and endpoint, in this order, and reads the endpoint as it is then.
 Task<EndpointResult> lock(pg::Transaction& transaction, const Caller& caller, const EndpointRef& ref) {
-  pg::Batch batch;
-  batch.with(sql::lock_tenant, ref.tenant).with(sql::lock_endpoint, ref.tenant, ref.endpoint);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(batch));
-  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
-  if (found[1].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
-  pg::Batch load;
-  load.with(sql::load_endpoints, one(EndpointId{found[1].get<base::Uuid>(0, 0)}), pending_counted_max);
-  const std::vector<pg::Rows> loaded = co_await transaction.run(std::move(load));
-  Endpoint endpoint = std::move(read_endpoints(loaded[0], pending_counted_max).front());
+  const auto [tenant_rows, endpoint_rows] =
+      co_await transaction.run(sql::lock_tenant{.id = ref.tenant},
+                               sql::lock_endpoint{.tenant = ref.tenant, .outside_id = ref.endpoint});
+  if (tenant_rows.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
+  if (endpoint_rows.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
+  const auto loaded = co_await transaction.run(
+      sql::load_endpoints{.pending_max = pending_counted_max, .ids = one(endpoint_rows.front().id)});
+  Endpoint endpoint = std::move(read_endpoints(loaded, pending_counted_max).front());
   if (!caller.if_match.accepts(endpoint.revision))
     co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
   co_return endpoint;
@@ -91,15 +90,14 @@ Task<EndpointResult> lock(pg::Transaction& transaction, const Caller& caller, co
 Task<std::optional<Refusal>> make_room(pg::Transaction& transaction, const Context& context,
                                        const NewEndpoint& wanted) {
   const std::string own_id = wanted.own_id.value_or("");
-  pg::Batch batch;
-  batch.with(sql::lock_tenant, wanted.tenant)
-      .with(sql::free_outside_id, wanted.tenant, own_id)
-      .with(sql::find_endpoint_id, wanted.tenant, own_id);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(batch));
-  if (found[0].empty()) co_return Refusal{RefusalKind::unknown_tenant};
-  if (!found[2].empty()) co_return Refusal{RefusalKind::endpoint_exists};
-  const int limit = found[0].get<std::optional<int32_t>>(0, 2).value_or(context.endpoints_max);
-  if (found[0].get<int32_t>(0, 1) >= limit) {
+  const auto [tenant_rows, freed, endpoint_rows] =
+      co_await transaction.run(sql::lock_tenant{.id = wanted.tenant},
+                               sql::free_outside_id{.tenant = wanted.tenant, .outside_id = own_id},
+                               sql::find_endpoint_id{.tenant = wanted.tenant, .outside_id = own_id});
+  if (tenant_rows.empty()) co_return Refusal{RefusalKind::unknown_tenant};
+  if (!endpoint_rows.empty()) co_return Refusal{RefusalKind::endpoint_exists};
+  const int limit = tenant_rows.front().endpoints_max.value_or(context.endpoints_max);
+  if (tenant_rows.front().endpoint_count >= limit) {
     Refusal refusal{RefusalKind::too_many_endpoints,
                     "The tenant has its " + std::to_string(limit) + " endpoints; more are not allowed."};
     co_return refusal;
@@ -107,19 +105,35 @@ Task<std::optional<Refusal>> make_room(pg::Transaction& transaction, const Conte
   co_return std::nullopt;
 }
 
-Task<EndpointId> insert(pg::Transaction& transaction, const Context& context, const NewEndpoint& wanted) {
+Task<EndpointId> insert(pg::Transaction& transaction, const Context& context, const Caller& caller,
+                        const NewEndpoint& wanted) {
   // An id whose tail another endpoint of the tenant has is given up for the next one: one in 2^48.
   for (int tries = 0; tries < 3; ++tries) {
     const EndpointId id{context.ids.next()};
     const Sealing sealing{context.keys, id};
     const std::string sealed = seal_headers(sealing, wanted.draft.headers.value_or(CustomHeaders()));
-    pg::Params params(id.uuid, wanted.own_id.value_or(id.outside()), wanted.tenant,
-                      model::bucket_of(id, context.buckets), model::delivery_tail_of(id),
-                      bytes_or_null(sealed));
-    add_settings(params, wanted.draft.settings);
-    pg::Batch batch(sql::insert_endpoint, std::move(params));
-    const std::vector<pg::Rows> inserted = co_await transaction.run(std::move(batch));
-    if (!inserted[0].empty()) co_return id;
+    const EndpointSettings& settings = wanted.draft.settings;
+    const auto inserted =
+        co_await transaction.run(sql::insert_endpoint{.id = id.uuid,
+                                                      .outside_id = wanted.own_id.value_or(id.outside()),
+                                                      .tenant = wanted.tenant,
+                                                      .bucket = model::bucket_of(id, context.buckets),
+                                                      .delivery_tail = model::delivery_tail_of(id),
+                                                      .headers_sealed = bytes_or_null(sealed),
+                                                      .url = settings.url,
+                                                      .description = settings.description,
+                                                      .max_attempts = settings.max_attempts,
+                                                      .timeout_ms = settings.timeout_ms,
+                                                      .give_up_seconds = settings.give_up_seconds,
+                                                      .max_in_flight = settings.max_in_flight,
+                                                      .rate_per_second = settings.rate_per_second,
+                                                      .ordering = model::label(settings.ordering),
+                                                      .retry_schedule = json_column(settings.retry_schedule),
+                                                      .on_rejected = model::label(settings.on_rejected),
+                                                      .signature = crypto::label(settings.signature),
+                                                      .metadata = json_column(settings.metadata),
+                                                      .status_by = model::label(caller.actor)});
+    if (!inserted.empty()) co_return id;
   }
   throw std::runtime_error("three endpoint ids in a row had a tail that was taken");
 }
@@ -128,12 +142,12 @@ Task<EndpointId> insert(pg::Transaction& transaction, const Context& context, co
 Task<std::optional<Refusal>> check_secrets(pg::Transaction& transaction, const Sealing& sealing,
                                            crypto::SignatureScheme scheme,
                                            std::optional<std::string> secret) {
-  pg::Batch batch;
-  batch.with(sql::load_secrets, sealing.endpoint.uuid);
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
-  for (size_t row = 0; row < answers[0].size(); ++row) {
-    const auto text = sealing.open_secret(answers[0].get<pg::Bytes>(row, 1).view);
-    if (row == 0 && secret && (!text || *text != *secret)) co_return Refusal{RefusalKind::secret_differs};
+  const auto answers = co_await transaction.run(sql::load_secrets{.endpoint = sealing.endpoint.uuid});
+  bool is_current = true;
+  for (const auto& row : answers) {
+    const auto text = sealing.open_secret({row.id}, row.sealed.view);
+    if (std::exchange(is_current, false) && secret && (!text || *text != *secret))
+      co_return Refusal{RefusalKind::secret_differs};
     if (!text) continue;                // what cannot be read cannot be judged; the lane is held anyway
     if (is_reference(*text)) continue;  // judged by whoever signs with it
     const auto key = crypto::SigningKey::from_secret(scheme, *text);
@@ -178,12 +192,26 @@ pg::Batch changes(const Endpoint& endpoint, const EndpointDraft& draft, const Se
   const EndpointSettings& settings = draft.settings;
   const std::string sealed = draft.headers ? seal_headers(sealing, *draft.headers) : endpoint.headers_sealed;
   const bool is_other_url = settings.url != endpoint.settings.url;
-  pg::Params params(key.id.uuid, bytes_or_null(sealed), is_other_url);
-  add_settings(params, settings);
-  pg::Batch batch(sql::update_endpoint, std::move(params));
+  pg::Batch batch;
+  batch.add(sql::update_endpoint{.headers_sealed = bytes_or_null(sealed),
+                                 .is_reset = is_other_url,
+                                 .url = settings.url,
+                                 .description = settings.description,
+                                 .max_attempts = settings.max_attempts,
+                                 .timeout_ms = settings.timeout_ms,
+                                 .give_up_seconds = settings.give_up_seconds,
+                                 .max_in_flight = settings.max_in_flight,
+                                 .rate_per_second = settings.rate_per_second,
+                                 .ordering = model::label(settings.ordering),
+                                 .retry_schedule = json_column(settings.retry_schedule),
+                                 .on_rejected = model::label(settings.on_rejected),
+                                 .signature = crypto::label(settings.signature),
+                                 .metadata = json_column(settings.metadata),
+                                 .id = key.id.uuid});
   const int32_t more_strict = strict_count(settings) - strict_count(endpoint.settings);
-  if (more_strict != 0) batch.with(sql::add_to_counts, key.tenant, int32_t{0}, more_strict);
-  if (more_strict > 0) batch.with(sql::ensure_position, key.id.uuid);
+  if (more_strict != 0)
+    batch.add(sql::add_to_counts{.endpoints = 0, .strict_endpoints = more_strict, .tenant = key.tenant});
+  if (more_strict > 0) batch.add(sql::ensure_position{.endpoint = key.id.uuid});
   if (draft.patterns) add_patterns(batch, key, *draft.patterns);
   return batch;
 }
@@ -202,15 +230,18 @@ Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, con
   pg::Transaction transaction = co_await link.begin();
   const std::optional<Refusal> no_room = co_await make_room(transaction, context, wanted);
   if (no_room) co_return base::Failure{*no_room};
-  const EndpointId id = co_await insert(transaction, context, wanted);
+  const EndpointId id = co_await insert(transaction, context, caller, wanted);
 
   const EndpointKey key{id, wanted.tenant};
   const Sealing sealing{context.keys, id};
-  const std::string sealed_secret = sealing.seal_secret(secret);
+  const model::SecretId secret_id{context.ids.next()};
+  const std::string sealed_secret = sealing.seal_secret(secret_id, secret);
   pg::Batch batch;
-  batch.with(sql::insert_secret, context.ids.next(), id.uuid, pg::Bytes{sealed_secret})
-      .with(sql::add_to_counts, wanted.tenant, int32_t{1}, strict_count(settings));
-  if (strict_count(settings) > 0) batch.with(sql::ensure_position, id.uuid);
+  batch.add(
+      sql::insert_secret{.id = secret_id.uuid, .endpoint = id.uuid, .sealed = pg::Bytes(sealed_secret)});
+  batch.add(sql::add_to_counts{
+      .endpoints = 1, .strict_endpoints = strict_count(settings), .tenant = wanted.tenant});
+  if (strict_count(settings) > 0) batch.add(sql::ensure_position{.endpoint = id.uuid});
   if (wanted.draft.patterns) add_patterns(batch, key, *wanted.draft.patterns);
   EndpointChange change{caller, key, "endpoint.create", &context.keys};
   EndpointResult endpoint = co_await finish(transaction, std::move(batch), std::move(change));
@@ -219,31 +250,32 @@ Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, con
 }
 
 Task<EndpointResult> find_endpoint(pg::Link& link, EndpointRef ref) {
-  pg::Params wanted(ref.tenant, ref.endpoint);
-  const pg::Rows found = co_await link.run_one(sql::find_endpoint_id, std::move(wanted));
+  const auto found =
+      co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .outside_id = ref.endpoint});
   if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
-  pg::Params id(one(EndpointId{found.get<base::Uuid>(0, 0)}), pending_counted_max);
-  const pg::Rows rows = co_await link.run_one(sql::load_endpoints, std::move(id));
+  const auto rows = co_await link.run(
+      sql::load_endpoints{.pending_max = pending_counted_max, .ids = one(found.front().id)});
   co_return std::move(read_endpoints(rows, pending_counted_max).front());
 }
 
 Task<base::Result<std::vector<Endpoint>, Refusal>> list_endpoints(pg::Link& link, EndpointFilter filter) {
   std::optional<std::string_view> status;
   if (filter.status) status = model::label(*filter.status);
-  pg::Params listing(filter.tenant, filter.after.uuid, filter.limit, status, filter.url);
-  if (filter.event_type)
-    listing.add(model::patterns_matching(*filter.event_type));
-  else
-    listing.null<std::vector<std::string>>();
-  pg::Batch batch;
-  batch.with(sql::is_deleted_tenant, filter.tenant).add(sql::list_endpoint_ids, std::move(listing));
-  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
-  if (found[0].empty() || found[0].get<bool>(0, 0))
+  std::optional<std::vector<std::string>> patterns;
+  if (filter.event_type) patterns = model::patterns_matching(*filter.event_type);
+  const auto [tenant_rows, id_rows] = co_await link.run(sql::is_deleted_tenant{.id = filter.tenant},
+                                                        sql::list_endpoint_ids{.tenant = filter.tenant,
+                                                                               .after = filter.after.uuid,
+                                                                               .status = status,
+                                                                               .url_part = filter.url,
+                                                                               .patterns = patterns,
+                                                                               .limit = filter.limit});
+  if (tenant_rows.empty() || tenant_rows.front().is_deleted)
     co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
   std::vector<base::Uuid> ids;
-  for (size_t row = 0; row < found[1].size(); ++row) ids.push_back(found[1].get<base::Uuid>(row, 0));
-  pg::Params wanted(ids, pending_counted_in_list_max);
-  const pg::Rows rows = co_await link.run_one(sql::load_endpoints, std::move(wanted));
+  for (const auto& row : id_rows) ids.push_back(row.id);
+  const auto rows =
+      co_await link.run(sql::load_endpoints{.pending_max = pending_counted_in_list_max, .ids = ids});
   co_return read_endpoints(rows, pending_counted_in_list_max);
 }
 
@@ -271,11 +303,19 @@ Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, con
 
 namespace {
 
-// Whoever stops what is stopped already may have a better reason, or make a stop by postrider itself one by a
-// person, which no successful test ends.
-bool says_more(const Endpoint& endpoint, const StatusChange& wanted) {
+// Stopping what is stopped already may give another reason, or take the stop over: from postrider, so that no
+// successful test ends it, or from the customer, so that only an operator does.
+bool says_more(const Endpoint& endpoint, const Caller& caller, const StatusChange& wanted) {
   if (wanted.status == EndpointStatus::active) return false;
-  return endpoint.is_status_automatic || (wanted.reason && wanted.reason != endpoint.status_reason);
+  return endpoint.status_by != caller.actor || (wanted.reason && wanted.reason != endpoint.status_reason);
+}
+
+std::optional<Refusal> refuse_customer(const Endpoint& endpoint, const Caller& caller) {
+  const bool is_operators = endpoint.is_stopped() && endpoint.status_by == model::Actor::operator_;
+  if (!is_operators || !caller.is_customer()) return std::nullopt;
+  const std::string how(model::label(endpoint.status));
+  return Refusal{RefusalKind::stopped_by_operator,
+                 "An operator " + how + " this endpoint; only an operator can resume, stop or delete it."};
 }
 
 }  // namespace
@@ -285,9 +325,10 @@ Task<EndpointResult> change_status(pg::Link& link, const Caller& caller, Endpoin
   pg::Transaction transaction = co_await link.begin();
   EndpointResult found = co_await lock(transaction, caller, ref);
   if (!found) co_return std::move(found);
-  const bool is_same = found->status == wanted.status;
-  if (is_same && !says_more(*found, wanted)) co_return std::move(found);
   if (wanted.only_revision && *wanted.only_revision != found->revision) co_return std::move(found);
+  if (const auto refusal = refuse_customer(*found, caller)) co_return base::Failure{*refusal};
+  const bool is_same = found->status == wanted.status;
+  if (is_same && !says_more(*found, caller, wanted)) co_return std::move(found);
   const EndpointStatus before = found->status;
   if (before == EndpointStatus::disabled && wanted.status == EndpointStatus::paused)
     co_return base::Failure{Refusal{RefusalKind::endpoint_disabled}};
@@ -296,12 +337,15 @@ Task<EndpointResult> change_status(pg::Link& link, const Caller& caller, Endpoin
   const EndpointKey key{found->id, ref.tenant};
   const bool forgets_failures = before == EndpointStatus::disabled && wanted.status == EndpointStatus::active;
   pg::Batch batch;
-  batch.with(sql::set_endpoint_status, key.id.uuid, model::label(wanted.status), wanted.reason,
-             forgets_failures);
+  batch.add(sql::set_endpoint_status{.status = model::label(wanted.status),
+                                     .actor = model::label(caller.actor),
+                                     .reason = wanted.reason,
+                                     .is_reset = forgets_failures,
+                                     .id = key.id.uuid});
   if (before == EndpointStatus::paused && !is_same)
-    batch.with(sql::close_endpoint_pause, key.tenant, key.id.uuid);
+    batch.add(sql::close_endpoint_pause{.tenant = key.tenant, .endpoint = key.id.uuid});
   if (wanted.status == EndpointStatus::paused && !is_same)
-    batch.with(sql::open_endpoint_pause, key.tenant, key.id.uuid);
+    batch.add(sql::open_endpoint_pause{.tenant = key.tenant, .endpoint = key.id.uuid});
   EndpointChange change{caller, key, action_of(wanted.status), nullptr, &*found, std::move(wanted.reason)};
   co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
@@ -310,19 +354,21 @@ Task<EndpointResult> delete_endpoint(pg::Link& link, const Caller& caller, Endpo
   pg::Transaction transaction = co_await link.begin();
   EndpointResult found = co_await lock(transaction, caller, ref);
   if (!found) co_return std::move(found);
+  if (const auto refusal = refuse_customer(*found, caller)) co_return base::Failure{*refusal};
   const EndpointKey key{found->id, ref.tenant};
   pg::Batch batch;
-  batch.with(sql::delete_secrets_and_subscriptions, key.id.uuid)
-      .with(sql::close_endpoint_pause, key.tenant, key.id.uuid)
-      .with(sql::delete_endpoint, key.id.uuid)
-      .with(sql::add_to_counts, key.tenant, int32_t{-1}, -strict_count(found->settings));
+  batch.add(sql::delete_secrets_and_subscriptions{.endpoint = key.id.uuid});
+  batch.add(sql::close_endpoint_pause{.tenant = key.tenant, .endpoint = key.id.uuid});
+  batch.add(sql::delete_endpoint{.actor = model::label(caller.actor), .id = key.id.uuid});
+  batch.add(sql::add_to_counts{
+      .endpoints = -1, .strict_endpoints = -strict_count(found->settings), .tenant = key.tenant});
   registry::add_audit(batch, caller,
                       {.action = "endpoint.delete",
                        .tenant = ref.tenant,
                        .object = found->outside_id,
                        .before = snapshot(*found, nullptr)});
   add_note(batch, ChangeKind::endpoint, key.tenant, key.id);
-  const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
+  co_await transaction.run(std::move(batch));
   co_await transaction.commit();
   co_return std::move(found);
 }
@@ -334,14 +380,14 @@ Task<base::Result<CanceledPending, Refusal>> cancel_pending(pg::Link& link, cons
   if (!found) co_return base::Failure{found.error()};
   const EndpointKey key{found->id, ref.tenant};
   pg::Batch batch;
-  batch.with(sql::cancel_pending, key.id.uuid, context.ids.now());
+  const auto canceled_before = batch.add(sql::cancel_pending{.now = context.ids.now(), .id = key.id.uuid});
   registry::add_audit(
       batch, caller,
       {.action = "endpoint.cancel_pending", .tenant = ref.tenant, .object = found->outside_id});
   add_note(batch, ChangeKind::endpoint, key.tenant, key.id);
-  const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
+  pg::Results results = co_await transaction.run(std::move(batch));
   co_await transaction.commit();
-  CanceledPending canceled{std::move(*found), done[0].get<base::Timestamp>(0, 0)};
+  CanceledPending canceled{std::move(*found), *results.take(canceled_before).front().cancel_before};
   co_return canceled;
 }
 

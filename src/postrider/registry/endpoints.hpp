@@ -62,7 +62,7 @@ struct Endpoint {
   model::EndpointStatus status = model::EndpointStatus::active;
   std::optional<std::string> status_reason;
   base::Timestamp status_since{};
-  bool is_status_automatic = false;  // postrider itself paused or disabled it, nobody by hand
+  model::Actor status_by = model::Actor::operator_;  // who set this status
   std::optional<base::Timestamp> failing_since;
   std::optional<base::Timestamp> last_success_at;
   std::optional<base::Timestamp> last_failure_at;
@@ -80,6 +80,9 @@ struct Endpoint {
   base::Timestamp updated_at{};
   base::Timestamp read_at{};  // the database's now
 
+  bool is_stopped() const {
+    return status == model::EndpointStatus::paused || status == model::EndpointStatus::disabled;
+  }
   // "healthy", "failing" or, after half of the five days that lead to disabling and 10 attempts, "unhealthy".
   std::string_view health() const;
 };
@@ -124,7 +127,9 @@ struct EndpointEdit {
 runtime::Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, const Caller& caller,
                                               EndpointRef ref, EndpointEdit edit);
 
-// Pausing an endpoint that is disabled is refused; otherwise all three may be repeated.
+// Pausing an endpoint that is disabled is refused; otherwise all three may be repeated. An endpoint that an
+// operator paused or disabled stays so until an operator resumes it: whatever the customer asks for is
+// refused.
 struct StatusChange {
   model::EndpointStatus status;  // active: resume
   std::optional<std::string> reason;
@@ -134,6 +139,7 @@ runtime::Task<EndpointResult> change_status(pg::Link& link, const Caller& caller
                                             StatusChange change);
 
 // The endpoint as it was, with the count of deliveries that are canceled now; their owner does it soon.
+// Customers may not delete what an operator stopped.
 runtime::Task<EndpointResult> delete_endpoint(pg::Link& link, const Caller& caller, EndpointRef ref);
 
 // Deliveries that are pending now are canceled by the node that owns the bucket; what is being sent at that

@@ -1,45 +1,48 @@
 -- Endpoints. Changes lock the tenant's row, then the endpoint's (lock_tenant, lock_endpoint).
 
 -- name: insert_endpoint
--- $1 id, $2 outside id, $3 tenant, $4 bucket, $5 delivery tail, $6 sealed headers, then the settings. No row: the
--- outside id or, once in a blue moon, the tail is taken.
+-- No row: the outside id or, very rarely, the tail is taken.
+-- not null: all
 insert into endpoint (
   id, outside_id, tenant_id, bucket, delivery_tail, headers_sealed, url, description, max_attempts, timeout_ms,
-  give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata
+  give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata,
+  status_by
 )
 values (
-  $1::uuid, $2::text, $3::text, $4::integer, $5::text, $6::bytea, $7::text, $8::text, $9::integer, $10::integer,
-  $11::integer, $12::integer, $13::float8, $14::text, $15::jsonb, $16::text, $17::text, $18::jsonb
+  :id::uuid, :outside_id::text, :tenant::text, :bucket::integer, :delivery_tail::text, :headers_sealed?::bytea,
+  :url::text, :description?::text, :max_attempts::integer, :timeout_ms::integer,
+  :give_up_seconds::integer, :max_in_flight::integer, :rate_per_second?::float8, :ordering::text,
+  :retry_schedule?::jsonb, :on_rejected::text, :signature::text, :metadata?::jsonb, :status_by::text
 )
 on conflict do nothing
 returning id
 
 -- name: free_outside_id
--- $1 tenant, $2 outside id. A deleted endpoint gives its own id back and goes on under the one made from its uuid.
--- endpoint_by_outside_id.
+-- A deleted endpoint gives its own id back and goes on under the one made from its uuid. endpoint_by_outside_id.
 update endpoint
 set outside_id = 'ep_' || replace(id::text, '-', '')
-where tenant_id = $1::text
-  and outside_id = $2::text
+where tenant_id = :tenant::text
+  and outside_id = :outside_id::text
   and status = 'deleted'
 
 -- name: ensure_position
--- $1 endpoint. Kept when an endpoint stops being ordered, so that positions never go back.
+-- Kept when an endpoint stops being ordered, so that positions never go back.
 insert into endpoint_position (endpoint_id)
-values ($1::uuid)
+values (:endpoint::uuid)
 on conflict (endpoint_id) do nothing
 
 -- name: add_to_counts
--- $1 tenant, $2 endpoints more, $3 strict ones more. Primary key; the row is locked already.
+-- Primary key; the row is locked already.
 update tenant
 set
-  endpoint_count = endpoint_count + $2::integer,
-  strict_count = strict_count + $3::integer
-where id = $1::text
+  endpoint_count = endpoint_count + :endpoints::integer,
+  strict_count = strict_count + :strict_endpoints::integer
+where id = :tenant::text
 
 -- name: load_endpoints
--- $1 ids, $2 how many pending deliveries are counted at most. Primary key, subscription_by_endpoint, queue_lane; for
--- those that may be unhealthy attempt_by_endpoint, of which the newest 100 rows are looked at.
+-- Primary key, subscription_by_endpoint, queue_lane; for those that may be unhealthy attempt_by_endpoint, of which the
+-- newest 100 rows are looked at.
+-- not null: id, outside_id, tenant_id, bucket, url, max_attempts, timeout_ms, give_up_seconds, max_in_flight, ordering, on_rejected, signature, status, status_since, status_by, is_breaker_open, revision, failed_attempts, created_at, updated_at, read_at, patterns, pending
 select
   endpoint.id,
   endpoint.outside_id,
@@ -61,11 +64,11 @@ select
   endpoint.status,
   endpoint.status_reason,
   endpoint.status_since,
-  endpoint.status_by = 'postrider',
+  endpoint.status_by,
   endpoint.failing_since,
   endpoint.last_success_at,
   endpoint.last_failure_at,
-  endpoint.breaker = 'open',
+  endpoint.breaker = 'open' as is_breaker_open,
   endpoint.last_probe_at,
   endpoint.last_probe_error,
   endpoint.held_reason,
@@ -75,10 +78,10 @@ select
     when endpoint.failing_since < now() - interval '60 hours'
     then attempts_since(endpoint.id, endpoint.failing_since)
     else 0
-  end,
+  end as failed_attempts,
   endpoint.created_at,
   endpoint.updated_at,
-  now(),
+  now() as read_at,
   subscriptions.patterns,
   waiting.pending,
   waiting.oldest_at
@@ -100,7 +103,7 @@ cross join lateral (
         and first_attempts.endpoint_id = endpoint.id
         and first_attempts.retry = false
       order by first_attempts.position, first_attempts.due_at, first_attempts.id
-      limit $2::integer
+      limit :pending_max::integer
     )
     union all
     (
@@ -110,110 +113,111 @@ cross join lateral (
         and retries.endpoint_id = endpoint.id
         and retries.retry = true
       order by retries.position, retries.due_at, retries.id
-      limit $2::integer
+      limit :pending_max
     )
   ) as waiting_rows
 ) as waiting
-where endpoint.id = any($1::uuid[])
+where endpoint.id = any(:ids::uuid[])
 order by endpoint.id
 
 -- name: list_endpoint_ids
--- $1 tenant, $2 the last id of the page before, $3 limit, $4 status or null, $5 part of the URL or null, $6 patterns
--- of which one must be subscribed and enabled, or null. endpoint_by_outside_id and a sort, or the primary key.
+-- :patterns: one of these must be subscribed and enabled.
+-- endpoint_by_outside_id and a sort, or the primary key.
+-- not null: all
 select id
 from endpoint
-where tenant_id = $1::text
-  and id > $2::uuid
+where tenant_id = :tenant::text
+  and id > :after::uuid
   and status <> 'deleted'
-  and ($4::text is null or status = $4)
-  and ($5::text is null or strpos(url, $5) > 0)
+  and (:status?::text is null or status = :status)
+  and (:url_part?::text is null or strpos(url, :url_part) > 0)
   and (
-    $6::text[] is null
+    :patterns?::text[] is null
     or exists (
       select
       from subscription
       where subscription.endpoint_id = endpoint.id
-        and subscription.pattern = any($6)
+        and subscription.pattern = any(:patterns)
         and subscription.enabled
     )
   )
 order by id
-limit $3::integer
+limit :limit::integer
 
 -- name: update_endpoint
--- $1 id, $2 sealed headers, $3 whether the breaker closes and the failures are forgotten, then the settings.
--- Primary key; the row is locked already.
+-- :is_reset: whether the breaker closes and the failures are forgotten. Primary key; the row is
+-- locked already.
 update endpoint
 set
-  headers_sealed = $2::bytea,
-  breaker = case when $3::boolean then 'closed' else breaker end,
-  failing_since = case when $3::boolean then null else failing_since end,
-  url = $4::text,
-  description = $5::text,
-  max_attempts = $6::integer,
-  timeout_ms = $7::integer,
-  give_up_seconds = $8::integer,
-  max_in_flight = $9::integer,
-  rate_per_second = $10::float8,
-  ordering = $11::text,
-  retry_schedule = $12::jsonb,
-  on_rejected = $13::text,
-  signature = $14::text,
-  metadata = $15::jsonb,
+  headers_sealed = :headers_sealed?::bytea,
+  breaker = case when :is_reset::boolean then 'closed' else breaker end,
+  failing_since = case when :is_reset then null else failing_since end,
+  url = :url::text,
+  description = :description?::text,
+  max_attempts = :max_attempts::integer,
+  timeout_ms = :timeout_ms::integer,
+  give_up_seconds = :give_up_seconds::integer,
+  max_in_flight = :max_in_flight::integer,
+  rate_per_second = :rate_per_second?::float8,
+  ordering = :ordering::text,
+  retry_schedule = :retry_schedule?::jsonb,
+  on_rejected = :on_rejected::text,
+  signature = :signature::text,
+  metadata = :metadata?::jsonb,
   updated_at = now()
-where id = $1::uuid
+where id = :id::uuid
 
 -- name: set_endpoint_status
--- $1 id, $2 status, $3 reason, $4 whether the failures are forgotten. Resuming closes the breaker. Primary key; the
--- row is locked already.
+-- Resuming closes the breaker. Primary key; the row is locked already.
 update endpoint
 set
-  status = $2::text,
-  status_by = 'person',
-  status_reason = $3::text,
-  status_since = case when status = $2::text then status_since else now() end,
-  breaker = case when $2 = 'active' then 'closed' else breaker end,
-  failing_since = case when $4::boolean then null else failing_since end,
+  status = :status::text,
+  status_by = :actor::text,
+  status_reason = :reason?::text,
+  status_since = case when status = :status then status_since else now() end,
+  breaker = case when :status = 'active' then 'closed' else breaker end,
+  failing_since = case when :is_reset::boolean then null else failing_since end,
   updated_at = now()
-where id = $1::uuid
+where id = :id::uuid
 
 -- name: cancel_pending
--- $1 id, $2 the time by the node's clock, which dates what is published and may be ahead of the database's by a
--- little. Primary key; the row is locked already. The owner of the bucket cancels what was created until then.
+-- :now: the time by the node's clock, which dates what is published and may be ahead of the database's by a little.
+-- Primary key; the row is locked already. The owner of the bucket cancels what was created until then.
 update endpoint
-set cancel_before = greatest(clock_timestamp(), $2::timestamptz)
-where id = $1::uuid
+set cancel_before = greatest(clock_timestamp(), :now::timestamptz),
+    cancel_reason = null
+where id = :id::uuid
 returning cancel_before
 
 -- name: open_endpoint_pause
--- $1 tenant, $2 endpoint.
 insert into pause_span (tenant_id, endpoint_id)
-values ($1::text, $2::uuid)
+values (:tenant::text, :endpoint::uuid)
 
 -- name: close_endpoint_pause
--- $1 tenant, $2 endpoint. pause_span_by_tenant.
+-- pause_span_by_tenant.
 update pause_span
 set until = now()
-where tenant_id = $1::text
-  and endpoint_id = $2::uuid
+where tenant_id = :tenant::text
+  and endpoint_id = :endpoint::uuid
   and until is null
 
 -- name: delete_secrets_and_subscriptions
--- $1 endpoint. subscription_by_endpoint, endpoint_secret_by_endpoint.
+-- subscription_by_endpoint, endpoint_secret_by_endpoint.
 with unsubscribed as (
   delete from subscription
-  where endpoint_id = $1::uuid
+  where endpoint_id = :endpoint::uuid
 )
 delete from endpoint_secret
-where endpoint_id = $1::uuid
+where endpoint_id = :endpoint
 
 -- name: delete_endpoint
--- $1 endpoint. Primary key; the row is locked already.
+-- Primary key; the row is locked already.
 update endpoint
 set
   status = 'deleted',
+  status_by = :actor::text,
   status_reason = null,
   status_since = now(),
   headers_sealed = null,
   updated_at = now()
-where id = $1::uuid
+where id = :id::uuid

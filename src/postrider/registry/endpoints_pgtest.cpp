@@ -101,12 +101,12 @@ TEST_F(Endpoints, OfAnotherTenantAreUnknown) {
   EXPECT_EQ(run(delete_endpoint(link, caller, foreign)).error().kind, RefusalKind::unknown_endpoint);
 }
 
-TEST_F(Endpoints, PausingWhatPostriderPausedMakesItAPersonsPause) {
+TEST_F(Endpoints, PausingWhatPostriderPausedTakesThePauseOver) {
   const auto of = ref(make_endpoint("acme"));
   const auto first = set(of, EndpointStatus::paused);
   sql("update postrider.endpoint set status_by = 'postrider', status_reason = 'rejected'");
   const auto again = set(of, EndpointStatus::paused);
-  EXPECT_FALSE(again->is_status_automatic);
+  EXPECT_EQ(again->status_by, model::Actor::operator_);
   EXPECT_EQ(again->status_reason, "because");
   EXPECT_EQ(again->status_since, first->status_since);
   EXPECT_EQ(open_spans(), "1|0");

@@ -1,7 +1,9 @@
 -- The catalogue of event types.
 
 -- name: load_event_types
--- $1 the last name of the page before, $2 limit, $3 the one name wanted or null. Primary keys.
+-- All types, or the one with :name. Primary keys.
+-- not null: all but description
+-- null elements: schemas, examples, deprecated_at
 select
   t.name,
   t.description,
@@ -23,27 +25,28 @@ cross join lateral (
   from event_type_version e
   where e.type_name = t.name
 ) as v
-where t.name > $1::text
-  and ($3::text is null or t.name = $3)
+where t.name > :after::text
+  and (:name?::text is null or t.name = :name)
 order by t.name
-limit $2::integer
+limit :limit::integer
 
 -- name: lock_event_type
--- $1 name. Primary key; locks the row.
+-- Primary key; locks the row.
+-- not null: all
 select revision
 from event_type
-where name = $1::text
+where name = :name::text
 for update
 
 -- name: count_event_types
 -- Scans event_type, which is small.
+-- not null: all
 select count(*)::integer
 from event_type
 
 -- name: upsert_event_type
--- $1 name, $2 description, $3 validation.
 insert into event_type as t (name, description, validation)
-values ($1::text, $2::text, $3::text)
+values (:name::text, :description?::text, :validation::text)
 on conflict (name) do update
 set
   description = excluded.description,
@@ -52,24 +55,24 @@ set
   updated_at = now()
 
 -- name: delete_event_type_versions
--- $1 name. Primary key.
+-- Primary key.
 delete from event_type_version
-where type_name = $1::text
+where type_name = :name::text
 
 -- name: insert_event_type_versions
--- $1 name, then arrays of one length: $2 versions, $3 schemas, $4 examples, $5 deprecated_at.
+-- Arrays of one length.
 insert into event_type_version (type_name, version, place, schema, example, deprecated_at)
 select
-  $1::text,
+  :name::text,
   given.version,
   given.place,
   given.schema,
   given.example,
   given.deprecated_at
-from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[])
+from unnest(:versions::text[], :schemas::text[], :examples::text[], :deprecated_at::timestamptz[])
   with ordinality as given (version, schema, example, deprecated_at, place)
 
 -- name: delete_event_type
--- $1 name. Primary key; its versions go with it.
+-- Primary key; its versions go with it.
 delete from event_type
-where name = $1::text
+where name = :name::text

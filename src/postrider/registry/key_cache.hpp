@@ -1,6 +1,9 @@
-// Keys that were found a moment ago, so that a busy publisher does not cost a look-up per request. One per
-// loop, used on its thread only. A revoked key works on until its entry is dropped: at the change of the
-// control log, and in any case after `lifetime`.
+// Keys that were looked up a moment ago, so that neither a busy publisher nor a client with a wrong key costs
+// a query per request. One per loop, used on its thread only.
+//
+// A revoked key works until its entry is dropped: when the control log reports a change, and in any case
+// after `lifetime`. An expired key stops at its time. Unknown keys have entries of their own, few and
+// short-lived, so that made-up keys neither use memory nor push known ones out.
 #pragma once
 
 #include <chrono>
@@ -21,30 +24,46 @@ class KeyCache {
   struct Options {
     size_t entries_max = 10'000;
     std::chrono::milliseconds lifetime{5'000};
+    size_t unknown_max = 1'000;
+    std::chrono::milliseconds unknown_lifetime{1'000};
   };
   KeyCache() = default;
   explicit KeyCache(Options options) : options_(options) {}
 
-  std::optional<Principal> find(const KeyHash& hash, base::SteadyTime now) const;
+  struct Found {
+    bool is_known = false;               // false: ask the database
+    std::optional<Principal> principal;  // none: there is no such key
+  };
+  Found find(const KeyHash& hash, base::SteadyTime now) const;
 
   // Taken before the look-up and given back with its result: what was looked up before a change is not kept.
   using Generation = uint64_t;
   Generation generation() const { return generation_; }
-  struct Entry {
-    Principal principal;
-    base::SteadyTime found_at;
+  struct LookUp {
+    std::optional<FoundKey> found;  // none: there is no such key
+    base::SteadyTime asked_at;
     Generation generation;
   };
-  void keep(const KeyHash& hash, Entry entry);
+  void keep(const KeyHash& hash, const LookUp& look_up);
 
   void apply(std::span<const Change> changes);
   void clear();
   size_t size() const { return entries_.size(); }
+  size_t unknown_size() const { return unknown_.size(); }
 
  private:
+  struct Entry {
+    Principal principal;
+    base::SteadyTime ends_at;
+  };
   Options options_;
   Generation generation_ = 0;
-  std::unordered_map<std::string, Entry> entries_;  // by the bytes of the hash
+  // Both by the bytes of the hash.
+  std::unordered_map<std::string, Entry> entries_;
+  std::unordered_map<std::string, base::SteadyTime> unknown_;
 };
+
+// Whether a change may concern keys: their own, or the deletion of their tenant.
+bool concerns_keys(const Change& change);
 
 }  // namespace postrider::registry

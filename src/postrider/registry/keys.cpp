@@ -23,10 +23,8 @@ constexpr std::string_view kKeyPrefix = "pr_";
 constexpr std::string_view kConfigured = "configured as ADMIN_KEY";
 constexpr std::string_view kMade = "made at the first start";
 
-AuditEntry entry_of(std::string_view action, const pg::Rows& rows, size_t row) {
-  return {.action = action,
-          .object = model::KeyId{rows.get<base::Uuid>(row, 0)}.outside(),
-          .reason = rows.get<std::string>(row, 1)};
+AuditEntry entry_of(std::string_view action, const sql::DescribedKeyRow& row) {
+  return {.action = action, .object = model::KeyId{row.id}.outside(), .reason = std::string(row.description)};
 }
 
 }  // namespace
@@ -59,21 +57,22 @@ std::string generate_key() {
   return std::string(kKeyPrefix) + base::hex_encode(crypto::random_bytes(32));
 }
 
-Task<std::optional<Principal>> find_key(pg::Link& link, KeyHash hash) {
+Task<std::optional<FoundKey>> find_key(pg::Link& link, KeyHash hash) {
   // Asked only when a node does not know the key, so this is also the moment to note that it is in use.
-  pg::Batch batch;
-  batch.with(sql::note_use, pg::Bytes{hash.view()}).with(sql::find_key, pg::Bytes{hash.view()});
-  const std::vector<pg::Rows> answers = co_await link.run(std::move(batch));
-  const pg::Rows& rows = answers[1];
-  if (rows.empty()) co_return std::nullopt;
-  if (!crypto::constant_time_equal(rows.get<pg::Bytes>(0, 0).view, hash.view())) co_return std::nullopt;
-  Principal principal;
-  principal.key.uuid = rows.get<base::Uuid>(0, 1);
-  principal.role = known(parse_role(rows.get<std::string_view>(0, 2)));
-  principal.tenant = rows.get<std::optional<std::string>>(0, 3);
-  principal.sees_payloads = rows.get<bool>(0, 4);
-  principal.rate_per_second = rows.get<std::optional<double>>(0, 5);
-  co_return principal;
+  const auto [noted, key_rows] = co_await link.run(sql::note_use{.hash = pg::Bytes(hash.view())},
+                                                   sql::find_key{.hash = pg::Bytes(hash.view())});
+  if (key_rows.empty()) co_return std::nullopt;
+  const auto row = key_rows.front();
+  if (!crypto::constant_time_equal(row.hash.view, hash.view())) co_return std::nullopt;
+  FoundKey found;
+  Principal& principal = found.principal;
+  principal.key.uuid = row.id;
+  principal.role = known(parse_role(row.role));
+  principal.tenant = row.tenant_id;
+  principal.sees_payloads = row.payloads;
+  principal.rate_per_second = row.rate_per_second;
+  if (row.expires_in_us) found.expires_in = std::chrono::microseconds(*row.expires_in_us);
+  co_return found;
 }
 
 Task<std::optional<std::string>> ensure_admin_key(pg::Link& link, std::string configured) {
@@ -82,27 +81,24 @@ Task<std::optional<std::string>> ensure_admin_key(pg::Link& link, std::string co
     throw std::runtime_error("POSTRIDER_ADMIN_KEY must have at least " +
                              std::to_string(admin_key_length_min) + " characters.");
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock;
-  lock.with(sql::lock_keys).with(sql::has_admin_key);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (!is_configured && found[1].get<bool>(0, 0)) co_return std::nullopt;
+  const auto [locked, admin_rows] = co_await transaction.run(sql::lock_keys{}, sql::has_admin_key{});
+  if (!is_configured && admin_rows.front().has_admin_key) co_return std::nullopt;
 
   const std::string key = is_configured ? configured : generate_key();
   const KeyHash hash = hash_key(key);
-  pg::Batch install;
-  install.with(sql::insert_admin_key, make_key_id().uuid, pg::Bytes{hash.view()},
-               is_configured ? kConfigured : kMade);
-  if (is_configured) install.with(sql::revoke_other_configured_keys, pg::Bytes{hash.view()}, kConfigured);
-  const std::vector<pg::Rows> installed = co_await transaction.run(std::move(install));
-  const bool is_revoking = is_configured && !installed[1].empty();
-  if (installed[0].empty() && !is_revoking) co_return std::nullopt;
+  const std::string_view description = is_configured ? kConfigured : kMade;
+  const auto created = co_await transaction.run(sql::insert_admin_key{
+      .id = make_key_id().uuid, .hash = pg::Bytes(hash.view()), .description = description});
+  pg::RowsOf<sql::revoke_other_configured_keys> revoked;
+  if (is_configured)
+    revoked = co_await transaction.run(
+        sql::revoke_other_configured_keys{.description = kConfigured, .kept_hash = pg::Bytes(hash.view())});
+  if (created.empty() && revoked.empty()) co_return std::nullopt;
   pg::Batch note;
-  if (!installed[0].empty()) add_audit(note, Caller::system(), entry_of("key.create", installed[0], 0));
-  if (is_revoking)
-    for (size_t row = 0; row < installed[1].size(); ++row)
-      add_audit(note, Caller::system(), entry_of("key.revoke", installed[1], row));
-  note.with(sql::note_keys);
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
+  for (const auto& row : created) add_audit(note, Caller::system(), entry_of("key.create", row));
+  for (const auto& row : revoked) add_audit(note, Caller::system(), entry_of("key.revoke", row));
+  note.add(sql::note_keys{});
+  co_await transaction.run(std::move(note));
   co_await transaction.commit();
   if (is_configured) co_return std::nullopt;
   co_return key;

@@ -1,6 +1,7 @@
 // API keys: 256 bits, shown once, kept as a SHA-256 hash.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,10 @@ struct Principal {
   bool sees_payloads = true;
   std::optional<double> rate_per_second{};  // requests per node; none: no limit
 
+  bool is_bound() const { return tenant.has_value(); }
+  // Of the platform's own staff and programs, with the right to change things.
+  bool is_operator() const { return !is_bound() && (role == Role::admin || role == Role::operator_); }
+
   bool operator==(const Principal&) const = default;
 };
 
@@ -32,8 +37,13 @@ using KeyHash = crypto::Digest256;
 KeyHash hash_key(std::string_view key);
 std::string generate_key();  // "pr_" and 64 hex digits
 
+struct FoundKey {
+  Principal principal;
+  // Until the key expires, by the database's clock; none if that is more than a day away.
+  std::optional<std::chrono::microseconds> expires_in;
+};
 // Nothing for a key that is unknown, revoked or expired: callers cannot tell them apart.
-runtime::Task<std::optional<Principal>> find_key(pg::Link& link, KeyHash hash);
+runtime::Task<std::optional<FoundKey>> find_key(pg::Link& link, KeyHash hash);
 
 inline constexpr size_t admin_key_length_min = 32;
 

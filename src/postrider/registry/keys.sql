@@ -1,35 +1,48 @@
 -- API keys, by hash.
 
 -- name: find_key
--- $1 hash. api_key_hash_key (unique).
+-- api_key_hash_key (unique). Microseconds until it expires, if that is within a day.
+-- not null: all but tenant_id, rate_per_second, expires_in_us
 select
   hash,
   id,
   role,
   tenant_id,
   payloads,
-  rate_per_second
+  rate_per_second,
+  case
+    when expires_at < now() + interval '1 day'
+      then (extract(epoch from expires_at - now()) * 1000000)::bigint
+  end as expires_in_us
 from api_key
-where hash = $1::bytea
+where hash = :hash::bytea
   and revoked_at is null
   and (expires_at is null or expires_at > now())
 
 -- name: note_use
--- $1 hash. api_key_hash_key (unique). At most one write per key and minute.
+-- api_key_hash_key (unique). At most one write per key and minute. A key that another transaction has locked is
+-- skipped: the look-ups of all keys wait behind this one.
 update api_key
 set last_used_at = now()
-where hash = $1::bytea
-  and revoked_at is null
-  and (last_used_at is null or last_used_at < now() - interval '1 minute')
+where id = (
+    select id
+    from api_key
+    where hash = :hash::bytea
+      and revoked_at is null
+      and (last_used_at is null or last_used_at < now() - interval '1 minute')
+    for update skip locked
+  )
 
 -- name: lock_keys
--- No parameters. Nodes that start at once decide one after the other.
+-- Nodes that start at once decide one after the other.
+-- not null: all
 select version
 from registry_version
 for update
 
 -- name: has_admin_key
--- No parameters. Scans api_key, which is small.
+-- Scans api_key, which is small.
+-- not null: all
 select exists (
   select
   from api_key
@@ -37,13 +50,14 @@ select exists (
     and tenant_id is null
     and revoked_at is null
     and (expires_at is null or expires_at > now())
-)
+) as has_admin_key
 
 -- name: insert_admin_key
--- $1 id, $2 hash, $3 description. A key that was revoked works again when it is configured again. No row: nothing
--- had to be changed.
+-- A key that was revoked works again when it is configured again. No row: nothing had to be changed.
+-- not null: all
+-- row: described_key
 insert into api_key (id, hash, role, description)
-values ($1::uuid, $2::bytea, 'admin', $3::text)
+values (:id::uuid, :hash::bytea, 'admin', :description::text)
 on conflict (hash) do update
 set
   role = 'admin',
@@ -59,14 +73,16 @@ where api_key.revoked_at is not null
 returning id, description
 
 -- name: revoke_other_configured_keys
--- $1 hash of the one that stays, $2 description of configured keys. Scans api_key, which is small.
+-- All but the one with :kept_hash. Scans api_key, which is small.
+-- not null: all
+-- row: described_key
 update api_key
 set revoked_at = now()
-where description = $2::text
-  and hash <> $1::bytea
+where description = :description::text
+  and hash <> :kept_hash::bytea
   and revoked_at is null
 returning id, description
 
 -- name: note_keys
--- No parameters. As note_change, for what belongs to no tenant.
+-- As note_change, for what belongs to no tenant.
 select note_change('key', null)

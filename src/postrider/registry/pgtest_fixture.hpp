@@ -64,7 +64,7 @@ struct RegistryTest : testing::Test {
   crypto::MasterKeys keys = *crypto::MasterKeys::parse(crypto::MasterKeys::generate());
   model::IdSource ids;
   Context context{keys, ids, support::buckets};
-  Caller caller = Caller::system();
+  Caller caller{.actor = model::Actor::operator_};
 };
 
 }  // namespace postrider::registry

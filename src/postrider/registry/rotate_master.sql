@@ -2,102 +2,107 @@
 -- contexts are those it was sealed for.
 
 -- name: outdated_secrets
--- $1 the last id seen or '', $2 id of the current key, $3 how many at most. Primary key.
+-- Primary key.
+-- not null: all
 select
   id::text as shown_id,
-  'endpoint_secret/' || endpoint_id::text as context,
+  'endpoint_secret/' || endpoint_id::text || '/' || id::text as context,
   sealed
 from endpoint_secret
-where ($1::text = '' or id > nullif($1::text, '')::uuid)
-  and substring(sealed from 2 for 8) <> $2::bytea
+where (:after::text = '' or id > nullif(:after, '')::uuid)
+  and substring(sealed from 2 for 8) <> :key::bytea
 order by id
-limit $3::integer
+limit :limit::integer
 
 -- name: reseal_secrets
--- $1 ids, $2 as they were, $3 as they are to be. Primary key; one that was changed meanwhile is left alone.
+-- Primary key; one that was changed meanwhile is left alone.
 update endpoint_secret
 set sealed = given.after
-from unnest($1::text[]::uuid[], $2::bytea[], $3::bytea[]) as given (id, before, after)
+from unnest(:ids::text[]::uuid[], :before::bytea[], :after::bytea[]) as given (id, before, after)
 where endpoint_secret.id = given.id
   and endpoint_secret.sealed = given.before
 
 -- name: outdated_headers
--- $1 the last id seen or '', $2 id of the current key, $3 how many at most. Primary key of endpoint.
+-- Primary key of endpoint.
+-- not null: all
 select
   id::text as shown_id,
   'endpoint_headers/' || id::text as context,
-  headers_sealed
+  headers_sealed as sealed
 from endpoint
-where ($1::text = '' or id > nullif($1::text, '')::uuid)
+where (:after::text = '' or id > nullif(:after, '')::uuid)
   and headers_sealed is not null
-  and substring(headers_sealed from 2 for 8) <> $2::bytea
+  and substring(headers_sealed from 2 for 8) <> :key::bytea
 order by id
-limit $3::integer
+limit :limit::integer
 
 -- name: reseal_headers
--- $1 ids, $2 as they were, $3 as they are to be. Primary key; one that was changed meanwhile is left alone.
+-- Primary key; one that was changed meanwhile is left alone.
 update endpoint
 set headers_sealed = given.after
-from unnest($1::text[]::uuid[], $2::bytea[], $3::bytea[]) as given (id, before, after)
+from unnest(:ids::text[]::uuid[], :before::bytea[], :after::bytea[]) as given (id, before, after)
 where endpoint.id = given.id
   and endpoint.headers_sealed = given.before
 
 -- name: outdated_source_secrets
--- $1 the last id seen or '', $2 id of the current key, $3 how many at most. Primary key.
+-- Primary key.
+-- not null: all
 select
   id::text as shown_id,
-  'source_secret/' || source_id as context,
+  'source_secret/' || source_id || '/' || id::text as context,
   sealed
 from source_secret
-where ($1::text = '' or id > nullif($1::text, '')::uuid)
-  and substring(sealed from 2 for 8) <> $2::bytea
+where (:after::text = '' or id > nullif(:after, '')::uuid)
+  and substring(sealed from 2 for 8) <> :key::bytea
 order by id
-limit $3::integer
+limit :limit::integer
 
 -- name: reseal_source_secrets
--- $1 ids, $2 as they were, $3 as they are to be. Primary key; one that was changed meanwhile is left alone.
+-- Primary key; one that was changed meanwhile is left alone.
 update source_secret
 set sealed = given.after
-from unnest($1::text[]::uuid[], $2::bytea[], $3::bytea[]) as given (id, before, after)
+from unnest(:ids::text[]::uuid[], :before::bytea[], :after::bytea[]) as given (id, before, after)
 where source_secret.id = given.id
   and source_secret.sealed = given.before
 
 -- name: outdated_outbox_urls
 -- As outdated_secrets. Primary key.
+-- not null: all
 select
-  id,
+  id as shown_id,
   'outbox_source/' || id as context,
-  database_url_sealed
+  database_url_sealed as sealed
 from outbox_source
-where id > $1::text
-  and substring(database_url_sealed from 2 for 8) <> $2::bytea
+where id > :after::text
+  and substring(database_url_sealed from 2 for 8) <> :key::bytea
 order by id
-limit $3::integer
+limit :limit::integer
 
 -- name: reseal_outbox_urls
 -- As reseal_secrets. Primary key.
 update outbox_source
 set database_url_sealed = given.after
-from unnest($1::text[], $2::bytea[], $3::bytea[]) as given (id, before, after)
+from unnest(:ids::text[], :before::bytea[], :after::bytea[]) as given (id, before, after)
 where outbox_source.id = given.id
   and outbox_source.database_url_sealed = given.before
 
 -- name: outdated_contact_secrets
 -- As outdated_secrets. Primary key.
+-- not null: all
 select
-  tenant_id,
+  tenant_id as shown_id,
   'contact_secret/' || tenant_id as context,
   sealed
 from contact_secret
-where tenant_id > $1::text
-  and substring(sealed from 2 for 8) <> $2::bytea
+where tenant_id > :after::text
+  and substring(sealed from 2 for 8) <> :key::bytea
 order by tenant_id
-limit $3::integer
+limit :limit::integer
 
 -- name: reseal_contact_secrets
 -- As reseal_secrets. Primary key.
 update contact_secret
 set sealed = given.after
-from unnest($1::text[], $2::bytea[], $3::bytea[]) as given (tenant_id, before, after)
+from unnest(:ids::text[], :before::bytea[], :after::bytea[]) as given (tenant_id, before, after)
 where contact_secret.tenant_id = given.tenant_id
   and contact_secret.sealed = given.before

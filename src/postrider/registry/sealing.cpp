@@ -8,8 +8,9 @@ namespace {
 
 namespace json = boost::json;
 
-std::string secret_context(model::EndpointId endpoint) {
-  return "endpoint_secret/" + endpoint.uuid.text();
+// Both as rotate_master.sql builds them.
+std::string secret_context(model::EndpointId endpoint, model::SecretId secret) {
+  return "endpoint_secret/" + endpoint.uuid.text() + "/" + secret.uuid.text();
 }
 
 std::string headers_context(model::EndpointId endpoint) {
@@ -18,22 +19,23 @@ std::string headers_context(model::EndpointId endpoint) {
 
 }  // namespace
 
-std::string Sealing::seal_secret(std::string_view secret) const {
-  return keys.seal(secret, secret_context(endpoint));
+std::string Sealing::seal_secret(model::SecretId id, std::string_view secret) const {
+  return keys.seal(crypto::Purpose::stored_secret, secret, secret_context(endpoint, id));
 }
 
-base::Result<std::string, crypto::OpenError> Sealing::open_secret(std::string_view sealed) const {
-  return keys.open(sealed, secret_context(endpoint));
+base::Result<std::string, crypto::OpenError> Sealing::open_secret(model::SecretId id,
+                                                                  std::string_view sealed) const {
+  return keys.open(crypto::Purpose::stored_secret, sealed, secret_context(endpoint, id));
 }
 
 std::string Sealing::seal_headers(const CustomHeaders& headers) const {
   json::object object;
   for (const auto& [name, value] : headers) object.emplace(name, value);
-  return keys.seal(json::serialize(object), headers_context(endpoint));
+  return keys.seal(crypto::Purpose::stored_secret, json::serialize(object), headers_context(endpoint));
 }
 
 base::Result<CustomHeaders, crypto::OpenError> Sealing::open_headers(std::string_view sealed) const {
-  auto text = keys.open(sealed, headers_context(endpoint));
+  auto text = keys.open(crypto::Purpose::stored_secret, sealed, headers_context(endpoint));
   if (!text) return base::Failure{text.error()};
   CustomHeaders headers;
   // What was opened is what seal_headers wrote: the tag says so.

@@ -1,5 +1,5 @@
-// Secrets and custom headers at rest. Each is sealed for its endpoint, so a value copied to another row does
-// not open there.
+// Secrets and custom headers at rest. Each is sealed for its row: a secret for its endpoint and its own id,
+// headers for their endpoint. A value copied to another row does not open there.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ struct Sealing {
   const crypto::MasterKeys& keys;
   model::EndpointId endpoint;
 
-  std::string seal_secret(std::string_view secret) const;
-  base::Result<std::string, crypto::OpenError> open_secret(std::string_view sealed) const;
+  std::string seal_secret(model::SecretId id, std::string_view secret) const;
+  base::Result<std::string, crypto::OpenError> open_secret(model::SecretId id, std::string_view sealed) const;
 
   std::string seal_headers(const CustomHeaders& headers) const;
   base::Result<CustomHeaders, crypto::OpenError> open_headers(std::string_view sealed) const;

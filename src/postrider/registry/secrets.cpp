@@ -24,8 +24,8 @@ struct OpenedSecret {
   std::optional<std::string> text;
 };
 
-crypto::SignatureScheme read_scheme(const pg::Rows& rows) {
-  return known(crypto::parse_signature_scheme(rows.get<std::string_view>(0, 4)));
+crypto::SignatureScheme read_scheme(const sql::load_secrets::Row& row) {
+  return known(crypto::parse_signature_scheme(row.signature));
 }
 
 // Masks the text and derives the public key.
@@ -39,15 +39,15 @@ void describe(Secret& secret, crypto::SignatureScheme scheme, const std::string&
   if (key && key->is_asymmetric()) secret.public_key = key->public_text();
 }
 
-std::vector<OpenedSecret> read_secrets(const pg::Rows& rows, const Sealing& sealing) {
+std::vector<OpenedSecret> read_secrets(const pg::RowsOf<sql::load_secrets>& rows, const Sealing& sealing) {
   std::vector<OpenedSecret> secrets;
-  for (size_t row = 0; row < rows.size(); ++row) {
+  for (const auto& row : rows) {
     OpenedSecret opened;
-    opened.secret.id.uuid = rows.get<base::Uuid>(row, 0);
-    opened.secret.created_at = rows.get<base::Timestamp>(row, 2);
-    opened.secret.expires_at = rows.get<std::optional<base::Timestamp>>(row, 3);
-    if (auto text = sealing.open_secret(rows.get<pg::Bytes>(row, 1).view)) {
-      describe(opened.secret, read_scheme(rows), *text);
+    opened.secret.id.uuid = row.id;
+    opened.secret.created_at = row.created_at;
+    opened.secret.expires_at = row.expires_at;
+    if (auto text = sealing.open_secret(opened.secret.id, row.sealed.view)) {
+      describe(opened.secret, read_scheme(row), *text);
       opened.text = std::move(*text);
     }
     secrets.push_back(std::move(opened));
@@ -73,12 +73,11 @@ base::Result<std::string, Refusal> choose_secret(const std::vector<OpenedSecret>
 
 Task<base::Result<std::vector<Secret>, Refusal>> list_secrets(pg::Link& link, const Context& context,
                                                               EndpointRef ref) {
-  pg::Params wanted(ref.tenant, ref.endpoint);
-  const pg::Rows found = co_await link.run_one(sql::find_endpoint_id, std::move(wanted));
+  const auto found =
+      co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .outside_id = ref.endpoint});
   if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
-  const Sealing sealing{context.keys, EndpointId{found.get<base::Uuid>(0, 0)}};
-  pg::Params endpoint(sealing.endpoint.uuid);
-  const pg::Rows rows = co_await link.run_one(sql::load_secrets, std::move(endpoint));
+  const Sealing sealing{context.keys, EndpointId{found.front().id}};
+  const auto rows = co_await link.run(sql::load_secrets{.endpoint = sealing.endpoint.uuid});
   std::vector<Secret> secrets;
   for (auto& opened : read_secrets(rows, sealing)) secrets.push_back(std::move(opened.secret));
   co_return secrets;
@@ -88,27 +87,25 @@ Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const C
                                                          const Caller& caller, EndpointRef ref,
                                                          Rotation rotation) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock;
-  lock.with(sql::lock_endpoint, ref.tenant, ref.endpoint);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
-  const Sealing sealing{context.keys, EndpointId{found[0].get<base::Uuid>(0, 0)}};
+  const auto found =
+      co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .outside_id = ref.endpoint});
+  if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
+  const Sealing sealing{context.keys, EndpointId{found.front().id}};
   const base::Uuid& endpoint = sealing.endpoint.uuid;
-  pg::Batch load;
-  load.with(sql::load_secrets, endpoint);
-  const std::vector<pg::Rows> loaded = co_await transaction.run(std::move(load));
-  CHECK(!loaded[0].empty());  // an endpoint that is not deleted has a current secret
-  const crypto::SignatureScheme scheme = read_scheme(loaded[0]);
-  auto text = choose_secret(read_secrets(loaded[0], sealing), scheme, rotation, context.references);
+  const auto loaded = co_await transaction.run(sql::load_secrets{.endpoint = endpoint});
+  if (loaded.empty()) throw pg::Error(pg::Kind::other, "the endpoint has no secret any more");
+  const crypto::SignatureScheme scheme = read_scheme(loaded.front());
+  auto text = choose_secret(read_secrets(loaded, sealing), scheme, rotation, context.references);
   if (!text) co_return base::Failure{text.error()};
 
   const model::SecretId id{context.ids.next()};
-  const std::string sealed = sealing.seal_secret(*text);
+  const std::string sealed = sealing.seal_secret(id, *text);
   pg::Batch batch;
-  batch.with(sql::start_overlap, endpoint, static_cast<double>(rotation.overlap.count()))
-      .with(sql::delete_expired_secrets, endpoint)
-      .with(sql::insert_secret, id.uuid, endpoint, pg::Bytes{sealed})
-      .with(sql::load_secrets, endpoint);
+  batch.add(
+      sql::start_overlap{.seconds = static_cast<double>(rotation.overlap.count()), .endpoint = endpoint});
+  batch.add(sql::delete_expired_secrets{.endpoint = endpoint});
+  batch.add(sql::insert_secret{.id = id.uuid, .endpoint = endpoint, .sealed = pg::Bytes(sealed)});
+  const auto active = batch.add(sql::load_secrets{.endpoint = endpoint});
   Snapshot after;
   after.add("secret_id", id.outside())
       .add("secret", masked_text)
@@ -118,9 +115,9 @@ Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const C
       batch, caller,
       {.action = "secret.rotate", .tenant = ref.tenant, .object = ref.endpoint, .after = std::move(after)});
   add_note(batch, ChangeKind::endpoint, ref.tenant, sealing.endpoint);
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
+  pg::Results results = co_await transaction.run(std::move(batch));
   co_await transaction.commit();
-  auto current = std::move(read_secrets(answers[3], sealing).front());
+  auto current = std::move(read_secrets(results.take(active), sealing).front());
   RotatedSecret rotated{std::move(current.secret), std::move(*text)};
   co_return rotated;
 }
@@ -128,16 +125,15 @@ Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const C
 Task<std::optional<Refusal>> delete_secret(pg::Link& link, const Caller& caller, EndpointRef ref,
                                            model::SecretId secret) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock;
-  lock.with(sql::lock_endpoint, ref.tenant, ref.endpoint);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (found[0].empty()) co_return Refusal{RefusalKind::unknown_endpoint};
-  const EndpointId endpoint{found[0].get<base::Uuid>(0, 0)};
-  pg::Batch remove;
-  remove.with(sql::load_secrets, endpoint.uuid).with(sql::delete_secret, endpoint.uuid, secret.uuid);
-  const std::vector<pg::Rows> removed = co_await transaction.run(std::move(remove));
-  if (removed[1].affected_rows() == 0) {
-    const bool is_current = !removed[0].empty() && removed[0].get<base::Uuid>(0, 0) == secret.uuid;
+  const auto found =
+      co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .outside_id = ref.endpoint});
+  if (found.empty()) co_return Refusal{RefusalKind::unknown_endpoint};
+  const EndpointId endpoint{found.front().id};
+  const auto [active, deleted] =
+      co_await transaction.run(sql::load_secrets{.endpoint = endpoint.uuid},
+                               sql::delete_secret{.id = secret.uuid, .endpoint = endpoint.uuid});
+  if (deleted.affected_rows() == 0) {
+    const bool is_current = !active.empty() && active.front().id == secret.uuid;
     co_return Refusal{is_current ? RefusalKind::is_current_secret : RefusalKind::unknown_secret};
   }
   Snapshot before;
@@ -147,7 +143,7 @@ Task<std::optional<Refusal>> delete_secret(pg::Link& link, const Caller& caller,
       note, caller,
       {.action = "secret.delete", .tenant = ref.tenant, .object = ref.endpoint, .before = std::move(before)});
   add_note(note, ChangeKind::endpoint, ref.tenant, endpoint);
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
+  co_await transaction.run(std::move(note));
   co_await transaction.commit();
   co_return std::nullopt;
 }

@@ -1,20 +1,21 @@
 -- Settings fixed for the life of the schema, and the master key's check value.
 
 -- name: read_setting
--- $1 name. Primary key.
+-- Primary key.
+-- not null: all
 select value
 from setting
-where name = $1::text
+where name = :name::text
 
 -- name: insert_setting
--- $1 name, $2 value. The first one wins.
+-- The first one wins.
 insert into setting (name, value)
-values ($1::text, $2::text)
+values (:name::text, :value::text)
 on conflict (name) do nothing
 
 -- name: replace_setting
--- $1 name, $2 the value to replace, $3 value. Primary key.
+-- Primary key.
 update setting
-set value = $3::text
-where name = $1::text
-  and value = $2::text
+set value = :value::text
+where name = :name::text
+  and value = :old_value::text

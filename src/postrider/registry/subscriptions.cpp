@@ -24,15 +24,14 @@ std::optional<std::string> joined(const std::optional<std::vector<std::string>>&
   return text;
 }
 
-Subscriptions read_subscriptions(const pg::Rows& rows) {
+Subscriptions read_subscriptions(const pg::RowsOf<sql::load_subscriptions>& rows) {
   Subscriptions subscriptions;
   subscriptions.reserve(rows.size());
-  for (size_t row = 0; row < rows.size(); ++row) {
-    Subscription subscription;
-    subscription.pattern = rows.get<std::string>(row, 0);
-    subscription.enabled = rows.get<bool>(row, 1);
-    subscription.versions = rows.get<std::optional<std::vector<std::string>>>(row, 2);
-    subscriptions.push_back(std::move(subscription));
+  for (const auto& row : rows) {
+    Subscription& subscription = subscriptions.emplace_back();
+    subscription.pattern = row.pattern;
+    subscription.enabled = row.enabled;
+    if (row.versions) subscription.versions.emplace(row.versions->begin(), row.versions->end());
   }
   return subscriptions;
 }
@@ -60,27 +59,24 @@ struct LockedEndpoint {
 
 Task<base::Result<LockedEndpoint, Refusal>> lock(pg::Transaction& transaction, const Caller& caller,
                                                  const EndpointRef& ref) {
-  pg::Batch lock;
-  lock.with(sql::lock_endpoint, ref.tenant, ref.endpoint);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
-  if (!caller.if_match.accepts(found[0].get<int32_t>(0, 1)))
+  const auto found =
+      co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .outside_id = ref.endpoint});
+  if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
+  if (!caller.if_match.accepts(found.front().revision))
     co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
-  LockedEndpoint locked{{model::EndpointId{found[0].get<base::Uuid>(0, 0)}, ref.tenant}, ref.endpoint, {}};
-  pg::Batch load;
-  load.with(sql::load_subscriptions, locked.key.id.uuid);
-  const std::vector<pg::Rows> loaded = co_await transaction.run(std::move(load));
-  locked.subscriptions = read_subscriptions(loaded[0]);
+  LockedEndpoint locked{{model::EndpointId{found.front().id}, ref.tenant}, ref.endpoint, {}};
+  const auto loaded = co_await transaction.run(sql::load_subscriptions{.endpoint = locked.key.id.uuid});
+  locked.subscriptions = read_subscriptions(loaded);
   co_return locked;
 }
 
 // Makes the change, writes it down with the subscriptions as they then are, and commits.
 Task<SubscriptionsResult> finish(pg::Transaction& transaction, pg::Batch batch, const Caller& caller,
                                  const LockedEndpoint& endpoint) {
-  const size_t loaded = batch.size();
-  batch.with(sql::load_subscriptions, endpoint.key.id.uuid).with(sql::bump_revision, endpoint.key.id.uuid);
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
-  Subscriptions subscriptions = read_subscriptions(answers[loaded]);
+  const auto loaded = batch.add(sql::load_subscriptions{.endpoint = endpoint.key.id.uuid});
+  batch.add(sql::bump_revision{.id = endpoint.key.id.uuid});
+  pg::Results results = co_await transaction.run(std::move(batch));
+  Subscriptions subscriptions = read_subscriptions(results.take(loaded));
   pg::Batch last;
   add_audit(last, caller,
             {.action = "subscriptions.change",
@@ -89,7 +85,7 @@ Task<SubscriptionsResult> finish(pg::Transaction& transaction, pg::Batch batch, 
              .before = snapshot(endpoint.subscriptions),
              .after = snapshot(subscriptions)});
   add_note(last, ChangeKind::subscriptions, endpoint.key.tenant, endpoint.key.id);
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(last));
+  co_await transaction.run(std::move(last));
   co_await transaction.commit();
   co_return subscriptions;
 }
@@ -105,22 +101,26 @@ void add_subscriptions(pg::Batch& batch, const EndpointKey& endpoint, const Subs
     enabled.push_back(subscription.enabled);
     versions.push_back(joined(subscription.versions));
   }
-  batch.with(sql::delete_other_subscriptions, endpoint.id.uuid, patterns)
-      .with(sql::upsert_subscriptions, endpoint.tenant, endpoint.id.uuid, patterns, enabled, versions);
+  batch.add(sql::delete_other_subscriptions{.endpoint = endpoint.id.uuid, .patterns = patterns});
+  batch.add(sql::upsert_subscriptions{.tenant = endpoint.tenant,
+                                      .endpoint = endpoint.id.uuid,
+                                      .patterns = patterns,
+                                      .enabled = enabled,
+                                      .versions = versions});
 }
 
 void add_patterns(pg::Batch& batch, const EndpointKey& endpoint, const std::vector<std::string>& patterns) {
   const std::vector<std::string_view> views(patterns.begin(), patterns.end());
-  batch.with(sql::delete_other_subscriptions, endpoint.id.uuid, views)
-      .with(sql::insert_missing_patterns, endpoint.tenant, endpoint.id.uuid, views);
+  batch.add(sql::delete_other_subscriptions{.endpoint = endpoint.id.uuid, .patterns = views});
+  batch.add(sql::insert_missing_patterns{
+      .tenant = endpoint.tenant, .endpoint = endpoint.id.uuid, .patterns = views});
 }
 
 Task<SubscriptionsResult> find_subscriptions(pg::Link& link, EndpointRef ref) {
-  pg::Params wanted(ref.tenant, ref.endpoint);
-  const pg::Rows found = co_await link.run_one(sql::find_endpoint_id, std::move(wanted));
+  const auto found =
+      co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .outside_id = ref.endpoint});
   if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
-  pg::Params endpoint(found.get<base::Uuid>(0, 0));
-  const pg::Rows rows = co_await link.run_one(sql::load_subscriptions, std::move(endpoint));
+  const auto rows = co_await link.run(sql::load_subscriptions{.endpoint = found.front().id});
   co_return read_subscriptions(rows);
 }
 
@@ -148,10 +148,12 @@ Task<base::Result<Subscription, Refusal>> change_subscription(pg::Link& link, co
   if (!edit(*wanted)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
 
   pg::Batch batch;
-  batch.with(sql::update_subscription, endpoint->key.id.uuid, pattern, wanted->enabled,
-             joined(wanted->versions));
+  batch.add(sql::update_subscription{.enabled = wanted->enabled,
+                                     .versions = joined(wanted->versions),
+                                     .endpoint = endpoint->key.id.uuid,
+                                     .pattern = pattern});
   const SubscriptionsResult changed = co_await finish(transaction, std::move(batch), caller, *endpoint);
-  CHECK(changed.ok());
+  if (!changed) co_return base::Failure{changed.error()};
   co_return std::move(*wanted);
 }
 

@@ -16,13 +16,12 @@ std::optional<TenantLimits> TenantCache::find(const model::TenantId& tenant, bas
 runtime::Task<std::optional<TenantLimits>> TenantCache::load(pg::Link& link, model::TenantId tenant) {
   const uint64_t generation = generation_;
   const base::SteadyTime asked_at = base::BootClock::now();
-  pg::Params params(tenant);
-  const pg::Rows rows = co_await link.run_one(sql::load_tenant_limits, std::move(params));
+  const auto rows = co_await link.run(sql::load_tenant_limits{.id = tenant});
   if (rows.empty()) co_return std::nullopt;
   TenantLimits limits;
-  limits.status = known(model::parse_tenant_status(rows.get<std::string_view>(0, 0)));
-  limits.publish_rate_per_second = rows.get<std::optional<double>>(0, 1);
-  limits.payload_bytes_max = rows.get<std::optional<int32_t>>(0, 2);
+  limits.status = known(model::parse_tenant_status(rows.front().status));
+  limits.publish_rate_per_second = rows.front().publish_rate_per_second;
+  limits.payload_bytes_max = rows.front().payload_bytes_max;
   if (generation == generation_) {
     if (entries_.size() >= options_.entries_max) entries_.clear();
     entries_.insert_or_assign(std::move(tenant), Entry{limits, asked_at});

@@ -1,11 +1,12 @@
 -- Limits that publishing obeys.
 
 -- name: load_tenant_limits
--- $1 id. Primary key.
+-- Primary key.
+-- not null: status
 select
   status,
   publish_rate_per_second,
   payload_bytes_max
 from tenant
-where id = $1::text
+where id = :id::text
   and status <> 'deleted'

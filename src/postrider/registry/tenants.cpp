@@ -4,6 +4,8 @@
 
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
+#include "postrider/registry/contacts.hpp"
+#include "postrider/registry/contacts.sql.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/tenants.sql.hpp"
 
@@ -15,31 +17,26 @@ using model::TenantId;
 using model::TenantStatus;
 using runtime::Task;
 
-pg::Params settings_parameters(const TenantId& id, const TenantSettings& settings) {
-  return pg::Params(id, settings.name, settings.max_in_flight, settings.rate_per_second,
-                    settings.publish_rate_per_second, settings.payload_bytes_max, settings.endpoints_max,
-                    json_column(settings.contacts), json_column(settings.metadata));
-}
-
-Tenant read_tenant(const pg::Rows& rows, size_t row) {
+Tenant read_tenant(const sql::load_tenants::Row& row) {
   Tenant tenant;
-  size_t column = 0;
-  tenant.id = rows.get<std::string>(row, column++);
-  tenant.settings.name = rows.get<std::optional<std::string>>(row, column++);
-  tenant.settings.max_in_flight = rows.get<std::optional<int32_t>>(row, column++);
-  tenant.settings.rate_per_second = rows.get<std::optional<double>>(row, column++);
-  tenant.settings.publish_rate_per_second = rows.get<std::optional<double>>(row, column++);
-  tenant.settings.payload_bytes_max = rows.get<std::optional<int32_t>>(row, column++);
-  tenant.settings.endpoints_max = rows.get<std::optional<int32_t>>(row, column++);
-  tenant.settings.contacts = rows.get<std::optional<std::string>>(row, column++);
-  tenant.settings.metadata = rows.get<std::optional<std::string>>(row, column++);
-  tenant.status = known(model::parse_tenant_status(rows.get<std::string_view>(row, column++)));
-  tenant.status_reason = rows.get<std::optional<std::string>>(row, column++);
-  tenant.status_since = rows.get<base::Timestamp>(row, column++);
-  tenant.endpoint_count = rows.get<int32_t>(row, column++);
-  tenant.revision = rows.get<int32_t>(row, column++);
-  tenant.created_at = rows.get<base::Timestamp>(row, column++);
-  tenant.updated_at = rows.get<base::Timestamp>(row, column++);
+  tenant.id = row.id;
+  tenant.settings.name = row.name;
+  tenant.settings.max_in_flight = row.max_in_flight;
+  tenant.settings.rate_per_second = row.rate_per_second;
+  tenant.settings.publish_rate_per_second = row.publish_rate_per_second;
+  tenant.settings.payload_bytes_max = row.payload_bytes_max;
+  tenant.settings.endpoints_max = row.endpoints_max;
+  tenant.settings.contacts = row.contacts;
+  tenant.contact_states = row.contact_states;
+  tenant.settings.metadata = row.metadata;
+  tenant.status = known(model::parse_tenant_status(row.status));
+  tenant.status_reason = row.status_reason;
+  tenant.status_since = row.status_since;
+  tenant.status_by = known(model::parse_actor(row.status_by));
+  tenant.endpoint_count = row.endpoint_count;
+  tenant.revision = row.revision;
+  tenant.created_at = row.created_at;
+  tenant.updated_at = row.updated_at;
   return tenant;
 }
 
@@ -59,6 +56,7 @@ Snapshot snapshot(const Tenant& tenant) {
   fields.add("name", settings.name)
       .add("status", model::label(tenant.status))
       .add("status_reason", tenant.status_reason)
+      .add("status_by", model::label(tenant.status_by))
       .add("max_in_flight", settings.max_in_flight)
       .add("rate_per_second", settings.rate_per_second)
       .add("publish_rate_per_second", settings.publish_rate_per_second)
@@ -80,10 +78,9 @@ struct TenantChange {
 
 // Makes the change, writes it down with the tenant as it then is, and commits.
 Task<TenantResult> finish(pg::Transaction& transaction, pg::Batch batch, TenantChange change) {
-  const size_t loaded = batch.size();
-  batch.with(sql::load_tenants, one(change.id));
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
-  Tenant tenant = read_tenant(answers[loaded], 0);
+  const auto loaded = batch.add(sql::load_tenants{.ids = one(change.id)});
+  pg::Results results = co_await transaction.run(std::move(batch));
+  Tenant tenant = read_tenant(results.take(loaded).front());
   pg::Batch last;
   add_audit(last, change.caller,
             {.action = change.action,
@@ -93,18 +90,17 @@ Task<TenantResult> finish(pg::Transaction& transaction, pg::Batch batch, TenantC
              .after = snapshot(tenant),
              .reason = std::move(change.reason)});
   add_note(last, ChangeKind::tenant, change.id);
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(last));
+  co_await transaction.run(std::move(last));
   co_await transaction.commit();
   co_return tenant;
 }
 
 // Locks the tenant and reads it as it is then.
 Task<TenantResult> lock(pg::Transaction& transaction, const Caller& caller, const TenantId& id) {
-  pg::Batch batch;
-  batch.with(sql::lock_tenant, id).with(sql::load_tenants, one(id));
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(batch));
-  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
-  Tenant tenant = read_tenant(found[1], 0);
+  const auto [locked, tenant_rows] =
+      co_await transaction.run(sql::lock_tenant{.id = id}, sql::load_tenants{.ids = one(id)});
+  if (locked.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
+  Tenant tenant = read_tenant(tenant_rows.front());
   if (!caller.if_match.accepts(tenant.revision))
     co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
   co_return tenant;
@@ -116,19 +112,24 @@ struct NewStatus {
 };
 
 Task<TenantResult> set_status(pg::Link& link, const Caller& caller, TenantId id, NewStatus wanted) {
-  if (id == reserved_tenant_id) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
+  if (id == model::kReservedTenant) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
+  if (caller.is_customer()) co_return base::Failure{Refusal{RefusalKind::operators_only}};
   pg::Transaction transaction = co_await link.begin();
   TenantResult found = co_await lock(transaction, caller, id);
   if (!found) co_return std::move(found);
 
   const bool is_pause = wanted.status == TenantStatus::paused;
   const bool is_same = found->status == wanted.status;
-  // Whoever pauses what is paused may have a better reason.
+  // Pausing what is paused may give another reason.
   const bool says_more = is_pause && wanted.reason && wanted.reason != found->status_reason;
   if (is_same && !says_more) co_return std::move(found);
   pg::Batch batch;
-  batch.with(sql::set_tenant_status, id, model::label(wanted.status), wanted.reason);
-  if (!is_same) batch.with(is_pause ? sql::open_tenant_pause : sql::close_tenant_pause, id);
+  batch.add(sql::set_tenant_status{.status = model::label(wanted.status),
+                                   .actor = model::label(caller.actor),
+                                   .reason = wanted.reason,
+                                   .id = id});
+  if (!is_same && is_pause) batch.add(sql::open_tenant_pause{.tenant = id});
+  if (!is_same && !is_pause) batch.add(sql::close_tenant_pause{.tenant = id});
   TenantChange change{caller, id, is_pause ? "tenant.pause" : "tenant.resume", snapshot(*found),
                       std::move(wanted.reason)};
   co_return co_await finish(transaction, std::move(batch), std::move(change));
@@ -137,48 +138,67 @@ Task<TenantResult> set_status(pg::Link& link, const Caller& caller, TenantId id,
 }  // namespace
 
 Task<TenantResult> create_tenant(pg::Link& link, const Caller& caller, TenantId id, TenantSettings settings) {
-  if (id == reserved_tenant_id) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
+  if (id == model::kReservedTenant) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch insert(sql::insert_tenant, settings_parameters(id, settings));
-  insert.with(sql::is_deleted_tenant, id);
-  const std::vector<pg::Rows> inserted = co_await transaction.run(std::move(insert));
-  if (inserted[0].empty()) {
-    const bool is_deleted = inserted[1].get<bool>(0, 0);
+  const auto [inserted, tenant_rows] =
+      co_await transaction.run(sql::insert_tenant{.id = id,
+                                                  .name = settings.name,
+                                                  .max_in_flight = settings.max_in_flight,
+                                                  .rate_per_second = settings.rate_per_second,
+                                                  .publish_rate_per_second = settings.publish_rate_per_second,
+                                                  .payload_bytes_max = settings.payload_bytes_max,
+                                                  .endpoints_max = settings.endpoints_max,
+                                                  .contacts = json_column(settings.contacts),
+                                                  .metadata = json_column(settings.metadata),
+                                                  .status_by = model::label(caller.actor)},
+                               sql::is_deleted_tenant{.id = id});
+  if (inserted.empty()) {
+    const bool is_deleted = tenant_rows.front().is_deleted;
     co_return base::Failure{Refusal{is_deleted ? RefusalKind::tenant_id_used : RefusalKind::tenant_exists}};
   }
-  pg::Batch nothing_more;
+  pg::Batch batch;
+  const ContactsChange contacts{.before = std::nullopt, .after = settings.contacts};
+  add_contacts_change(batch, caller, id, contacts);
   TenantChange change{caller, id, "tenant.create"};
-  co_return co_await finish(transaction, std::move(nothing_more), std::move(change));
+  co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
 
 Task<std::optional<Tenant>> find_tenant(pg::Link& link, TenantId id) {
-  pg::Params params(one(id));
-  const pg::Rows rows = co_await link.run_one(sql::load_tenants, std::move(params));
+  const auto rows = co_await link.run(sql::load_tenants{.ids = one(id)});
   if (rows.empty()) co_return std::nullopt;
-  co_return read_tenant(rows, 0);
+  co_return read_tenant(rows.front());
 }
 
 Task<std::vector<Tenant>> list_tenants(pg::Link& link, std::string after, int limit) {
-  pg::Params page(after, limit);
-  const pg::Rows listed = co_await link.run_one(sql::list_tenant_ids, std::move(page));
+  const auto listed = co_await link.run(sql::list_tenant_ids{.after = after, .limit = limit});
   std::vector<TenantId> ids;
-  for (size_t row = 0; row < listed.size(); ++row) ids.push_back(listed.get<std::string>(row, 0));
-  pg::Params wanted(ids);
-  const pg::Rows rows = co_await link.run_one(sql::load_tenants, std::move(wanted));
+  for (const auto& row : listed) ids.push_back(std::string(row.id));
+  const auto rows = co_await link.run(sql::load_tenants{.ids = ids});
   std::vector<Tenant> tenants;
-  for (size_t row = 0; row < rows.size(); ++row) tenants.push_back(read_tenant(rows, row));
+  for (const auto& row : rows) tenants.push_back(read_tenant(row));
   co_return tenants;
 }
 
 Task<TenantResult> change_tenant(pg::Link& link, const Caller& caller, TenantId id, TenantEdit edit) {
-  if (id == reserved_tenant_id) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
+  if (id == model::kReservedTenant) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
   TenantResult found = co_await lock(transaction, caller, id);
   if (!found) co_return std::move(found);
   TenantSettings settings = found->settings;
   if (!edit(settings)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
   if (is_same(found->settings, settings)) co_return std::move(found);
-  pg::Batch batch(sql::update_tenant, settings_parameters(id, settings));
+  pg::Batch batch;
+  batch.add(sql::update_tenant{.name = settings.name,
+                               .max_in_flight = settings.max_in_flight,
+                               .rate_per_second = settings.rate_per_second,
+                               .publish_rate_per_second = settings.publish_rate_per_second,
+                               .payload_bytes_max = settings.payload_bytes_max,
+                               .endpoints_max = settings.endpoints_max,
+                               .contacts = json_column(settings.contacts),
+                               .metadata = json_column(settings.metadata),
+                               .id = id});
+  const ContactsChange contacts{.before = found->settings.contacts, .after = settings.contacts};
+  add_contacts_change(batch, caller, id, contacts);
   TenantChange change{caller, id, "tenant.change", snapshot(*found)};
   co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
@@ -196,23 +216,26 @@ Task<TenantResult> resume_tenant(pg::Link& link, const Caller& caller, TenantId 
 }
 
 Task<std::optional<Refusal>> delete_tenant(pg::Link& link, const Caller& caller, TenantId id) {
-  if (id == reserved_tenant_id) co_return Refusal{RefusalKind::reserved_tenant};
+  if (id == model::kReservedTenant) co_return Refusal{RefusalKind::reserved_tenant};
+  if (caller.is_customer()) co_return Refusal{RefusalKind::operators_only};
   pg::Transaction transaction = co_await link.begin();
   const TenantResult found = co_await lock(transaction, caller, id);
   if (!found) co_return found.error();
 
+  const std::string_view actor = model::label(caller.actor);
   pg::Batch batch;
-  batch.with(sql::delete_endpoints_of_tenant, id)
-      .with(sql::delete_secrets_of_tenant, id)
-      .with(sql::delete_subscriptions_of_tenant, id)
-      .with(sql::close_pauses_of_tenant, id)
-      .with(sql::revoke_keys_of_tenant, id)
-      .with(sql::delete_tenant, id);
+  batch.add(sql::delete_endpoints_of_tenant{.actor = actor, .tenant = id});
+  batch.add(sql::delete_secrets_of_tenant{.tenant = id});
+  batch.add(sql::delete_subscriptions_of_tenant{.tenant = id});
+  batch.add(sql::close_pauses_of_tenant{.tenant = id});
+  batch.add(sql::revoke_keys_of_tenant{.tenant = id});
+  batch.add(sql::delete_contacts_of_tenant{.tenant = id});
+  batch.add(sql::delete_tenant{.actor = actor, .id = id});
   add_audit(batch, caller,
             {.action = "tenant.delete", .tenant = id, .object = id, .before = snapshot(*found)});
   add_note(batch, ChangeKind::key, id);
   add_note(batch, ChangeKind::tenant, id);
-  const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
+  co_await transaction.run(std::move(batch));
   co_await transaction.commit();
   co_return std::nullopt;
 }

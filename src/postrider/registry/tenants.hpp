@@ -20,9 +20,6 @@
 
 namespace postrider::registry {
 
-// Owns the operational events; made and kept by postrider itself.
-inline constexpr std::string_view reserved_tenant_id = "postrider";
-
 // What the caller chooses. No limit: none but the node's own.
 struct TenantSettings {
   std::optional<std::string> name;
@@ -31,7 +28,7 @@ struct TenantSettings {
   std::optional<double> publish_rate_per_second;
   std::optional<int32_t> payload_bytes_max;
   std::optional<int32_t> endpoints_max;
-  std::optional<std::string> contacts;  // JSON: an array of e-mail addresses and URLs
+  std::optional<std::string> contacts;  // JSON: an array of e-mail addresses and URLs, all of them strings
   std::optional<std::string> metadata;  // JSON: an object
 
   bool operator==(const TenantSettings&) const = default;
@@ -40,9 +37,11 @@ struct TenantSettings {
 struct Tenant {
   model::TenantId id;
   TenantSettings settings;
+  std::optional<std::string> contact_states;  // JSON: the contacts as objects, with the state of each
   model::TenantStatus status = model::TenantStatus::active;
   std::optional<std::string> status_reason;
   base::Timestamp status_since{};
+  model::Actor status_by = model::Actor::operator_;  // who set this status
   int32_t endpoint_count = 0;
   int32_t revision = 1;  // for If-Match
   base::Timestamp created_at{};
@@ -64,13 +63,14 @@ using TenantEdit = base::UniqueFunction<bool(TenantSettings&)>;
 runtime::Task<TenantResult> change_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
                                           TenantEdit edit);
 
-// Nothing is sent to any endpoint of a paused tenant; events go on queueing. Both may be repeated.
+// Nothing is sent to any endpoint of a paused tenant; events go on queueing. Both may be repeated. For
+// operators only.
 runtime::Task<TenantResult> pause_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
                                          std::optional<std::string> reason);
 runtime::Task<TenantResult> resume_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
                                           std::optional<std::string> reason);
 
-// Its endpoints are deleted and its keys revoked with it.
+// Its endpoints are deleted and its keys revoked with it. For operators only.
 runtime::Task<std::optional<Refusal>> delete_tenant(pg::Link& link, const Caller& caller, model::TenantId id);
 
 }  // namespace postrider::registry

@@ -18,12 +18,6 @@ struct Candidate {
   std::optional<base::Uuid> origin;  // the dead letter it comes from
 };
 
-// How far a pass is: dead letters by delivery id, events by event id and then endpoint.
-struct Cursor {
-  base::Uuid id;
-  base::Uuid endpoint;
-};
-
 struct Found {
   std::vector<Candidate> candidates;
   Cursor next;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "postrider/replay/archived_line.hpp"
 #include "postrider/replay/candidates.hpp"
 #include "postrider/replay/refanout.sql.hpp"
 
@@ -12,32 +13,63 @@ namespace {
 
 using runtime::Task;
 
+constexpr std::chrono::milliseconds kStall{60'000}, kRetentionPoll{500};
+
 std::string text_of(const std::optional<model::TenantId>& tenant) {
   return tenant.value_or("");
 }
 
-// Quotes within a value are escaped, so only a column can look like this.
-bool is_outbox_row(std::string_view rows) {
-  return rows.find("\"processed_at\":") != std::string_view::npos;
-}
-
 }  // namespace
 
+void Standing::add_refused(int64_t line, const std::string& why) {
+  ++refused;
+  if (first_refused.size() < kShownMax)
+    first_refused.push_back(place + ", line " + std::to_string(line) + ": " + why);
+}
+
 Refanout::Refanout(runtime::Loop& loop, pg::Link& link, RefanoutRange range, RefanoutOptions options)
-    : loop_(loop), link_(link), range_(std::move(range)), options_(options) {}
+    : loop_(loop),
+      link_(link),
+      lease_(link, {.name = "refanout", .owner = "refanout", .stall = kStall}),
+      retention_lease_(link, {.name = "retention", .owner = "refanout", .stall = kStall}),
+      range_(std::move(range)),
+      options_(options) {}
 
 Task<bool> Refanout::begin() {
-  const auto locked = co_await link_.run_one(sql::lock_refanout);
-  if (!locked.get<bool>(0, 0)) co_return false;
+  auto taking = lease_.hold();
+  const bool is_ours = co_await taking;
+  if (!is_ours) co_return false;
   if (options_.is_dry) co_return true;
   const auto filled = co_await link_.run_one(sql::fill_sentinels);
   if (filled.affected_rows() > 0) co_await link_.connection().execute("analyze queue");
   co_return true;
 }
 
-Task<base::Timestamp> Refanout::kept_since() {
+// Waits for a pass of retention to end.
+Task<void> Refanout::hold_retention() {
+  runtime::Wakeup pause(loop_);
+  while (!holds_retention_) {
+    auto taking = retention_lease_.hold();
+    holds_retention_ = co_await taking;
+    if (!holds_retention_) co_await pause.wait_for(kRetentionPoll);
+  }
+}
+
+// They end with the session; until then they are kept alive.
+Task<void> Refanout::keep_leases() {
+  auto holding = lease_.hold();
+  bool is_ours = co_await holding;
+  if (is_ours && holds_retention_) {
+    auto standing_still = retention_lease_.hold();
+    is_ours = co_await standing_still;
+  }
+  if (!is_ours) throw pg::Error(pg::Kind::unavailable, "another session has taken over");
+}
+
+Task<Refanout::KeptSince> Refanout::kept_since() {
   const auto rows = co_await link_.run_one(sql::kept_since);
-  co_return rows.get<base::Timestamp>(0, 0);
+  const KeptSince kept{rows.get<base::Timestamp>(0, 0), rows.get<base::Timestamp>(0, 1)};
+  co_return kept;
 }
 
 Task<Standing> Refanout::stand(std::string place) {
@@ -67,6 +99,8 @@ pg::Batch Refanout::move_batch(const Standing& standing, const Step& step) const
   batch.with(sql::move_refanout, range_.since, range_.until, text_of(range_.tenant), standing.place,
              standing.after_id, standing.after_endpoint, standing.after_time, standing.after_row,
              step.looked_at, step.queued, step.is_last);
+  lease_.fence(batch);
+  if (holds_retention_) retention_lease_.fence(batch);
   return batch;
 }
 
@@ -87,10 +121,18 @@ void Refanout::tell(const Standing& standing) const {
 
 // So that sending, and not this, decides how much is under way.
 Task<void> Refanout::rest(int64_t queued) {
+  auto keeping = keep_leases();
+  co_await keeping;
   if (options_.is_dry || queued == 0) co_return;
   runtime::Wakeup pause(loop_);
   const std::chrono::duration<double> wait(static_cast<double>(queued) / options_.rate_per_second);
-  co_await pause.wait_for(std::chrono::duration_cast<std::chrono::milliseconds>(wait));
+  const auto until = base::BootClock::now() + std::chrono::duration_cast<std::chrono::milliseconds>(wait);
+  while (base::BootClock::now() < until) {
+    const auto next = std::min(until, base::BootClock::now() + lease_.beat_interval());
+    co_await pause.wait_until(next);
+    auto still = keep_leases();
+    co_await still;
+  }
 }
 
 // One step over the events of `ids`; moves the standing's cursor.
@@ -123,8 +165,12 @@ Task<Standing> Refanout::from_events() {
   auto standing_now = stand("events");
   Standing standing = co_await standing_now;
   auto asking = kept_since();
-  const base::Timestamp kept = co_await asking;
-  const Ids ids{id_floor(std::max(range_.since, kept)), id_floor(range_.until)};
+  const KeptSince kept = co_await asking;
+  base::Timestamp since = std::max(range_.since, kept.events);
+  // Retention has removed the attempts of events between the two, whether they were delivered or not.
+  if (kept.attempts > since && !options_.is_without_history)
+    standing.unknown_before = since = std::min(kept.attempts, range_.until);
+  const Ids ids{id_floor(since), id_floor(range_.until)};
   Step step;
   do {
     auto transaction = co_await link_.begin();
@@ -224,7 +270,7 @@ Task<void> Refanout::publish_rows(const std::string& rows, Standing& standing, i
 }
 
 Task<Standing> Refanout::from_archive(std::string file, NextLine next_line) {
-  if (!options_.is_dry) co_await link_.run_one(sql::lock_retention);
+  if (!options_.is_dry) co_await hold_retention();
   auto standing_now = stand("archive:" + file);
   Standing standing = co_await standing_now;
   std::string line;
@@ -240,9 +286,13 @@ Task<Standing> Refanout::from_archive(std::string file, NextLine next_line) {
     while (lines < options_.step_events_max && rows.size() < options_.step_bytes_max) {
       has_more = next_line(line);
       if (!has_more) break;
-      if (lines > 0) rows += ',';
-      rows += line;
       ++lines;
+      if (const std::string fault = fault_of_line(line); !fault.empty()) {
+        standing.add_refused(standing.after_row + lines, fault);
+        continue;
+      }
+      if (rows.size() > 1) rows += ',';
+      rows += line;
     }
     rows += ']';
     if (lines == 0) break;

@@ -13,6 +13,7 @@
 
 #include "postrider/base/time.hpp"
 #include "postrider/model/ids.hpp"
+#include "postrider/pg/lease.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/runtime/loop.hpp"
 
@@ -30,6 +31,8 @@ struct RefanoutOptions {
   int step_events_max = 500;  // that one step looks at
   int step_deliveries_max = 500;
   size_t step_bytes_max = 4 << 20;  // of an archive
+  // Also events whose attempts retention has removed: all of them are sent again.
+  bool is_without_history = false;
 };
 
 // How far the reading of one place is.
@@ -41,6 +44,13 @@ struct Standing {
   int64_t looked_at = 0, queued = 0;
   bool is_resumed = false;
   bool is_of_rows = false;  // of an outbox: `queued` are those that are given to the relay again
+  std::optional<base::Timestamp> unknown_before{};  // events of the range from before were left out
+  // Lines of an archive that were left out.
+  int64_t refused = 0;
+  std::vector<std::string> first_refused{};  // at most kShownMax, each with its reason
+
+  static constexpr size_t kShownMax = 20;
+  void add_refused(int64_t line, const std::string& why);
 };
 
 // The next line of an archive; false at its end.
@@ -68,8 +78,12 @@ class Refanout {
     bool is_last = false;
   };
   runtime::Task<void> move(Standing& standing, Step step);
-  // The oldest moment that is sent again; archives may be older.
-  runtime::Task<base::Timestamp> kept_since();
+  // From when on retention keeps events and attempts. Older events are not sent again, unless they come from
+  // an archive.
+  struct KeptSince {
+    base::Timestamp events, attempts;
+  };
+  runtime::Task<KeptSince> kept_since();
   // Which of these events have no row; their keys are forgotten, so that they can be published again.
   struct Named {
     std::vector<std::string> tenants, events;
@@ -91,8 +105,15 @@ class Refanout {
   runtime::Task<void> rest(int64_t queued);
   void tell(const Standing& standing) const;
 
+  runtime::Task<void> hold_retention();
+  runtime::Task<void> keep_leases();
+
   runtime::Loop& loop_;
   pg::Link& link_;
+  // Retention stands still while an archive is read: a day that was brought back must not be dropped before
+  // its deliveries are there.
+  pg::Lease lease_, retention_lease_;
+  bool holds_retention_ = false;
   RefanoutRange range_;
   RefanoutOptions options_;
   std::function<void(const Standing&)> progress_;

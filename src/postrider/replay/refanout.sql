@@ -1,14 +1,5 @@
 -- Deliveries made again from event rows, after the queue or the history was lost. Custom plans.
 
--- name: lock_refanout
--- One at a time: a lock of this session.
-select pg_try_advisory_lock(hashtextextended('postrider.refanout', 0))
-
--- name: lock_retention
--- Retention stands still meanwhile: a day that was brought back from an archive must not be taken away before its
--- deliveries are there.
-select pg_advisory_lock(hashtextextended('postrider.retention', 0))
-
 -- name: fill_sentinels
 -- What a truncated queue lacks: see 0001_engine.sql.
 insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at)
@@ -16,10 +7,12 @@ select -1, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '', 'infinit
 from generate_series(1, 5000 - (select count(*) from queue where bucket = -1))
 
 -- name: kept_since
--- Nothing older is sent again.
-select greatest(since, 'epoch')
-from kept_since
-where name = 'events'
+-- From when on events are kept, and their attempts.
+select greatest(e.since, 'epoch'), greatest(a.since, 'epoch')
+from kept_since e
+cross join kept_since a
+where e.name = 'events'
+  and a.name = 'attempts'
 
 -- name: unfinished
 -- $1 since, $2 until, $3 tenant or '', $4 place: how far one is that was begun and not finished.
@@ -227,7 +220,8 @@ back as (
   select g.id, g.tenant_id, g.outside_id, g.type, g.version, g.subject, g.traceparent, g.body, g.created_at, g.erased_at,
          g.main_id
   from given g
-  on conflict (id) do nothing
+  where not exists (select from event v where v.id = g.id)
+  on conflict do nothing
   returning id
 )
 select (select count(*) from given), (select count(*) from back),

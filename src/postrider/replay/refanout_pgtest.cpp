@@ -54,6 +54,19 @@ TEST_F(RefanoutTest, SendsAgainWhatOnlyALostHistoryKnew) {
   EXPECT_EQ(go().queued, 1);
 }
 
+TEST_F(RefanoutTest, LeavesOutEventsWhoseHistoryRetentionHasRemoved) {
+  const auto one = make_endpoint();
+  ended(make_event(), one, "delivered");
+  db.sql(
+      "truncate attempt; update kept_since set since = now() + interval '1 minute' where name = 'attempts'");
+  const Standing done = go();
+  EXPECT_EQ(done.queued, 0) << "it may have been delivered";
+  EXPECT_TRUE(done.unknown_before);
+  const Standing all = go({.is_without_history = true});
+  EXPECT_EQ(all.queued, 1);
+  EXPECT_FALSE(all.unknown_before);
+}
+
 TEST_F(RefanoutTest, GoesOnWithTheNextAttemptOfWhatWasBeingRetried) {
   const auto one = make_endpoint();
   ended(make_event(), one, "retrying");
@@ -116,7 +129,7 @@ TEST_F(RefanoutTest, GoesOnWhereItWasKilled) {
     ASSERT_TRUE(run(killed.begin()));
     killed.on_progress([this](const Standing& standing) {
       if (standing.queued == 4)
-        db.sql("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'");
+        db.sql("select pg_terminate_backend(backend_pid) from session_lease where name = 'refanout'");
     });
     EXPECT_THROW(run(killed.from_events()), pg::Error);
   }
@@ -192,6 +205,7 @@ TEST_F(RefanoutTest, PublishesArchivedOutboxRowsAgainWhoseEventIsGone) {
   const auto read = [&](RefanoutOptions options) {
     options.rate_per_second = 1e6;
     Refanout refanout(loop, link, range, options);
+    EXPECT_TRUE(run(refanout.begin()));
     size_t at = 0;
     return run(refanout.from_archive("/outbox_billing.ndjson.gz", [&lines, at](std::string& line) mutable {
       if (at == lines.size()) return false;
@@ -207,6 +221,42 @@ TEST_F(RefanoutTest, PublishesArchivedOutboxRowsAgainWhoseEventIsGone) {
   EXPECT_EQ(done.queued, 1);
   EXPECT_EQ(db.sql("select outside_id, data, version, tenant_id from outbox"), "gone|{\"n\": 1.50}|2|acme");
   EXPECT_EQ(db.sql("select key from event_key"), "kept") << "the lost one can be published again";
+}
+
+TEST_F(RefanoutTest, LeavesOutArchivedRowsThatBreakARuleAndNamesThem) {
+  const auto kept = make_event();
+  db.sql("select publish('acme', 'order.paid', '{\"n\": 1.50}', id => 'gone', version => '2')");
+  db.sql("select publish('acme', 'order.paid', '2', id => 'kept')");
+  db.sql(
+      "insert into event_key (tenant_id, kind, key, event_id, request_hash, answer) values ('acme', 'id', "
+      "'kept', " +
+      quoted(kept.uuid) + ", '', '{}'), ('acme', 'id', 'gone', " + quoted(ids.next()) + ", '', '{}')");
+  std::vector<std::string> lines;
+  for (const char* id : {"gone", "kept"})
+    lines.push_back(
+        db.sql(std::string("select row_to_json(o) from outbox o where outside_id = '") + id + "'"));
+  db.sql("truncate outbox");
+  const RefanoutRange range{.since = {}, .until = ids.now() + 1h};
+  const auto read = [&](RefanoutOptions options) {
+    options.rate_per_second = 1e6;
+    Refanout refanout(loop, link, range, options);
+    EXPECT_TRUE(run(refanout.begin()));
+    size_t at = 0;
+    return run(refanout.from_archive("/outbox_billing.ndjson.gz", [&lines, at](std::string& line) mutable {
+      if (at == lines.size()) return false;
+      line = lines[at++];
+      return true;
+    }));
+  };
+  lines.insert(lines.begin(), R"({"tenant_id":"acme","type":"a b","data":"1","processed_at":"2026-01-01"})");
+  lines.insert(lines.begin() + 2, "no json");
+  const Standing done = read({});
+  EXPECT_EQ(done.looked_at, 4);
+  EXPECT_EQ(done.queued, 1);
+  EXPECT_EQ(done.refused, 2);
+  ASSERT_EQ(done.first_refused.size(), 2u);
+  EXPECT_THAT(done.first_refused[0], testing::HasSubstr("line 1: type must be"));
+  EXPECT_THAT(done.first_refused[1], testing::HasSubstr("line 3: it is not a JSON object"));
 }
 
 TEST_F(RefanoutTest, KnowsWhichEventsOfAnOutboxAreLost) {

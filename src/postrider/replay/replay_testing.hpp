@@ -106,7 +106,9 @@ class ReplayTest : public testing::Test {
         request_range(link, who, {.range = std::move(range), .rate_per_second = rate, .reason = "lost"}));
   }
   int64_t count(Range range) {
-    return run(count_matches(link, std::move(range), base::BootClock::now() + 10s)).matched;
+    MatchCount counted(std::move(range));
+    while (!counted.is_complete()) run(counted.look(link));
+    return counted.matched();
   }
   Replay find(model::ReplayId id) { return *run(find_replay(link, "acme", id)); }
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "postrider/base/check.hpp"
 #include "postrider/registry/audit.hpp"
+#include "postrider/registry/columns.hpp"
 #include "postrider/replay/candidates.hpp"
 #include "postrider/replay/requests.sql.hpp"
 
@@ -19,8 +19,8 @@ Single::Outcome outcome_of(std::string_view text) {
   if (text == "endpoint_inactive") return Single::Outcome::endpoint_inactive;
   if (text == "event_gone") return Single::Outcome::event_gone;
   if (text == "event_erased") return Single::Outcome::event_erased;
-  CHECK(text == "too_fast");
-  return Single::Outcome::too_fast;
+  if (text == "too_fast") return Single::Outcome::too_fast;
+  throw pg::Error(pg::Kind::other, "make_replay() returned an unknown outcome");
 }
 
 Replay read_replay(const pg::Rows& rows, size_t row) {
@@ -37,6 +37,7 @@ Replay read_replay(const pg::Rows& rows, size_t row) {
   replay.rate_per_second = rows.get<std::optional<double>>(row, column++);
   replay.reason = rows.get<std::string>(row, column++);
   replay.requested_by = rows.get<std::string>(row, column++);
+  replay.on_behalf_of = registry::known(model::parse_actor(rows.get<std::string_view>(row, column++)));
   if (const auto old = rows.get<std::optional<base::Uuid>>(row, column++))
     replay.delivery = model::DeliveryId{*old};
   replay.is_counted = rows.get<bool>(row, column++);
@@ -94,7 +95,7 @@ Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, Sin
   pg::Transaction transaction = co_await link.begin();
   pg::Batch make;
   make.with(sql::make_replay, request.tenant, request.delivery.uuid, request.reason, caller.id,
-            request.not_before, singles_per_second_max);
+            request.not_before, singles_per_second_max, model::label(caller.actor));
   const std::vector<pg::Rows> answers = co_await transaction.run(std::move(make));
   const pg::Rows& row = answers.front();
   Single single;
@@ -127,7 +128,8 @@ Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& call
   pg::Transaction transaction = co_await link.begin();
   pg::Batch insert;
   insert.with(sql::insert_replay, range.tenant, label(range.scope), endpoint, range.event_types, range.causes,
-              range.deliveries, range.since, range.until, request.rate_per_second, request.reason, caller.id);
+              range.deliveries, range.since, range.until, request.rate_per_second, request.reason, caller.id,
+              model::label(caller.actor));
   const std::vector<pg::Rows> answers = co_await transaction.run(std::move(insert));
   const model::ReplayId id{answers.front().get<base::Uuid>(0, 0)};
   pg::Batch note;
@@ -142,22 +144,17 @@ Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& call
   co_return id;
 }
 
-Task<Counted> count_matches(pg::Link& link, Range range, base::SteadyTime deadline) {
-  Counted counted;
-  Cursor cursor = start_of(range);
+MatchCount::MatchCount(Range range) : range_(std::move(range)), cursor_(start_of(range_)) {}
+
+Task<void> MatchCount::look(pg::Link& link) {
   const Look look;
-  while (true) {
-    pg::Batch search;
-    add_search(search, range, cursor, look);
-    const std::vector<pg::Rows> answers = co_await link.run(std::move(search));
-    const Found found = read_found(answers.front(), range, cursor, look);
-    counted.matched += static_cast<int64_t>(found.candidates.size());
-    cursor = found.next;
-    if (found.is_last) co_return counted;
-    if (base::BootClock::now() > deadline) break;
-  }
-  counted.is_complete = false;
-  co_return counted;
+  pg::Batch search;
+  add_search(search, range_, cursor_, look);
+  const std::vector<pg::Rows> answers = co_await link.run(std::move(search));
+  const Found found = read_found(answers.front(), range_, cursor_, look);
+  matched_ += static_cast<int64_t>(found.candidates.size());
+  cursor_ = found.next;
+  is_complete_ = found.is_last;
 }
 
 Task<std::optional<Replay>> find_replay(pg::Link& link, model::TenantId tenant, model::ReplayId id) {

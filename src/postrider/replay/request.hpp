@@ -63,12 +63,27 @@ struct RangeRequest {
 runtime::Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& caller,
                                              RangeRequest request);
 
-// A dry run. Stops at the deadline and then says so.
-struct Counted {
-  int64_t matched = 0;
-  bool is_complete = true;
+// How far a search for what a range matches has come: dead letters by delivery id, events by event id and
+// then endpoint.
+struct Cursor {
+  base::Uuid id;
+  base::Uuid endpoint;
 };
-runtime::Task<Counted> count_matches(pg::Link& link, Range range, base::SteadyTime deadline);
+
+// A dry run. Each look reads a bounded number of rows, so that the connection can be released in between.
+class MatchCount {
+ public:
+  explicit MatchCount(Range range);
+  runtime::Task<void> look(pg::Link& link);  // until is_complete()
+  int64_t matched() const { return matched_; }
+  bool is_complete() const { return is_complete_; }
+
+ private:
+  Range range_;
+  Cursor cursor_;
+  int64_t matched_ = 0;
+  bool is_complete_ = false;
+};
 
 struct Replay {
   model::ReplayId id;
@@ -78,6 +93,7 @@ struct Replay {
   std::optional<base::Timestamp> since, until;
   std::optional<double> rate_per_second;
   std::string reason, requested_by;
+  model::Actor on_behalf_of = model::Actor::operator_;
   std::optional<model::DeliveryId> delivery;  // kind delivery: the old one
   bool is_counted = false;                    // until then, matched goes on growing
   int64_t matched = 0, queued = 0, delivered = 0, failed = 0, canceled = 0;

@@ -45,7 +45,7 @@ Held read_held(const pg::Rows& rows, SteadyTime now) {
   held.id = {rows.get<base::Uuid>(0, 0)};
   held.range.tenant = rows.get<std::string>(0, 1);
   const auto scope = parse_scope(rows.get<std::string_view>(0, 2));
-  CHECK(scope);
+  if (!scope) throw pg::Error(pg::Kind::other, "a replay has an unknown scope");
   held.range.scope = *scope;
   if (const auto endpoint = rows.get<std::optional<base::Uuid>>(0, 3))
     held.range.endpoint = model::EndpointId{*endpoint};

@@ -47,6 +47,29 @@ struct Yield {
   void await_resume() noexcept {}
 };
 
+// For long work in small steps: `co_await pause` between two steps yields once the work has held the loop for
+// too long, and costs a look at the clock otherwise.
+class Pause {
+ public:
+  static constexpr std::chrono::microseconds kTurnMax{200};
+  explicit Pause(Loop& loop, std::chrono::nanoseconds turn_max = kTurnMax)
+      : loop_(loop), turn_max_(turn_max), began_(base::BootClock::now()) {}
+
+  bool await_ready() const { return base::BootClock::now() - began_ < turn_max_; }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    loop_.post([this, waiting] {
+      began_ = base::BootClock::now();
+      waiting.resume();
+    });
+  }
+  void await_resume() noexcept {}
+
+ private:
+  Loop& loop_;
+  std::chrono::nanoseconds turn_max_;
+  SteadyTime began_;
+};
+
 // Calls back once at a time on CLOCK_BOOTTIME (so a suspended or stopped process sees its timers as overdue
 // when it wakes). Setting it again replaces the old time; a destroyed or canceled timer never calls.
 class Timer {

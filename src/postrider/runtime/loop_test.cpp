@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "postrider/runtime/task.hpp"
+#include "postrider/runtime/worker.hpp"
 
 namespace postrider::runtime {
 namespace {
@@ -28,6 +29,74 @@ TEST(Loop, RunsPostedJobsInOrderOnItsThread) {
   loop.run();
   other.join();
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
+}
+
+Task<void> work_in_steps(Loop& loop, std::chrono::nanoseconds turn_max, std::string& order) {
+  Pause pause(loop, turn_max);
+  for (int step = 0; step < 3; ++step) {
+    co_await pause;
+    order += 'w';
+  }
+  loop.stop();
+}
+
+std::string order_of_steps_and_others(std::chrono::nanoseconds turn_max) {
+  Loop loop;
+  TaskGroup tasks;
+  std::string order;
+  loop.post([&] {
+    for (int i = 0; i < 3; ++i) loop.post([&order] { order += 'o'; });
+    tasks.spawn(work_in_steps(loop, turn_max, order));
+  });
+  loop.run();
+  return order;
+}
+
+TEST(Pause, LetsOthersRunBetweenTheStepsOfLongWork) {
+  EXPECT_EQ(order_of_steps_and_others(0ns), "ooowww");
+}
+
+TEST(Pause, DoesNotInterruptShortWork) {
+  EXPECT_EQ(order_of_steps_and_others(1h).substr(0, 3), "www");
+}
+
+Task<void> note_threads(Worker& worker, Loop& loop, std::vector<std::thread::id>& threads) {
+  OnWorker work(worker, loop, [&threads] { threads.push_back(std::this_thread::get_id()); });
+  co_await work;
+  threads.push_back(std::this_thread::get_id());
+  loop.stop();
+}
+
+TEST(Worker, RunsAJobOnItsThreadAndResumesOnTheLoop) {
+  Worker worker;
+  Loop loop;
+  TaskGroup tasks;
+  std::vector<std::thread::id> threads;
+  loop.post([&] { tasks.spawn(note_threads(worker, loop, threads)); });
+  loop.run();
+  ASSERT_EQ(threads.size(), 2);
+  EXPECT_NE(threads[0], std::this_thread::get_id());
+  EXPECT_EQ(threads[1], std::this_thread::get_id());
+}
+
+Task<void> note_error(Worker& worker, Loop& loop, std::string& text) {
+  OnWorker work(worker, loop, [] { throw std::runtime_error("no memory"); });
+  try {
+    co_await work;
+  } catch (const std::runtime_error& error) {
+    text = error.what();
+  }
+  loop.stop();
+}
+
+TEST(Worker, PassesOnWhatAJobThrows) {
+  Worker worker;
+  Loop loop;
+  TaskGroup tasks;
+  std::string text;
+  loop.post([&] { tasks.spawn(note_error(worker, loop, text)); });
+  loop.run();
+  EXPECT_EQ(text, "no memory");
 }
 
 TEST(Timer, ASecondTimeReplacesTheFirst) {

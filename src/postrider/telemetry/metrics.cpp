@@ -75,7 +75,8 @@ const Names kBlocked = {"plain_http",       "port",        "local_name",      "l
 const Names kQueueStates = {"pending", "processing", "retrying"};
 const Names kEndpointStatuses = {"active", "paused", "disabled"};
 const Names kBatches = {"publish", "settle", "fetch", "inbox"};
-const Names kInboxOutcomes = {"stored", "duplicate"};
+const Names kInboxOutcomes = {"stored", "duplicate", "duplicate_content"};
+const Names kMessageOutcomes = {"sent", "failed", "capped"};
 const Names kInboxWork = {"consume", "forward"};
 const Names kRejectReasons = {"missing_header",     "malformed_header", "timestamp_old",
                               "timestamp_future",   "no_secret",        "malformed_body",
@@ -215,6 +216,11 @@ Metrics::Metrics()
                                             "How long the oldest message that is due has waited.", "work",
                                             kInboxWork)),
       inbox_depth(registry_->gauge("webhook_inbox_depth", "Messages that are not done, estimated.")),
+      notices(registry_->counter_by("webhook_notices_total", "Notices to contacts, by mail or URL.",
+                                    "outcome", kMessageOutcomes)),
+      confirmation_mails(registry_->counter_by("webhook_confirmation_mails_total",
+                                               "Mails that ask contacts to confirm.", "outcome",
+                                               kMessageOutcomes)),
       batch_size(registry_->batches()),
       database_round_trips(
           registry_->counter("webhook_database_round_trips_total", "Pipelines sent and answered.")),
@@ -225,6 +231,14 @@ Metrics::Metrics()
       in_flight(registry_->gauge("webhook_in_flight", "HTTP exchanges in progress.")),
       late_settles_dropped(registry_->counter("webhook_late_settles_dropped_total",
                                               "Results refused because the bucket had a new owner.")),
+      retention_kept(registry_->counter("webhook_retention_kept_rows_total",
+                                        "Rows of events and history that outlived their day.")),
+      retention_expiring(registry_->gauge(
+          "webhook_retention_expiring_deliveries",
+          "Deliveries that have waited for a pause, brake or hold for 1.5 x retain_events or longer.")),
+      retention_canceled(
+          registry_->counter("webhook_retention_canceled_deliveries_total",
+                             "Deliveries canceled because they had waited for 2 x retain_events.")),
       api_requests(registry_->counter_by("webhook_api_requests_total", "Requests answered.", "status_class",
                                          kStatusClasses)),
       api_connections(registry_->gauge("webhook_api_connections", "Open connections to the API.")) {

@@ -114,10 +114,14 @@ class Metrics {
   Labelled<Counter> blocked_destinations;  // reason: an http::BlockedReason
 
   // The inbox.
-  Labelled<Counter> inbox_received;   // outcome: stored|duplicate
+  Labelled<Counter> inbox_received;   // outcome: stored|duplicate|duplicate_content
   Labelled<Counter> inbox_rejected;   // reason: an inbox::RejectReason
   Labelled<Gauge> inbox_lag_seconds;  // work: consume|forward
   Gauge inbox_depth;
+
+  // Messages to tenants' contacts.
+  Labelled<Counter> notices;             // outcome: sent|failed|capped
+  Labelled<Counter> confirmation_mails;  // outcome: sent|failed|capped
 
   // The machinery.
   Labelled<Histogram> batch_size;  // batch: publish|settle|fetch|inbox
@@ -127,6 +131,11 @@ class Metrics {
   Gauge lanes_held;
   Gauge in_flight;
   Counter late_settles_dropped;
+
+  // Retention.
+  Counter retention_kept;      // rows that outlived their day
+  Gauge retention_expiring;    // deliveries that will be canceled unless what they wait for ends
+  Counter retention_canceled;  // deliveries that were
 
   // Made when it is first asked for; `local` is there from the start. Any thread.
   OutboxSeries outbox(const std::string& name) const;

@@ -1,6 +1,7 @@
 #include "postrider/upkeep/archive.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -27,6 +28,18 @@ std::string free_path(const std::string& directory, const std::string& name) {
   return directory + "/" + name + "-" + std::to_string(std::time(nullptr)) + ".ndjson.gz";
 }
 
+// Payloads of all tenants: readable by the owner only, whatever the umask is. A file that an earlier run left
+// behind, or a link that somebody else made, is removed and never written to. Null: errno says why.
+gzFile create_private(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return nullptr;
+  const int file =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file < 0) return nullptr;
+  const gzFile compressed = ::gzdopen(file, "wb6");
+  if (compressed == nullptr) ::close(file);
+  return compressed;
+}
+
 bool sync(const std::string& path, int flags) {
   const int file = ::open(path.c_str(), flags | O_CLOEXEC);
   if (file < 0) return false;
@@ -38,7 +51,7 @@ bool sync(const std::string& path, int flags) {
 
 ArchiveFile::ArchiveFile(const std::string& directory, const std::string& name)
     : directory_(directory), path_(free_path(directory, name)), unfinished_(path_ + ".part") {
-  file_ = ::gzopen(unfinished_.c_str(), "wb6");
+  file_ = create_private(unfinished_);
   if (file_ == nullptr) fail("cannot be opened");
 }
 

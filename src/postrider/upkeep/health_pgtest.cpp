@@ -115,7 +115,7 @@ TEST_F(Health, ContactsGetOneNoticeWhoseNewsReplaceOlderOnes) {
   EXPECT_EQ(db.sql("select count(*) from notice"), "0");
   report();
   EXPECT_EQ(db.sql("select kind, stage, contacts, due_at <= now() from notice"),
-            "warning|50|[\"ops@acme.example\"]|t");
+            "warning|50|{ops@acme.example}|t");
   db.sql("update endpoint set told = 50, told_at = now() where id = " + endpoint + "; delete from notice");
   fail(endpoint, 75);
   report();
@@ -132,6 +132,43 @@ TEST_F(Health, WhoWasNotToldOfTheTroubleIsNotToldOfItsEnd) {
   report();
   db.sql("update endpoint set failing_since = null where id = " + endpoint);
   report();
+  EXPECT_EQ(db.sql("select count(*) from notice"), "0");
+}
+
+TEST_F(Health, OnlyContactsThatWantNoticesGetThem) {
+  db.sql(
+      "update tenant set contacts = '[\"Ops@acme.example\", \"new@acme.example\", \"gone@acme.example\", "
+      "\"https://acme.example/\"]'; insert into contact values ('acme', 'gone@acme.example', now(), now())");
+  EXPECT_EQ(db.sql("select contacts_to_tell('acme')"), "{Ops@acme.example,https://acme.example/}");
+  db.sql("update tenant set contacts = '[\"new@acme.example\"]'");
+  const auto endpoint = make_endpoint();
+  db.sql("update endpoint set status = 'disabled', status_by = 'postrider' where id = " + endpoint);
+  report();
+  EXPECT_EQ(db.sql("select reported from endpoint"), "100");
+  EXPECT_EQ(db.sql("select count(*) from notice"), "0");
+}
+
+TEST_F(Health, NobodyIsToldWhatTheirOwnPeopleDisabled) {
+  const auto own = make_endpoint(), operators = make_endpoint();
+  db.sql("update endpoint set status = 'disabled', status_by = 'customer' where id = " + own);
+  db.sql("update endpoint set status = 'disabled', status_by = 'operator' where id = " + operators);
+  report();
+  EXPECT_EQ(db.sql("select endpoint_id, cause from notice"), operators.substr(1, 36) + "|operator");
+}
+
+TEST_F(Health, ANoticeIsTakenOnceAndOnlyForContactsThatStillWantIt) {
+  const auto endpoint = make_endpoint();
+  fail(endpoint, 60);
+  report();
+  report();
+  const auto take = [this](const std::string& busy) {
+    return db.sql("select outcome, contacts from take_notice('" + busy + "', 20)");
+  };
+  EXPECT_EQ(take("{acme}"), "");
+  EXPECT_EQ(take("{}"), "send|{ops@acme.example}");
+  EXPECT_EQ(take("{}"), "");
+  db.sql("update notice set due_at = now(); update contact set unsubscribed_at = now()");
+  EXPECT_EQ(take("{}"), "dropped|");
   EXPECT_EQ(db.sql("select count(*) from notice"), "0");
 }
 

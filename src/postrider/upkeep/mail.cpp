@@ -13,7 +13,6 @@ namespace postrider::upkeep {
 
 namespace {
 
-constexpr long kTimeoutSeconds = 30;
 constexpr const char* kSystemAuthorities = "/etc/ssl/certs";
 
 struct Rest {
@@ -61,7 +60,11 @@ std::string mail_text(const Mail& mail, const std::string& date, const std::stri
                     "\r\nSubject: " + encoded_word(one_line(mail.subject)) + "\r\nDate: " + date +
                     "\r\nMessage-ID: <" + message_id + "@postrider>\r\nAuto-Submitted: auto-generated\r\n" +
                     "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n" +
-                    "Content-Transfer-Encoding: 8bit\r\n\r\n";
+                    "Content-Transfer-Encoding: 8bit\r\n";
+  if (!mail.unsubscribe_url.empty())
+    out += "List-Unsubscribe: <" + one_line(mail.unsubscribe_url) +
+           ">\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n";
+  out += "\r\n";
   for (const char c : mail.text) {
     if (c == '\n') out += '\r';
     if (c != '\r') out += c;
@@ -69,7 +72,8 @@ std::string mail_text(const Mail& mail, const std::string& date, const std::stri
   return out;
 }
 
-std::optional<std::string> send_mail(const MailServer& server, const Mail& mail) {
+std::optional<std::string> send_mail(const MailServer& server, const Mail& mail,
+                                     std::chrono::seconds timeout) {
   const std::unique_ptr<CURL, Cleanup> handle(curl_easy_init());
   if (!handle) return "libcurl cannot start";
   const std::string from = "<" + one_line(mail.from) + ">", to = "<" + one_line(mail.to) + ">";
@@ -90,7 +94,7 @@ std::optional<std::string> send_mail(const MailServer& server, const Mail& mail)
   curl_easy_setopt(curl, CURLOPT_READFUNCTION, read_rest);
   curl_easy_setopt(curl, CURLOPT_READDATA, &rest);
   curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT, kTimeoutSeconds);
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT, static_cast<long>(timeout.count()));
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_PROXY, "");  // proxy variables are never read
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);

@@ -2,6 +2,7 @@
 // own.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,8 @@ namespace postrider::upkeep {
 
 struct Mail {
   std::string from, to, subject, text;  // the text has lines that end in \n
+  // For the headers of RFC 8058: a POST to it unsubscribes. Empty: the mail is no notice.
+  std::string unsubscribe_url = {};
 };
 
 struct MailServer {
@@ -18,7 +21,8 @@ struct MailServer {
 };
 
 // Nothing when the server took it; otherwise why not. A certificate that cannot be verified is a reason.
-std::optional<std::string> send_mail(const MailServer& server, const Mail& mail);
+std::optional<std::string> send_mail(const MailServer& server, const Mail& mail,
+                                     std::chrono::seconds timeout);
 
 // As it goes over the wire. Line breaks in headers become spaces.
 std::string mail_text(const Mail& mail, const std::string& date, const std::string& message_id);

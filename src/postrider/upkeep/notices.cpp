@@ -1,10 +1,7 @@
 #include "postrider/upkeep/notices.hpp"
 
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
-#include <thread>
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "postrider/base/encoding.hpp"
@@ -13,6 +10,7 @@
 #include "postrider/crypto/random.hpp"
 #include "postrider/crypto/signing_key.hpp"
 #include "postrider/pg/error.hpp"
+#include "postrider/registry/contact_links.hpp"
 #include "postrider/telemetry/log.hpp"
 #include "postrider/upkeep/notices.sql.hpp"
 
@@ -22,10 +20,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using runtime::Task;
-namespace json = boost::json;
 
 constexpr auto kPass = 2s;
-constexpr auto kPostTimeout = 10s;
+constexpr std::chrono::nanoseconds kPostTimeout = 10s;
 constexpr int kRetrySeconds = 300;
 constexpr int kTriesMax = 12;
 
@@ -33,63 +30,53 @@ std::string secret_context(const std::string& tenant) {
   return "contact_secret/" + tenant;
 }
 
+bool is_url(const std::string& contact) {
+  return contact.find("://") != std::string::npos;
+}
+
+std::string host_of(const std::string& url) {
+  const auto parsed = http::parse_url(url);
+  return parsed ? std::string(parsed->host()) : std::string();
+}
+
+Notice read_notice(const pg::Rows& row) {
+  Notice notice;
+  notice.endpoint_uuid = row.get<base::Uuid>(0, 1);
+  notice.tenant = row.get<std::string>(0, 2);
+  notice.endpoint = row.get<std::string>(0, 3);
+  notice.host = host_of(row.get<std::string>(0, 4));
+  notice.kind = row.get<std::string>(0, 5);
+  notice.stage = row.get<int32_t>(0, 6);
+  notice.failing_since = row.get<std::optional<base::Timestamp>>(0, 7);
+  notice.cause = row.get<std::optional<std::string>>(0, 8);
+  notice.contacts = row.get<std::vector<std::string>>(0, 9);
+  notice.tries = row.get<int32_t>(0, 10);
+  // Mails first: a mail server of the operator's own takes less time than a URL that does not respond.
+  if (notice.tries == 1) std::partition(notice.contacts.begin(), notice.contacts.end(), std::not_fn(is_url));
+  return notice;
+}
+
 }  // namespace
 
-Mail mail_of(const Notice& notice) {
-  Mail mail;
-  const std::string since = notice.failing_since ? base::to_rfc3339(*notice.failing_since) : "some time ago";
-  mail.text = "Endpoint: " + notice.endpoint + "\nURL: " + notice.url + "\n\n";
-  if (notice.kind == "warning") {
-    mail.subject = "Webhook endpoint failing: " + notice.endpoint;
-    mail.text += "Every attempt to deliver to it has failed since " + since + ". That is " +
-                 std::to_string(notice.stage) +
-                 " % of the time after which it is disabled.\n\nWhat to do: make the URL answer with a "
-                 "status from 200 "
-                 "to 299 within its timeout. Pending events are retried by themselves.\n";
-  } else if (notice.kind == "disabled") {
-    mail.subject = "Webhook endpoint disabled: " + notice.endpoint;
-    mail.text +=
-        "It is disabled: " + notice.detail.value_or("it was switched off") +
-        ".\nNothing is sent to it any more, and what was pending became dead letters.\n\nWhat to do: repair "
-        "the URL, test the endpoint, resume it, then replay what failed.\n";
-  } else {
-    mail.subject = "Webhook endpoint well again: " + notice.endpoint;
-    mail.text +=
-        "Deliveries to it succeed again. There is nothing to do; what failed for good can be replayed.\n";
-  }
-  return mail;
-}
-
-std::string json_of(const Notice& notice) {
-  json::object document{{"type", "endpoint." + notice.kind},
-                        {"tenant_id", notice.tenant},
-                        {"endpoint_id", notice.endpoint},
-                        {"url", notice.url}};
-  if (notice.failing_since) document["failing_since"] = base::to_rfc3339(*notice.failing_since);
-  if (notice.kind == "warning") document["percent"] = notice.stage;
-  document["text"] = mail_of(notice).text;
-  return json::serialize(document);
-}
-
-Notices::Notices(runtime::Loop& loop, pg::Link& link, http::Client& client, const crypto::MasterKeys& keys,
-                 NoticeOptions options)
-    : loop_(loop), link_(link), client_(client), keys_(keys), options_(std::move(options)), wakeup_(loop) {}
+Notices::Notices(runtime::Loop& loop, Tools tools, NoticeOptions options)
+    : tools_(tools), options_(options), wakeup_(loop) {}
 
 void Notices::start() {
-  tasks_.spawn(run());
+  runner_.spawn(run());
 }
 
 Task<void> Notices::stop() {
   is_stopping_ = true;
   wakeup_.notify();
-  co_await tasks_.join();
+  co_await runner_.join();
+  co_await workers_.join();
 }
 
 Task<void> Notices::run() {
   while (!is_stopping_) {
     bool has_more = false;
     try {
-      auto pass = run_once();
+      auto pass = start_one();
       has_more = co_await pass;
     } catch (const pg::Error& error) {
       if (error.kind() != pg::Kind::unavailable)
@@ -99,90 +86,119 @@ Task<void> Notices::run() {
   }
 }
 
-Task<bool> Notices::run_once() {
-  const pg::Rows row = co_await link_.run_one(sql::take_notice);
+std::vector<std::string> Notices::busy_tenants() const {
+  std::vector<std::string> busy;
+  for (const auto& [tenant, count] : sending_)
+    if (count >= options_.workers_per_tenant) busy.push_back(tenant);
+  return busy;
+}
+
+Task<bool> Notices::start_one() {
+  if (workers_.running() >= options_.workers) co_return false;
+  pg::Params wanted(busy_tenants(), options_.per_tenant);
+  const pg::Rows row = co_await tools_.link.run_one(sql::take_notice, std::move(wanted));
   if (row.empty()) co_return false;
-  Notice notice{row.get<base::Uuid>(0, 0),
-                row.get<std::string>(0, 1),
-                row.get<std::string>(0, 2),
-                row.get<std::string>(0, 3),
-                row.get<std::string>(0, 4),
-                row.get<int32_t>(0, 5),
-                row.get<std::optional<base::Timestamp>>(0, 6),
-                row.get<std::optional<std::string>>(0, 7)};
-  const json::value contacts = json::parse(row.get<std::string>(0, 8));
-  const bool is_last_try = row.get<int32_t>(0, 9) >= kTriesMax;
-  json::array left;
-  for (const json::value& contact : contacts.as_array()) {
-    const std::string who = contact.is_string() ? std::string(contact.as_string()) : std::string();
-    auto telling = tell(notice, who);
-    const std::optional<std::string> trouble = co_await telling;
-    if (trouble) {
-      telemetry::log_warn("notice_failed").field("endpoint_id", notice.endpoint).field("error", *trouble);
-      if (!is_last_try) left.push_back(contact);
-    } else {
-      telemetry::log_info("notice_sent").field("endpoint_id", notice.endpoint).field("kind", notice.kind);
-    }
+  const auto outcome = row.get<std::string_view>(0, 0);
+  if (outcome == "capped") {
+    tools_.metrics.notices.at("capped").add();
+    telemetry::log_warn("notice_capped")
+        .field("tenant_id", row.get<std::string>(0, 2))
+        .field("endpoint_id", row.get<std::string>(0, 3));
   }
-  const std::string rest = json::serialize(left);
-  pg::Params done(notice.endpoint_uuid, notice.stage, rest, kRetrySeconds);
-  co_await link_.run_one(sql::finish_notice, std::move(done));
+  if (outcome == "send") workers_.spawn(tell_all(read_notice(row)));
   co_return true;
 }
 
-Task<std::optional<std::string>> Notices::tell(const Notice& notice, std::string contact) {
-  const bool is_url = contact.find("://") != std::string::npos;
-  auto telling = is_url ? post(notice, std::move(contact)) : mail(notice, std::move(contact));
+Task<void> Notices::tell_all(Notice notice) {
+  ++sending_[notice.tenant];
+  const base::SteadyTime deadline = base::BootClock::now() + options_.time;
+  const bool is_last_try = notice.tries >= kTriesMax;
+  std::vector<std::string> unreached, failed;
+  try {
+    for (const std::string& contact : notice.contacts) {
+      if (is_stopping_ || base::BootClock::now() >= deadline) {
+        unreached.push_back(contact);
+        continue;
+      }
+      auto telling = tell(notice, contact, deadline);
+      const std::optional<std::string> trouble = co_await telling;
+      tools_.metrics.notices.at(trouble ? "failed" : "sent").add();
+      if (trouble) {
+        telemetry::log_warn("notice_failed").field("endpoint_id", notice.endpoint).field("error", *trouble);
+        failed.push_back(contact);
+      } else {
+        telemetry::log_info("notice_sent").field("endpoint_id", notice.endpoint).field("kind", notice.kind);
+      }
+    }
+    // Next time those come first that had no turn.
+    std::vector<std::string> left = std::move(unreached);
+    left.insert(left.end(), failed.begin(), failed.end());
+    if (is_last_try) left.clear();
+    pg::Params done(notice.endpoint_uuid, notice.stage, left, kRetrySeconds);
+    co_await tools_.link.run_one(sql::finish_notice, std::move(done));
+  } catch (const pg::Error& error) {
+    // It is taken again when its hour is over.
+    telemetry::log_warn("notice_failed").field("endpoint_id", notice.endpoint).field("error", error.what());
+  }
+  if (--sending_[notice.tenant] == 0) sending_.erase(notice.tenant);
+  wakeup_.notify();
+}
+
+Task<std::optional<std::string>> Notices::tell(const Notice& notice, std::string contact,
+                                               base::SteadyTime deadline) {
+  auto telling = is_url(contact) ? post(notice, std::move(contact), deadline)
+                                 : mail(notice, std::move(contact), deadline);
   co_return co_await telling;
 }
 
-Task<std::optional<std::string>> Notices::post(const Notice& notice, std::string contact) {
+Task<std::optional<std::string>> Notices::post(const Notice& notice, std::string contact,
+                                               base::SteadyTime deadline) {
   const auto url = http::parse_url(contact);
-  if (!url) co_return "the contact is no URL";
+  if (!url) co_return "the contact is not a URL";
   const std::string body = json_of(notice);
   const std::string id = "ntc_" + base::hex_encode(crypto::random_bytes(16));
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(base::wall_now().time_since_epoch());
   const std::string timestamp = std::to_string(now.count());
   std::string headers;
-  http::append_header(headers, "content-type", "application/json");
-  http::append_header(headers, "user-agent", "postrider/" + std::string(base::kVersion));
-  http::append_header(headers, "webhook-id", id);
-  http::append_header(headers, "webhook-timestamp", timestamp);
+  bool has_headers = http::append_header(headers, "content-type", "application/json") &&
+                     http::append_header(headers, "user-agent", "postrider/" + std::string(base::kVersion)) &&
+                     http::append_header(headers, "webhook-id", id) &&
+                     http::append_header(headers, "webhook-timestamp", timestamp);
   pg::Params of_tenant(notice.tenant);
-  const pg::Rows secret = co_await link_.run_one(sql::contact_secret, std::move(of_tenant));
+  const pg::Rows secret = co_await tools_.link.run_one(sql::contact_secret, std::move(of_tenant));
   if (!secret.empty()) {
-    const auto text = keys_.open(secret.get<pg::Bytes>(0, 0).view, secret_context(notice.tenant));
+    const auto text = tools_.keys.open(crypto::Purpose::stored_secret, secret.get<pg::Bytes>(0, 0).view,
+                                       secret_context(notice.tenant));
     if (!text.ok()) co_return "the tenant's contact secret cannot be read";
     const auto key = crypto::SigningKey::from_secret(crypto::SignatureScheme::standard, *text);
+    if (!key) co_return "the tenant's contact secret " + key.error();
     const auto digest = crypto::hmac_sha256(key->hmac_key(), {id, ".", timestamp, ".", body});
-    http::append_header(headers, "webhook-signature", "v1," + base::base64_encode(digest.view()));
+    has_headers &=
+        http::append_header(headers, "webhook-signature", "v1," + base::base64_encode(digest.view()));
   }
+  if (!has_headers) co_return "a header cannot be written";
   http::OutboundRequest request{.url = *url};
   request.headers = headers;
   request.body = body;
-  request.deadline = base::BootClock::now() + kPostTimeout;
-  const http::Exchange exchange = co_await client_.send(request);
+  request.deadline = std::min(deadline, base::BootClock::now() + kPostTimeout);
+  const http::Exchange exchange = co_await tools_.client.send(request);
   if (const http::NetFailure* failure = exchange.failure())
     co_return failure->detail.empty() ? std::string(http::describe(failure->error)) : failure->detail;
   const int status = exchange.answer()->status;
   if (status >= 200 && status < 300) co_return std::nullopt;
-  co_return "the contact answered " + std::to_string(status);
+  co_return "the contact responded with " + std::to_string(status);
 }
 
-Task<std::optional<std::string>> Notices::mail(const Notice& notice, std::string contact) {
-  if (options_.smtp_url.empty()) co_return "there is no smtp_url";
-  Mail mail = mail_of(notice);
-  mail.from = options_.mail_from;
+Task<std::optional<std::string>> Notices::mail(const Notice& notice, std::string contact,
+                                               base::SteadyTime deadline) {
+  if (!tools_.mails.is_configured()) co_return "smtp_url is not set";
+  registry::NewLink wanted{registry::LinkPurpose::unsubscribe, notice.tenant, contact};
+  const std::string path = co_await registry::create_contact_link(tools_.link, std::move(wanted));
+  Mail mail = mail_of(notice, tools_.mails.link_to(path));
   mail.to = std::move(contact);
-  // A mail server may take seconds, and libcurl blocks: the loop goes on meanwhile.
-  runtime::OneShot<std::optional<std::string>> answer;
-  std::thread sender([this, &mail, &answer] {
-    auto trouble = send_mail({options_.smtp_url, options_.ca_file}, mail);
-    loop_.post([&answer, trouble = std::move(trouble)]() mutable { answer.set(std::move(trouble)); });
-  });
-  std::optional<std::string> trouble = co_await answer;
-  sender.join();
-  co_return trouble;
+  const auto left = std::chrono::ceil<std::chrono::seconds>(deadline - base::BootClock::now());
+  const std::chrono::seconds timeout = std::max(left, 1s);
+  co_return co_await tools_.mails.send(std::move(mail), timeout);
 }
 
 }  // namespace postrider::upkeep

@@ -1,63 +1,68 @@
-// Tells a tenant's contacts about their endpoint: a warning, that it is disabled, that it is well again. By
-// mail, or by a signed POST through the guard. At most one per endpoint and hour, over all nodes.
+// Sends notices to tenants' contacts: by mail, or by a signed POST through the guard. At most one per
+// endpoint and hour, over all nodes.
+//
+// Several notices are sent at once, each in a limited time, and few of one tenant: its contacts that do not
+// respond delay nobody else's notices.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "postrider/crypto/master_keys.hpp"
 #include "postrider/http/client.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/task.hpp"
-#include "postrider/upkeep/mail.hpp"
+#include "postrider/telemetry/metrics.hpp"
+#include "postrider/upkeep/mail_sender.hpp"
+#include "postrider/upkeep/notice.hpp"
 
 namespace postrider::upkeep {
 
 struct NoticeOptions {
-  std::string smtp_url;  // empty: no mail
-  std::string mail_from;
-  std::string ca_file;  // authorities beside the system's, for the mail server
+  int per_tenant = 200;        // messages a day
+  size_t workers = 8;          // notices being sent at once
+  int workers_per_tenant = 2;  // of them for one tenant
+  std::chrono::seconds time{
+      30};  // for all contacts of one notice; those not reached are told first next time
 };
-
-struct Notice {
-  base::Uuid endpoint_uuid;
-  std::string tenant, endpoint, url;
-  std::string kind;  // warning, disabled, recovered
-  int stage = 0;
-  std::optional<base::Timestamp> failing_since;
-  std::optional<std::string> detail;
-};
-
-// What it says, and what to do.
-Mail mail_of(const Notice& notice);
-std::string json_of(const Notice& notice);
 
 class Notices {
  public:
+  struct Tools {
+    pg::Link& link;
+    http::Client& client;
+    const crypto::MasterKeys& keys;
+    MailSender& mails;
+    const telemetry::Metrics& metrics;
+  };
   // All of them outlive it.
-  Notices(runtime::Loop& loop, pg::Link& link, http::Client& client, const crypto::MasterKeys& keys,
-          NoticeOptions options);
+  Notices(runtime::Loop& loop, Tools tools, NoticeOptions options);
 
   void start();
   runtime::Task<void> stop();
 
-  runtime::Task<bool> run_once();  // one notice; false: none is due. Throws pg::Error
-
  private:
   runtime::Task<void> run();
-  runtime::Task<std::optional<std::string>> tell(const Notice& notice, std::string contact);
-  runtime::Task<std::optional<std::string>> post(const Notice& notice, std::string contact);
-  runtime::Task<std::optional<std::string>> mail(const Notice& notice, std::string contact);
+  runtime::Task<bool> start_one();  // false: none is due, or nobody is free
+  runtime::Task<void> tell_all(Notice notice);
+  runtime::Task<std::optional<std::string>> tell(const Notice& notice, std::string contact,
+                                                 base::SteadyTime deadline);
+  runtime::Task<std::optional<std::string>> post(const Notice& notice, std::string contact,
+                                                 base::SteadyTime deadline);
+  runtime::Task<std::optional<std::string>> mail(const Notice& notice, std::string contact,
+                                                 base::SteadyTime deadline);
+  std::vector<std::string> busy_tenants() const;
 
-  runtime::Loop& loop_;
-  pg::Link& link_;
-  http::Client& client_;
-  const crypto::MasterKeys& keys_;
+  Tools tools_;
   NoticeOptions options_;
   bool is_stopping_ = false;
+  std::map<std::string, int> sending_;  // notices being sent, by tenant
   runtime::Wakeup wakeup_;
-  runtime::TaskGroup tasks_;
+  runtime::TaskGroup runner_, workers_;
 };
 
 }  // namespace postrider::upkeep

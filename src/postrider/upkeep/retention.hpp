@@ -1,16 +1,17 @@
-// Retention: what is past its time goes, whole days at once and without anybody waiting for it.
+// Retention: whole days are dropped when their time is over.
 //
-// A day of events, attempts, dead letters or inbound messages is detached concurrently, written to the
-// archive if there is one, and dropped. A day with something in it that is not over (a pending delivery, a
-// message that nobody worked on, an unresolved dead letter) stays, and comes back if that was written while
-// it was detached. Whatever is interrupted goes on at the next pass: a detach is finished, a detached day is
-// archived and dropped. The audit log and rollups are deleted row by row.
+// A day of events, attempts or dead letters goes for every tenant at once. Rows that something still needs
+// are moved to the kept tables first (keep.hpp); then the day is detached concurrently, written to the
+// archive if there is one, and dropped. A day of the inbox stays while a message in it is not done. An
+// interrupted pass continues with the next one: a detach is finished, a detached day is archived and dropped.
+// The audit log and rollups are deleted row by row.
 #pragma once
 
 #include <chrono>
 #include <string>
 
 #include "postrider/config/config.hpp"
+#include "postrider/pg/lease.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/runtime/task.hpp"
 
@@ -32,10 +33,15 @@ int days_back(const RetentionOptions& options);
 
 struct Retired {
   int dropped = 0, held = 0;
+  int64_t kept = 0;  // rows that outlive the days that were dropped
   int64_t rows_deleted = 0;
+  int64_t expiring = 0;  // deliveries that have waited for 1.5 x the time of events or longer
+  bool is_pass = false;  // false: another node is at it
 };
-// One pass over everything. Nothing happens while another node is at it. The link is a session of its own
-// with a lock_timeout. Throws pg::Error, and std::runtime_error when the archive cannot be written.
-runtime::Task<Retired> retire(pg::Link& link, RetentionOptions options);
+// One pass over everything, under the lease: nothing happens while another session has it. The link is the
+// lease's, a session of its own with a lock_timeout. Throws pg::Error, and std::runtime_error when the
+// archive cannot be written.
+runtime::Task<Retired> retire(pg::Link& link, pg::LeaseKeeper& lease, RetentionOptions options);
+inline const std::string kRetentionLease = "retention";
 
 }  // namespace postrider::upkeep

@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto kPass = 1s;
 constexpr auto kHourPutOff = 24h;
+constexpr auto kRetentionStall = 60s;
 
 // Often enough for each stage to be seen in its time.
 std::chrono::seconds health_interval(std::chrono::seconds disable_after) {
@@ -64,7 +65,12 @@ runtime::Task<int> make_partitions(pg::Link& link, int days_back) {
 }
 
 Upkeep::Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics, UpkeepOptions options)
-    : link_(link), metrics_(metrics), options_(std::move(options)), wakeup_(loop) {
+    : link_(link),
+      retention_lease_(link, {.name = kRetentionLease, .stall = kRetentionStall}),
+      retention_keeper_(loop, retention_lease_),
+      metrics_(metrics),
+      options_(std::move(options)),
+      wakeup_(loop) {
   duties_ = {
       {"partitions", 1h, [this] { return keep_partitions(); }},
       {"logs", 60s, [this] { return trim_logs(); }},
@@ -119,12 +125,16 @@ runtime::Task<void> Upkeep::tell_dead_letters() {
 }
 
 runtime::Task<void> Upkeep::drop_old() {
-  co_await retire(link_, options_.retention);
+  const Retired retired = co_await retire(link_, retention_keeper_, options_.retention);
+  metrics_.retention_kept.add(static_cast<double>(retired.kept));
+  if (retired.is_pass) metrics_.retention_expiring.set(static_cast<double>(retired.expiring));
 }
 
 runtime::Task<void> Upkeep::trim_logs() {
   co_await link_.run_one(sql::trim_publish_log);
   co_await link_.run_one(sql::trim_control_log);
+  co_await link_.run_one(sql::trim_contact_links);
+  co_await link_.run_one(sql::trim_mail_budgets);
   co_await link_.run_one(sql::forget_dead_nodes);
 }
 
@@ -137,7 +147,8 @@ runtime::Task<void> Upkeep::count_endpoints() {
   const pg::Rows rows = co_await link_.run_one(sql::endpoints_by_status);
   for (const char* status : {"active", "paused", "disabled"}) metrics_.endpoints.at(status).set(0);
   for (size_t i = 0; i < rows.size(); ++i)
-    metrics_.endpoints.at(rows.get<std::string_view>(i, 0)).set(static_cast<double>(rows.get<int64_t>(i, 1)));
+    if (const auto* of_status = metrics_.endpoints.find(rows.get<std::string_view>(i, 0)))
+      of_status->set(static_cast<double>(rows.get<int64_t>(i, 1)));
 }
 
 runtime::Task<void> Upkeep::analyze_parents() {

@@ -64,6 +64,8 @@ class Upkeep {
   runtime::Task<void> add_up_dead_letters();
 
   pg::Link& link_;
+  pg::Lease retention_lease_;
+  pg::LeaseKeeper retention_keeper_;
   telemetry::Metrics& metrics_;
   UpkeepOptions options_;
   std::vector<Duty> duties_;

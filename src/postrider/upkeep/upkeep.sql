@@ -25,6 +25,16 @@ where at < now() - interval '15 minutes'
 delete from control_log
 where at < now() - interval '7 days'
 
+-- name: trim_contact_links
+-- Expired links of mails to contacts. Index contact_token_by_expiry.
+delete from contact_token
+where expires_at < now()
+
+-- name: trim_mail_budgets
+-- The caps look 30 days back. Scans mail_budget, which is small.
+delete from mail_budget
+where day < (now() at time zone 'UTC')::date - 31
+
 -- name: forget_dead_nodes
 -- Not at once: a slot is part of ids and must not go to another node while an old one may still wake up.
 delete from node
@@ -100,13 +110,16 @@ where a.started_at >= $1::timestamptz
 group by a.tenant_id, a.endpoint_id, coalesce(e.type, '')
 
 -- name: add_up_dead_letters
--- Changes of the counts move into the counts. One node at a time: the others find the lock taken and do nothing.
+-- Changes of the counts move into the counts. One node at a time: the others find the row locked and do nothing.
 with turn as materialized (
-  select pg_try_advisory_xact_lock(hashtextextended('postrider.dead_letter_count', 0)) as is_mine
+  select name
+  from session_lease
+  where name = 'dead_letter_count'
+  for update skip locked
 ),
 taken as (
   delete from dead_letter_delta
-  where (select is_mine from turn)
+  where exists (select from turn)
   returning tenant_id, endpoint_id, cause, unresolved
 )
 insert into dead_letter_count as c (tenant_id, endpoint_id, cause, unresolved)

@@ -10,6 +10,7 @@
 #include "postrider/model/id_source.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/upkeep/retention.hpp"
 #include "support/database.hpp"
 #include "support/run.hpp"
 
@@ -23,7 +24,9 @@ class UpkeepTest : public testing::Test {
     ids.synchronise(3, base::wall_now(), base::BootClock::now());
     link.start();
     run(link.wait_up(base::BootClock::now() + 30s));
-    db.sql("insert into tenant (id, contacts) values ('acme', '[\"ops@acme.example\"]')");
+    db.sql(
+        "insert into tenant (id, contacts) values ('acme', '[\"ops@acme.example\"]'); "
+        "insert into contact (tenant_id, address, confirmed_at) values ('acme', 'ops@acme.example', now())");
   }
   ~UpkeepTest() override { run(link.stop()); }
 
@@ -32,6 +35,14 @@ class UpkeepTest : public testing::Test {
     options.connect.url = db.url();
     options.connect.lock_timeout = pg::Milliseconds(5'000);
     return options;
+  }
+  // A pass on this link.
+  runtime::Task<Retired> retire(pg::Link& on, RetentionOptions options) {
+    pg::Lease lease(on, {.name = kRetentionLease});
+    pg::LeaseKeeper keeper(loop, lease);
+    auto pass = upkeep::retire(on, keeper, std::move(options));
+    const Retired retired = co_await pass;
+    co_return retired;
   }
   template <class T>
   T run(runtime::Task<T> task) {

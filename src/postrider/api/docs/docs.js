@@ -3,7 +3,7 @@
 
 const WHO = {
   everyone: "no key", read: "reader, operator, admin", publish: "publisher, operator, admin",
-  operate: "operator, admin", administer: "admin",
+  operate: "operator, admin", operators: "operator, admin; not bound to a tenant", administer: "admin",
 };
 let document_;
 

@@ -1,0 +1,16 @@
+// The exit codes of the process. They are part of the contract: docs/command-line.md documents them.
+#pragma once
+
+namespace postrider::base {
+
+enum ExitCode : int {
+  done = 0,             // also after a clean stop
+  failed = 1,           // the reason is the last line on stderr
+  misused = 2,          // the command line or the configuration is invalid
+  stopped_at_once = 3,  // a second signal: deliveries in flight are sent again after the next start
+  refused = 4,          // the server refused the request: invalid fields, a conflict, or not allowed
+  not_found = 5,        // the server does not know it
+  unreachable = 6,      // there is no server, or it cannot answer now
+};
+
+}  // namespace postrider::base

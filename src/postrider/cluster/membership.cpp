@@ -1,0 +1,246 @@
+#include "postrider/cluster/membership.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "postrider/base/fail_point.hpp"
+#include "postrider/base/version.hpp"
+#include "postrider/cluster/membership.sql.hpp"
+#include "postrider/pg/error.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::cluster {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kBeatsPerLease = 10;
+constexpr int kMarginPart =
+    5;  // one in so many of the lease: for clocks that drift and threads that are late
+constexpr int kLooksPerLease = 4;  // at least so many
+constexpr base::Microseconds kClockTolerance = 20ms;
+constexpr int kRegisterTries = 20;
+constexpr auto kUniqueViolation = "23505";
+
+}  // namespace
+
+int fair_share(int buckets, int nodes, int rank) {
+  return buckets / nodes + (rank < buckets % nodes ? 1 : 0);
+}
+
+Membership::Membership(runtime::Loop& loop, pg::Link& link, LeaseClock& lease, model::IdSource& ids,
+                       telemetry::Metrics& metrics, MembershipOptions options, MembershipEvents events)
+    : link_(link),
+      lease_(lease),
+      ids_(ids),
+      metrics_(metrics),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      wakeup_(loop) {}
+
+runtime::Task<void> Membership::join() {
+  for (int tries = 1;; ++tries) {
+    try {
+      const auto before = base::BootClock::now();
+      const std::string version(base::kVersion);
+      const auto registered = co_await link_.run(sql::register_node{.node = options_.node_id.uuid,
+                                                                    .name = options_.name,
+                                                                    .version = version,
+                                                                    .delivers = options_.delivers});
+      const auto read_at = before + (base::BootClock::now() - before) / 2;
+      const auto row = registered.front();
+      if (row.slot < 0 || row.slot >= model::IdSource::kSlots)
+        throw pg::Error(pg::Kind::other, "this node was given a slot that no id can hold");
+      ids_.synchronise(row.slot, row.read_at, read_at);
+      renewed(before);
+      co_return;
+    } catch (const pg::Error& error) {
+      if (error.sqlstate() != kUniqueViolation || tries == kRegisterTries) throw;
+    }
+  }
+}
+
+void Membership::start() {
+  tasks_.spawn(run());
+}
+
+runtime::Task<void> Membership::run() {
+  while (!is_stopping_) {
+    co_await run_once();
+    if (!is_stopping_) co_await wakeup_.wait_for(options_.pass_interval);
+  }
+}
+
+runtime::Task<void> Membership::run_once() {
+  try {
+    co_await beat();
+    co_await look();
+  } catch (const pg::Error& error) {
+    telemetry::log_warn("lease_pass_failed")
+        .field("error", error.what())
+        .field("may_send", lease_.is_valid(base::BootClock::now()));
+  }
+}
+
+runtime::Task<void> Membership::beat() {
+  const auto before = base::BootClock::now();
+  if (before - beat_at_ < options_.lease / kBeatsPerLease) co_return;
+  const auto beaten = co_await link_.run(sql::beat{.node = options_.node_id.uuid});
+  if (beaten.empty()) {
+    telemetry::log_warn("node_was_declared_dead").field("node_id", options_.node_id.outside());
+    lose_everything();
+    co_await join();
+    co_return;
+  }
+  // Signatures carry this time: a database whose clock was set must not make them stale.
+  const auto took = std::chrono::duration_cast<base::Microseconds>(base::BootClock::now() - before);
+  ids_.correct(beaten.front().read_at, before + took / 2, took / 2 + kClockTolerance);
+  renewed(before);
+  events_.renewed();
+}
+
+void Membership::renewed(base::SteadyTime sent_at) {
+  beat_at_ = sent_at;
+  lease_.renew({.sent_at = sent_at, .until = sent_at + options_.lease - options_.lease / kMarginPart});
+}
+
+runtime::Task<void> Membership::look() {
+  pg::Batch batch;
+  batch.add(sql::free_orphans{});
+  const auto nodes = batch.add(sql::nodes{});
+  const auto leased = batch.add(sql::leases{});
+  pg::Results results = co_await link_.run(std::move(batch));
+  std::map<model::NodeId, int64_t> heartbeats;
+  std::vector<model::NodeId> delivering;
+  for (const auto& node : results.take(nodes)) {
+    heartbeats[{node.id}] = node.heartbeat;
+    if (node.delivers) delivering.push_back({node.id});
+  }
+  std::vector<Lease> leases;
+  for (const auto& row : results.take(leased))
+    leases.push_back({row.bucket, {row.owner.value_or(base::Uuid{})}, row.epoch});
+  compare(leases);
+  co_await reap_dead_nodes(heartbeats);
+  has_peers_ = delivering.size() > (options_.delivers ? 1u : 0u);
+  if (!options_.delivers || is_stopping_) co_return;
+  const auto me = std::find(delivering.begin(), delivering.end(), options_.node_id);
+  if (me == delivering.end()) co_return;
+  const int share = fair_share(static_cast<int>(leases.size()), static_cast<int>(delivering.size()),
+                               static_cast<int>(me - delivering.begin()));
+  const auto mine = static_cast<int>(std::count_if(
+      owned_.begin(), owned_.end(), [this](const auto& held) { return !releasing_.contains(held.first); }));
+  if (mine < share) co_await take(share - mine);
+  if (mine > share) release_surplus(mine - share);
+}
+
+// What the table says is what holds: a bucket that is no longer ours there is dropped here.
+void Membership::compare(const std::vector<Lease>& leases) {
+  for (const Lease& lease : leases) {
+    const auto held = owned_.find(lease.bucket);
+    const bool is_held = held != owned_.end();
+    const bool is_ours = lease.owner == options_.node_id;
+    if (is_held && !(is_ours && lease.epoch == held->second)) {
+      telemetry::log_warn("bucket_lost").field("bucket", lease.bucket);
+      owned_.erase(held);
+      events_.lost(lease.bucket);
+    } else if (!is_held && is_ours && options_.delivers && !releasing_.contains(lease.bucket)) {
+      // The answer to a take or a release was lost on its way: nobody else will serve it.
+      owned_[lease.bucket] = lease.epoch;
+      events_.taken(lease.bucket, lease.epoch);
+    }
+  }
+  metrics_.leases_held.set(static_cast<double>(owned_.size()));
+}
+
+void Membership::lose_everything() {
+  lease_.end();
+  owned_.clear();
+  events_.lost_everything(lease_.term());
+  metrics_.leases_held.set(0);
+}
+
+void Membership::server_changed() {
+  telemetry::log_warn("database_changed")
+      .field("note", "leases are taken up again as the new server has them");
+  lose_everything();
+  peers_.clear();
+  beat_at_ = {};
+  wakeup_.notify();
+}
+
+runtime::Task<void> Membership::reap_dead_nodes(const std::map<model::NodeId, int64_t>& heartbeats) {
+  // Who could not look cannot judge: after an outage the others had no chance to show a sign of life either.
+  // So the time between two looks counts only in part, and a dead node is one that several looks found still.
+  const auto now = base::BootClock::now();
+  const auto watched =
+      std::min<base::SteadyTime::duration>(now - looked_at_, options_.lease / kLooksPerLease);
+  looked_at_ = now;
+  std::erase_if(peers_, [&](const auto& peer) { return !heartbeats.contains(peer.first); });
+  for (const auto& [id, heartbeat] : heartbeats) {
+    if (id == options_.node_id) continue;
+    Peer& peer = peers_[id];
+    if (peer.heartbeat != heartbeat) {
+      peer = {heartbeat, {}};
+      continue;
+    }
+    peer.still_for += watched;
+    if (peer.still_for < options_.lease) continue;
+    telemetry::log_warn("node_declared_dead").field("node_id", id.outside());
+    co_await link_.run(sql::bury{.node = id.uuid, .seen_heartbeat = heartbeat});
+  }
+}
+
+runtime::Task<void> Membership::take(int count) {
+  base::reach("ownership.before_take");
+  const auto taken = co_await link_.run(sql::take{.node = options_.node_id.uuid, .count_max = count});
+  base::reach("ownership.after_take");
+  for (const auto& lease : taken) {
+    owned_[lease.bucket] = lease.epoch;
+    events_.taken(lease.bucket, lease.epoch);
+  }
+  if (!taken.empty())
+    telemetry::log_info("buckets_taken").field("count", taken.size()).field("owned", owned_.size());
+  metrics_.leases_held.set(static_cast<double>(owned_.size()));
+}
+
+void Membership::release_surplus(int count) {
+  for (auto held = owned_.rbegin(); held != owned_.rend() && count > 0; ++held) {
+    if (!releasing_.insert(held->first).second) continue;
+    --count;
+    tasks_.spawn(release(held->first, held->second));
+  }
+}
+
+runtime::Task<void> Membership::release(int bucket, int64_t epoch) {
+  auto draining = events_.drain(bucket, options_.patience);
+  const bool is_drained = co_await draining;
+  const auto held = owned_.find(bucket);
+  if (is_drained && held != owned_.end() && held->second == epoch) {
+    owned_.erase(held);
+    events_.lost(bucket);
+    base::reach("ownership.before_release");
+    try {
+      co_await link_.run(sql::release{.node = options_.node_id.uuid, .bucket = bucket, .epoch = epoch});
+    } catch (const pg::Error& error) {
+      // Whether it was released is not known. The next look at the table tells: if it is still ours, it is
+      // served again.
+      telemetry::log_warn("bucket_release_failed").field("bucket", bucket).field("error", error.what());
+    }
+  }
+  releasing_.erase(bucket);
+}
+
+runtime::Task<void> Membership::stop() {
+  is_stopping_ = true;
+  wakeup_.notify();
+  co_await tasks_.join();
+  lose_everything();
+  try {
+    co_await link_.run(sql::leave{.node = options_.node_id.uuid});
+  } catch (const pg::Error& error) {
+    telemetry::log_warn("leave_failed").field("error", error.what());
+  }
+}
+
+}  // namespace postrider::cluster

@@ -1,0 +1,107 @@
+// Keeps this node registered and its share of the buckets leased.
+//
+// The node counts up its heartbeat; whoever sees another node's heartbeat stand still for the lease time, by
+// its own clock, declares it dead and frees its buckets. This node may send until the time its last
+// successful heartbeat was *sent* plus the lease, less a margin; after that it stays silent until it has
+// heard from the database again.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "postrider/cluster/lease_clock.hpp"
+#include "postrider/model/id_source.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/pg/link.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+#include "postrider/telemetry/metrics.hpp"
+
+namespace postrider::cluster {
+
+struct MembershipOptions {
+  model::NodeId node_id;
+  std::string name;
+  bool delivers = true;
+  std::chrono::milliseconds lease{10'000};
+  std::chrono::milliseconds pass_interval{250};
+  // While a bucket is drained for its release, its endpoints wait this long for the slow ones among them.
+  std::chrono::milliseconds patience{5'000};
+};
+
+// Called on the membership's loop.
+struct MembershipEvents {
+  std::function<void(int bucket, int64_t epoch)> taken;
+  std::function<void(int bucket)> lost;  // stop at once; also called after a drain, before the release
+  // All at once; what is taken from now on is held under that term of the lease.
+  std::function<void(int64_t term)> lost_everything;
+  // True: nothing of it is under way, and nothing will be. False: it is lost, or this node stops.
+  std::function<runtime::Task<bool>(int bucket, std::chrono::milliseconds patience)> drain;
+  std::function<void()> renewed;
+};
+
+// How many of `buckets` the node at place `rank` of `nodes` should have: as even as it gets.
+int fair_share(int buckets, int nodes, int rank);
+
+class Membership {
+ public:
+  Membership(runtime::Loop& loop, pg::Link& link, LeaseClock& lease, model::IdSource& ids,
+             telemetry::Metrics& metrics, MembershipOptions options, MembershipEvents events);
+
+  // Registers the node; returns when its ids are unique. Throws pg::Error when the database does not let it.
+  runtime::Task<void> join();
+  void start();
+  // Frees all buckets and leaves. The caller has drained them; a drain that is under way returns now.
+  runtime::Task<void> stop();
+
+  // Another server answers, which may lack the last changes of the one before: what is held in memory is
+  // dropped, and what its table says is ours is taken up afresh.
+  void server_changed();
+
+  runtime::Task<void> run_once();  // one pass; also for tests
+  bool has_peers() const { return has_peers_; }
+  const std::map<int, int64_t>& owned() const { return owned_; }
+
+ private:
+  struct Peer {
+    int64_t heartbeat = -1;
+    base::SteadyTime::duration still_for{};  // its heartbeat, while we watched
+  };
+  struct Lease {
+    int bucket;
+    model::NodeId owner;  // nil: free
+    int64_t epoch;
+  };
+
+  runtime::Task<void> run();
+  runtime::Task<void> beat();
+  runtime::Task<void> look();
+  runtime::Task<void> reap_dead_nodes(const std::map<model::NodeId, int64_t>& heartbeats);
+  runtime::Task<void> take(int count);
+  void compare(const std::vector<Lease>& leases);
+  void renewed(base::SteadyTime sent_at);
+  void lose_everything();
+  void release_surplus(int count);
+  runtime::Task<void> release(int bucket, int64_t epoch);
+
+  pg::Link& link_;
+  LeaseClock& lease_;
+  model::IdSource& ids_;
+  telemetry::Metrics& metrics_;
+  MembershipOptions options_;
+  MembershipEvents events_;
+  std::map<int, int64_t> owned_;  // bucket → epoch
+  std::set<int> releasing_;       // until the release is answered
+  std::map<model::NodeId, Peer> peers_;
+  base::SteadyTime beat_at_{};
+  base::SteadyTime looked_at_{};  // at the others' heartbeats
+  bool has_peers_ = false;
+  bool is_stopping_ = false;
+  runtime::Wakeup wakeup_;
+  runtime::TaskGroup tasks_;
+};
+
+}  // namespace postrider::cluster

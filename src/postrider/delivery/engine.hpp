@@ -1,0 +1,62 @@
+// The delivery engine of a node: registration and leases, discovery, registry changes, and the shards.
+//
+// Threads: one control loop (leases, publish log, registry changes) and one loop per shard. start() and
+// stop() are called from another thread and block; offer() and committed() may be called from any.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "postrider/config/config.hpp"
+#include "postrider/crypto/master_keys.hpp"
+#include "postrider/http/guard.hpp"
+#include "postrider/http/tls.hpp"
+#include "postrider/model/hand_over.hpp"
+#include "postrider/model/id_source.hpp"
+#include "postrider/registry/control_log.hpp"
+#include "postrider/registry/secret_resolver.hpp"
+#include "postrider/telemetry/metrics.hpp"
+
+namespace postrider::delivery {
+
+// What the engine works with. All of it outlives the engine.
+struct EngineTools {
+  const config::Config& config;
+  std::string database_url;         // of the database in use, the private one included
+  std::string direct_database_url;  // not through a pooler: leases and LISTEN
+  const crypto::MasterKeys& keys;
+  const http::AddressGuard& guard;
+  const http::TlsContext& tls;
+  model::IdSource& ids;
+  telemetry::Metrics& metrics;
+  registry::SecretResolver* secrets = nullptr;
+};
+
+class Engine : public model::HandOver {
+ public:
+  explicit Engine(EngineTools tools);
+  ~Engine() override;
+
+  model::NodeId id() const;
+
+  // Registers the node, so that ids can be made, and starts to take buckets if it has the delivery role.
+  // Throws pg::Error when the database cannot be reached within the time.
+  void start(std::chrono::seconds database_wait);
+
+  void offer(std::vector<model::CommittedDelivery> deliveries) override;
+  // This node committed something for buckets that others may serve: they are woken soon, coalesced.
+  void committed();
+  // Called on the control loop's thread for every change of the registry; set before start().
+  void on_change(std::function<void(const registry::Change&)> callback);
+
+  // Nothing new is sent; what is under way ends and is written down, up to the deadline; leases are released.
+  void drain(std::chrono::milliseconds timeout);
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::delivery

@@ -1,0 +1,26 @@
+// The memory that request bodies of one kind may take, over all connections of a process. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace postrider::http {
+
+class BodyBudget {
+ public:
+  explicit BodyBudget(size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  // False, with nothing taken, when it is used up or this owner has its half of it already.
+  bool take(const std::string& owner, size_t bytes);
+  void release(const std::string& owner, size_t bytes);
+
+ private:
+  const size_t bytes_max_;
+  std::mutex mutex_;
+  size_t bytes_ = 0;
+  std::unordered_map<std::string, size_t> by_owner_;  // those that hold any
+};
+
+}  // namespace postrider::http

@@ -1,0 +1,47 @@
+// Runs one task to its end on a loop that no thread runs yet: for commands, and for the steps before the
+// node's own loops exist.
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::runtime {
+
+template <class T>
+struct Ended {
+  std::optional<std::conditional_t<std::is_void_v<T>, bool, T>> value;
+  std::exception_ptr error;
+};
+
+template <class T>
+Task<void> record_end(Loop& loop, Task<T>& task, Ended<T>& ended) {
+  try {
+    if constexpr (std::is_void_v<T>) {
+      co_await task;
+    } else {
+      T value = co_await task;
+      ended.value.emplace(std::move(value));
+    }
+  } catch (...) {
+    ended.error = std::current_exception();
+  }
+  loop.stop();
+}
+
+// Returns the task's value or throws what it threw.
+template <class T>
+T run_blocking(Loop& loop, Task<T> task) {
+  Ended<T> ended;
+  TaskGroup group;
+  loop.post([&] { group.spawn(record_end(loop, task, ended)); });
+  loop.run();
+  if (ended.error) std::rethrow_exception(ended.error);
+  if constexpr (!std::is_void_v<T>) return std::move(*ended.value);
+}
+
+}  // namespace postrider::runtime

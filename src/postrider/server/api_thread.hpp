@@ -1,0 +1,52 @@
+// One thread of the HTTP API: server, handlers and publisher on a loop of their own.
+#pragma once
+
+#include <memory>
+
+#include "postrider/api/api.hpp"
+#include "postrider/config/config.hpp"
+#include "postrider/delivery/engine.hpp"
+#include "postrider/http/server.hpp"
+#include "postrider/inbox/duties.hpp"
+#include "postrider/publish/fanout.hpp"
+#include "postrider/publish/publisher.hpp"
+
+namespace postrider::server {
+
+// All of it outlives the thread.
+struct ApiTools {
+  const config::Config& config;
+  std::string database_url;
+  const crypto::MasterKeys& keys;
+  const http::AddressGuard& guard;
+  const http::TlsContext& tls;
+  telemetry::Metrics& metrics;
+  model::IdSource& ids;
+  delivery::Engine& engine;
+  publish::WideFanout& fanout;
+  publish::PublishRates& rates;      // by tenant
+  publish::PublishRates& key_rates;  // by key
+  inbox::Rejections& rejections;
+  inbox::Duties& inbox_duties;
+  const http::Listener& listener;
+  registry::SecretResolver& secrets;
+  runtime::Worker& worker;
+};
+
+class ApiThread {
+ public:
+  explicit ApiThread(ApiTools tools);
+  ~ApiThread();
+
+  void start();
+  void apply(const registry::Change& change);  // any thread
+  void wake_consumers(std::string source);     // any thread; messages of the source were stored
+  // Requests in progress are answered, up to the deadline; nothing new is accepted.
+  void stop(base::SteadyTime deadline);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::server

@@ -1,0 +1,122 @@
+#include "postrider/server/database.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "postrider/base/version.hpp"
+#include "postrider/pg/connection.hpp"
+#include "postrider/pg/repair.hpp"
+#include "postrider/runtime/run_blocking.hpp"
+#include "postrider/server/repair.sql.hpp"
+#include "postrider/sql/migrations.hpp"
+#include "postrider/sql/schema.hpp"
+#include "postrider/telemetry/log.hpp"
+
+namespace postrider::server {
+namespace {
+
+constexpr auto reach_timeout = std::chrono::seconds(60);
+constexpr auto reach_pause = std::chrono::seconds(1);
+// The role, its password or the database is wrong: waiting does not help.
+constexpr std::array<std::string_view, 3> final_refusals{"28000", "28P01", "3D000"};
+constexpr std::string_view no_right = "42501";
+
+bool is_worth_waiting(const pg::Error& error) {
+  return error.kind() == pg::Kind::unavailable &&
+         std::find(final_refusals.begin(), final_refusals.end(), error.sqlstate()) == final_refusals.end();
+}
+
+std::string loss_of(const std::vector<std::string>& tables) {
+  std::string names;
+  for (const std::string& table : tables) names += (names.empty() ? "" : ", ") + table;
+  return "tables of the schema postrider are missing: " + names +
+         ". `postrider migrate --repair` makes them again, empty; what was in them, see docs/recovery.md";
+}
+
+runtime::Task<pg::MigrateReport> connect_and_migrate(runtime::Loop& loop, std::string url,
+                                                     pg::MigrateOptions options) {
+  pg::ConnectOptions connect = pg::migrating(std::move(url));
+  auto opening = pg::Connection::open(loop, std::move(connect));
+  const std::unique_ptr<pg::Connection> connection = co_await opening;
+  auto migrating = pg::migrate(*connection, std::move(options));
+  pg::MigrateReport report = co_await migrating;
+  auto looking = pg::missing_tables(*connection, postrider::sql::schema_tables);
+  const std::vector<std::string> missing = co_await looking;
+  connection->close();
+  if (!missing.empty()) throw pg::Error(pg::Kind::other, loss_of(missing));
+  co_return report;
+}
+
+runtime::Task<std::vector<std::string>> connect_and_repair(runtime::Loop& loop, std::string url) {
+  pg::ConnectOptions connect = pg::migrating(std::move(url));
+  auto opening = pg::Connection::open(loop, std::move(connect));
+  const std::unique_ptr<pg::Connection> connection = co_await opening;
+  auto repairing = pg::repair(*connection, postrider::sql::schema_statements);
+  std::vector<std::string> made = co_await repairing;
+  co_await connection->run_one(sql::grant_all);
+  const pg::Rows filled = co_await connection->run_one(sql::fill_rows);
+  for (size_t i = 0; i < filled.size(); ++i)
+    made.push_back("rows of postrider." + filled.get<std::string>(i, 0));
+  connection->close();
+  co_return made;
+}
+
+pg::MigrateReport migrate_once(const std::string& url, const pg::MigrateOptions& options) {
+  runtime::Loop loop;
+  return runtime::run_blocking(loop, connect_and_migrate(loop, url, options));
+}
+
+}  // namespace
+
+Database::Database(const config::Config& config, std::function<void()> check_stop)
+    : url_(config.database_url) {
+  if (url_.empty()) {
+    cluster_ = std::make_unique<pg::PrivateCluster>(
+        pg::PrivateClusterOptions{.data_dir = config.data_dir,
+                                  .is_for_capture = config.private_capture,
+                                  .check_stop = std::move(check_stop)});
+    url_ = cluster_->url();
+  }
+  direct_url_ = config.direct_database_url.empty() ? url_ : config.direct_database_url;
+}
+
+void Database::keep_alive() {
+  if (!cluster_) return;
+  try {
+    cluster_->revive();
+  } catch (const pg::PrivateClusterError& error) {
+    telemetry::log_error("private_postgres_unavailable").field("error", error.what());
+  }
+}
+
+void Database::stop() {
+  if (cluster_) cluster_->stop();
+}
+
+pg::MigrateReport migrate_database(const config::Config& config, const std::string& url) {
+  const pg::MigrateOptions options{.migrations = postrider::sql::migrations,
+                                   .postrider_version = std::string(base::kVersion),
+                                   .buckets = config.buckets};
+  const auto deadline = std::chrono::steady_clock::now() + reach_timeout;
+  while (true) {
+    try {
+      return migrate_once(url, options);
+    } catch (const pg::Error& error) {
+      if (error.sqlstate() == no_right)
+        throw pg::Error(error.kind(), std::string(error.what()) +
+                                          ": the role must own the database, or the schema postrider in it");
+      if (!is_worth_waiting(error) || std::chrono::steady_clock::now() > deadline) throw;
+      telemetry::log_warn("database_unreachable").field("error", error.what());
+      std::this_thread::sleep_for(reach_pause);
+    }
+  }
+}
+
+std::vector<std::string> repair_database(const std::string& url) {
+  runtime::Loop loop;
+  return runtime::run_blocking(loop, connect_and_repair(loop, url));
+}
+
+}  // namespace postrider::server

@@ -1,0 +1,47 @@
+// The database of this process: the configured one, or the private Postgres in the data directory.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "postrider/config/config.hpp"
+#include "postrider/crypto/master_keys.hpp"
+#include "postrider/pg/migrate.hpp"
+#include "postrider/pg/private_cluster.hpp"
+
+namespace postrider::server {
+
+class Database {
+ public:
+  // Starts the private Postgres if there is to be one. Throws pg::PrivateClusterError, and what `check_stop`,
+  // which is called again and again meanwhile, throws.
+  explicit Database(const config::Config& config, std::function<void()> check_stop = {});
+
+  const std::string& url() const { return url_; }
+  const std::string& direct_url() const { return direct_url_; }  // past the pooler, for LISTEN and leases
+  bool is_private() const { return cluster_ != nullptr; }
+
+  // Called about once a second: a private Postgres that died is started again.
+  void keep_alive();
+  // Everything is written: stops the private Postgres and waits for it.
+  void stop();
+
+ private:
+  std::unique_ptr<pg::PrivateCluster> cluster_;
+  std::string url_;
+  std::string direct_url_;
+};
+
+// Migrates over a connection of its own. While the server cannot be reached it is tried again for a minute,
+// so that a node and its database may be started together. Throws pg::Error, also when tables are missing;
+// at once when it is the role, the password or the database's name that is wrong.
+pg::MigrateReport migrate_database(const config::Config& config, const std::string& url);
+// Makes tables and views again that are missing; what it made. Throws pg::Error.
+std::vector<std::string> repair_database(const std::string& url);
+
+// The configured master key; for the private Postgres otherwise the one in <data_dir>/master.key, made if it
+// is missing. Throws config::ConfigError.
+crypto::MasterKeys load_master_keys(const config::Config& config, bool is_private);
+
+}  // namespace postrider::server

@@ -1,0 +1,27 @@
+// What the inbox does on the background thread: makes the configured sources, wakes consumers, forwards
+// messages, writes rejections down.
+#pragma once
+
+#include <memory>
+
+#include "postrider/server/background_thread.hpp"
+
+namespace postrider::server {
+
+class InboxBackground {
+ public:
+  // The link is that of the thread, for short statements.
+  InboxBackground(runtime::Loop& loop, pg::Link& link, const BackgroundTools& tools);
+  ~InboxBackground();
+
+  void start();
+  runtime::Task<void> apply_sources();  // of the configuration file; what fails is tried again from then on
+  runtime::Task<void> stop();
+  inbox::Duties& duties();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace postrider::server

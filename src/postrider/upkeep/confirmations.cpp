@@ -1,0 +1,93 @@
+#include "postrider/upkeep/confirmations.hpp"
+
+#include <utility>
+
+#include "postrider/pg/error.hpp"
+#include "postrider/registry/contact_links.hpp"
+#include "postrider/telemetry/log.hpp"
+#include "postrider/upkeep/confirmations.sql.hpp"
+
+namespace postrider::upkeep {
+
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::Task;
+
+constexpr auto kPass = 2s;
+constexpr auto kMailTimeout = 30s;
+constexpr int kRetrySeconds = 300;
+constexpr int kTriesMax = 12;
+
+}  // namespace
+
+Mail confirmation_mail(const std::string& url) {
+  Mail mail;
+  mail.subject = "Confirm your address for webhook notices";
+  mail.text =
+      "This e-mail address was entered as a contact for webhook endpoints. Contacts are told when an\n"
+      "endpoint keeps failing or is disabled.\n\n"
+      "To receive these notices, open this page and press the button:\n\n" +
+      url + "\n\nThe link works for " + std::to_string(registry::confirmation_link_days) +
+      " days. If you do not want notices, ignore this mail:\n"
+      "none are sent to an address that has not confirmed.\n";
+  return mail;
+}
+
+Confirmations::Confirmations(runtime::Loop& loop, pg::Link& link, MailSender& mails,
+                             const telemetry::Metrics& metrics, ConfirmationOptions options)
+    : link_(link), mails_(mails), metrics_(metrics), options_(options), wakeup_(loop) {}
+
+void Confirmations::start() {
+  if (mails_.is_configured()) tasks_.spawn(run());
+}
+
+Task<void> Confirmations::stop() {
+  is_stopping_ = true;
+  wakeup_.notify();
+  co_await tasks_.join();
+}
+
+Task<void> Confirmations::run() {
+  while (!is_stopping_) {
+    bool has_more = false;
+    try {
+      auto pass = run_once();
+      has_more = co_await pass;
+    } catch (const pg::Error& error) {
+      if (error.kind() != pg::Kind::unavailable)
+        telemetry::log_warn("confirmation_failed").field("error", error.what());
+    }
+    if (!has_more && !is_stopping_) co_await wakeup_.wait_for(kPass);
+  }
+}
+
+Task<bool> Confirmations::run_once() {
+  pg::Params caps(options_.per_tenant, options_.per_address);
+  const pg::Rows row = co_await link_.run_one(sql::take_confirmation, std::move(caps));
+  if (row.empty()) co_return false;
+  const auto outcome = row.get<std::string>(0, 0), tenant = row.get<std::string>(0, 1);
+  if (outcome == "capped") {
+    metrics_.confirmation_mails.at("capped").add();
+    telemetry::log_warn("confirmation_capped").field("tenant_id", tenant);
+  }
+  if (outcome != "send") co_return true;
+
+  const auto address = row.get<std::string>(0, 2);
+  registry::NewLink wanted{registry::LinkPurpose::confirm, tenant, address};
+  const std::string path = co_await registry::create_contact_link(link_, std::move(wanted));
+  Mail mail = confirmation_mail(mails_.link_to(path));
+  mail.to = row.get<std::string>(0, 3);
+  const std::optional<std::string> trouble = co_await mails_.send(std::move(mail), kMailTimeout);
+  metrics_.confirmation_mails.at(trouble ? "failed" : "sent").add();
+  if (trouble)
+    telemetry::log_warn("confirmation_failed").field("tenant_id", tenant).field("error", *trouble);
+  else
+    telemetry::log_info("confirmation_sent").field("tenant_id", tenant);
+  const bool is_over = !trouble || row.get<int32_t>(0, 4) >= kTriesMax;
+  pg::Params done(tenant, address, is_over, kRetrySeconds);
+  co_await link_.run_one(sql::finish_confirmation, std::move(done));
+  co_return true;
+}
+
+}  // namespace postrider::upkeep
