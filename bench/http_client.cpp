@@ -15,7 +15,7 @@
 #include "flags.hpp"
 #include "net.hpp"
 #include "postrider/base/check.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 
 namespace {
 

@@ -31,7 +31,7 @@ namespace {
 
 constexpr const char* make_registry = R"(
   insert into postrider.tenant (id) values ('raw') on conflict do nothing;
-  insert into postrider.endpoint (id, outside_id, tenant_id, bucket, delivery_tail, url)
+  insert into postrider.endpoint (id, public_id, tenant_id, bucket, delivery_tail, url)
   select ('018f0000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'raw-' || n, 'raw', n % 64,
          lpad(to_hex(n), 12, '0'), 'http://127.0.0.1:9/'
   from generate_series(1, current_setting('bench.endpoints')::int) as n on conflict do nothing;

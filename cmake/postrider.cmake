@@ -1,9 +1,12 @@
 # One folder is one namespace is one target: postrider_<folder>. Its link line is the layering.
 # Beside the code: *_test.cpp (pure) and *_pgtest.cpp (needs a real Postgres), one binary each per folder.
 # *.sql beside the code is embedded: settle.sql becomes "postrider/delivery/settle.sql.hpp".
-function(postrider_folder name)
+# A folder inside another, such as http/server, is a target of its own (postrider_http_server) in the outer namespace.
+function(postrider_folder folder)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})
-  set(dir ${CMAKE_SOURCE_DIR}/src/postrider/${name})
+  set(dir ${CMAKE_SOURCE_DIR}/src/postrider/${folder})
+  string(REPLACE "/" "_" name ${folder})
+  string(REGEX REPLACE "/.*" "" namespace ${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
   file(GLOB tests CONFIGURE_DEPENDS ${dir}/*_test.cpp)
   file(GLOB pgtests CONFIGURE_DEPENDS ${dir}/*_pgtest.cpp)
@@ -16,10 +19,10 @@ function(postrider_folder name)
   set(generated "")
   foreach(file ${statements})
     get_filename_component(stem ${file} NAME_WE)
-    set(out ${generated_dir}/postrider/${name}/${stem}.sql.hpp)
+    set(out ${generated_dir}/postrider/${folder}/${stem}.sql.hpp)
     add_custom_command(
       OUTPUT ${out}
-      COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_sql.py ${file} ${name} ${out}
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_sql.py ${file} ${namespace} ${out}
       DEPENDS ${file} ${CMAKE_SOURCE_DIR}/tools/embed_sql.py ${CMAKE_SOURCE_DIR}/tools/typed_sql.py
               ${CMAKE_SOURCE_DIR}/sql/columns.txt)
     list(APPEND generated ${out})
@@ -28,7 +31,7 @@ function(postrider_folder name)
   # openapi/*.json, one per area, becomes "postrider/api/openapi.json.hpp".
   file(GLOB fragments CONFIGURE_DEPENDS ${dir}/openapi/*.json)
   if(fragments)
-    set(out ${generated_dir}/postrider/${name}/openapi.json.hpp)
+    set(out ${generated_dir}/postrider/${folder}/openapi.json.hpp)
     add_custom_command(
       OUTPUT ${out}
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_openapi.py ${dir}/openapi ${PROJECT_VERSION} ${out}
@@ -38,10 +41,10 @@ function(postrider_folder name)
   # docs/*.{html,css,js} become constants in "postrider/api/docs_files.hpp".
   file(GLOB pages CONFIGURE_DEPENDS ${dir}/docs/*.html ${dir}/docs/*.css ${dir}/docs/*.js)
   if(pages)
-    set(out ${generated_dir}/postrider/${name}/docs_files.hpp)
+    set(out ${generated_dir}/postrider/${folder}/docs_files.hpp)
     add_custom_command(
       OUTPUT ${out}
-      COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_files.py ${name} ${out} ${pages}
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_files.py ${namespace} ${out} ${pages}
       DEPENDS ${pages} ${CMAKE_SOURCE_DIR}/tools/embed_files.py)
     list(APPEND generated ${out})
   endif()

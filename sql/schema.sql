@@ -122,7 +122,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.outside_of(prefix text, id uuid) RETURNS text
+CREATE FUNCTION postrider.public_id_of(prefix text, id uuid) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
   select prefix || '_' || replace(id::text, '-', '')
@@ -166,7 +166,7 @@ WITH (fillfactor='50');
 
 CREATE TABLE postrider.endpoint (
     id uuid NOT NULL,
-    outside_id text NOT NULL COLLATE pg_catalog."C",
+    public_id text NOT NULL COLLATE pg_catalog."C",
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     bucket integer NOT NULL,
     delivery_tail text NOT NULL COLLATE pg_catalog."C",
@@ -216,7 +216,7 @@ CREATE TABLE postrider.endpoint (
 CREATE TABLE postrider.event (
     id uuid NOT NULL,
     tenant_id text NOT NULL COLLATE pg_catalog."C",
-    outside_id text COLLATE pg_catalog."C",
+    public_id text COLLATE pg_catalog."C",
     type text NOT NULL COLLATE pg_catalog."C",
     version text,
     subject text,
@@ -226,7 +226,7 @@ CREATE TABLE postrider.event (
     main_id uuid,
     is_kept boolean DEFAULT false NOT NULL,
     erased_at timestamp with time zone,
-    CONSTRAINT event_form CHECK (((type <> ''::text) AND (octet_length(type) <= 128) AND (type !~ '[^A-Za-z0-9_.-]'::text) AND (outside_id <> ''::text) AND (octet_length(outside_id) <= 64) AND (outside_id !~ '[^A-Za-z0-9_-]'::text) AND (octet_length(traceparent) = 55) AND (traceparent !~ '[^0-9a-f-]'::text)))
+    CONSTRAINT event_form CHECK (((type <> ''::text) AND (octet_length(type) <= 128) AND (type !~ '[^A-Za-z0-9_.-]'::text) AND (public_id <> ''::text) AND (octet_length(public_id) <= 64) AND (public_id !~ '[^A-Za-z0-9_-]'::text) AND (octet_length(traceparent) = 55) AND (traceparent !~ '[^0-9a-f-]'::text)))
 )
 PARTITION BY LIST (is_kept);
 ALTER TABLE ONLY postrider.event ALTER COLUMN body SET COMPRESSION lz4;
@@ -292,7 +292,7 @@ CREATE VIEW postrider.webhook_deliveries AS
     q.attempts,
     p.max_attempts,
     q.due_at AS available_at,
-    postrider.outside_of('node'::text, l.owner) AS claimed_by,
+    postrider.public_id_of('node'::text, l.owner) AS claimed_by,
     NULL::timestamp with time zone AS lease_expires_at,
     last.started_at AS last_attempt_at,
     last.status_code AS last_status_code,
@@ -300,9 +300,9 @@ CREATE VIEW postrider.webhook_deliveries AS
     NULL::timestamp with time zone AS delivered_at,
     q.created_at,
     q.replay_id,
-    postrider.outside_of('dlv'::text, q.id) AS delivery,
-    p.outside_id AS endpoint,
-    COALESCE(e.outside_id, postrider.outside_of('evt'::text, q.event_id)) AS event
+    postrider.public_id_of('dlv'::text, q.id) AS delivery,
+    p.public_id AS endpoint,
+    COALESCE(e.public_id, postrider.public_id_of('evt'::text, q.event_id)) AS event
    FROM (((((postrider.bucket_lease l
      JOIN postrider.queue q ON ((q.bucket = l.bucket)))
      LEFT JOIN postrider.in_flight f ON (((f.bucket = q.bucket) AND (f.id = q.id))))
@@ -343,9 +343,9 @@ UNION ALL
         END AS delivered_at,
     a.created_at,
     a.replay_id,
-    postrider.outside_of('dlv'::text, a.delivery_id) AS delivery,
-    p.outside_id AS endpoint,
-    COALESCE(e.outside_id, postrider.outside_of('evt'::text, a.event_id)) AS event
+    postrider.public_id_of('dlv'::text, a.delivery_id) AS delivery,
+    p.public_id AS endpoint,
+    COALESCE(e.public_id, postrider.public_id_of('evt'::text, a.event_id)) AS event
    FROM ((postrider.attempt a
      LEFT JOIN postrider.event e ON ((e.id = a.event_id)))
      LEFT JOIN postrider.endpoint p ON ((p.id = a.endpoint_id)))
@@ -408,7 +408,7 @@ CREATE FUNCTION postrider.endpoint_id(endpoint text) RETURNS uuid
   select coalesce(postrider.uuid_in(endpoint, 'ep'),
                   (select case when count(*) = 1 then (array_agg(e.id))[1] end
                    from postrider.endpoint e
-                   where e.outside_id = endpoint))
+                   where e.public_id = endpoint))
 $$;
 
 CREATE FUNCTION postrider.endpoint_id(tenant text, endpoint text) RETURNS uuid
@@ -418,14 +418,14 @@ CREATE FUNCTION postrider.endpoint_id(tenant text, endpoint text) RETURNS uuid
   select e.id
   from postrider.endpoint e
   where e.tenant_id = tenant
-    and e.outside_id = endpoint
+    and e.public_id = endpoint
 $$;
 
 CREATE FUNCTION postrider.endpoints_for(tenant text, type text) RETURNS TABLE(endpoint_id uuid, endpoint text, url text, status text, pattern text, versions text[])
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
-  select e.id, e.outside_id, e.url, e.status, s.pattern, s.versions
+  select e.id, e.public_id, e.url, e.status, s.pattern, s.versions
   from postrider.subscription s
   join postrider.endpoint e on e.id = s.endpoint_id
   where s.tenant_id = tenant
@@ -433,7 +433,7 @@ CREATE FUNCTION postrider.endpoints_for(tenant text, type text) RETURNS TABLE(en
     and e.status <> 'deleted'
     and (s.pattern = '*' or s.pattern = type
          or (s.pattern like '%.*' and starts_with(type, left(s.pattern, -1))))
-  order by e.outside_id, s.pattern
+  order by e.public_id, s.pattern
 $$;
 
 CREATE FUNCTION postrider.endpoints_to_report(span interval, at_most integer) RETURNS TABLE(endpoint_id uuid, was integer, stage integer)
@@ -1339,9 +1339,9 @@ begin
                    wanted.delivery_id) as m;
   if made.outcome <> 'made' then
     perform write_audit('system', 'system', 'delivery.replay_dropped', made.tenant_id,
-                        outside_of('dlv', wanted.origin_id),
-                        after => jsonb_build_object('delivery_id', outside_of('dlv', wanted.delivery_id),
-                                                    'replay_id', outside_of('rpl', wanted.replay_id)),
+                        public_id_of('dlv', wanted.origin_id),
+                        after => jsonb_build_object('delivery_id', public_id_of('dlv', wanted.delivery_id),
+                                                    'replay_id', public_id_of('rpl', wanted.replay_id)),
                         reason => made.outcome);
   end if;
   return true;
@@ -1521,7 +1521,7 @@ begin
      and new.tenant_id <> 'postrider'
      and octet_length(new.type) <= 128 and new.type ~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$'
      and new.created_at >= '0001-01-01 00:00:00+00' and new.created_at < '10000-01-01 00:00:00+00'
-     and (new.outside_id, new.version, new.subject, new.traceparent, new.occurred_at) is null then
+     and (new.public_id, new.version, new.subject, new.traceparent, new.occurred_at) is null then
     return new;
   end if;
   if new.attempts > 0 or new.set_aside_at is not null then
@@ -1535,8 +1535,8 @@ begin
       'tenant_id is reserved: only postrider itself publishes to this tenant'
     when new.type is null or octet_length(new.type) > 128 or new.type !~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$' then
       'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters'
-    when octet_length(new.outside_id) > 64 or new.outside_id !~ '^[A-Za-z0-9_-]+$' then
-      'outside_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+    when octet_length(new.public_id) > 64 or new.public_id !~ '^[A-Za-z0-9_-]+$' then
+      'public_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
     when octet_length(new.version) not between 1 and 64 then
       'version must have 1 to 64 bytes'
     when octet_length(new.subject) not between 1 and 255 then
@@ -1645,7 +1645,7 @@ begin
     end if;
   end if;
   insert into postrider.outbox
-    (id, event_id, outside_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
+    (id, event_id, public_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
   values (n, made::uuid, id, tenant, type, data, version, occurred_at, subject, traceparent, at);
   -- Nothing is sent while the relay works, or never wants to be notified: a NOTIFY makes the commits of the whole server
   -- wait for each other. No table is read: a flag in a row would leave a dead version for every nap. After the insert, so
@@ -1714,8 +1714,8 @@ begin
       values (substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now()), made.replay_id,
               made.delivery_id);
       perform write_audit('sql', session_user, 'delivery.replay', made.tenant_id, delivery,
-                          after => jsonb_build_object('delivery_id', outside_of('dlv', made.delivery_id),
-                                                      'replay_id', outside_of('rpl', made.replay_id)),
+                          after => jsonb_build_object('delivery_id', public_id_of('dlv', made.delivery_id),
+                                                      'replay_id', public_id_of('rpl', made.replay_id)),
                           reason => reason);
       return 'dlv_' || replace(made.delivery_id::text, '-', '');
     when 'unknown_delivery' then
@@ -1758,14 +1758,14 @@ begin
         and m.cause = t.cause
       returning m.endpoint_id, m.minute, m.cause, m.letters
     )
-    select e.tenant_id, e.outside_id, g.minute, sum(g.letters) as letters, json_object_agg(g.cause, g.letters) as causes
+    select e.tenant_id, e.public_id, g.minute, sum(g.letters) as letters, json_object_agg(g.cause, g.letters) as causes
     from gone g
     join endpoint e on e.id = g.endpoint_id
     where e.tenant_id <> 'postrider'
-    group by e.tenant_id, e.outside_id, g.minute
+    group by e.tenant_id, e.public_id, g.minute
   loop
     perform operational_event('delivery.dead_lettered', json_build_object(
-      'tenant_id', told.tenant_id, 'endpoint_id', told.outside_id, 'minute', told.minute, 'dead_letters', told.letters,
+      'tenant_id', told.tenant_id, 'endpoint_id', told.public_id, 'minute', told.minute, 'dead_letters', told.letters,
       'causes', told.causes));
     events := events + 1;
   end loop;
@@ -1804,7 +1804,7 @@ begin
   where x.id = which
   returning * into e;
   perform operational_event(kind, json_build_object(
-    'tenant_id', e.tenant_id, 'endpoint_id', e.outside_id, 'status', e.status, 'status_reason', e.status_reason,
+    'tenant_id', e.tenant_id, 'endpoint_id', e.public_id, 'status', e.status, 'status_reason', e.status_reason,
     'failing_since', e.failing_since, 'last_success_at', e.last_success_at,
     'percent', case when stage between 50 and 100 then stage end,
     'disabled_at', case when stage between 50 and 90 then e.failing_since + span end));
@@ -1849,7 +1849,7 @@ begin
   if coalesce(btrim(reason), '') = '' then
     raise exception 'say why: the reason is kept in the audit log' using errcode = 'invalid_parameter_value';
   end if;
-  select e.id, e.tenant_id, e.outside_id, e.status, e.status_reason, e.status_by
+  select e.id, e.tenant_id, e.public_id, e.status, e.status_reason, e.status_by
   into known
   from endpoint e
   where e.id = postrider.endpoint_id(set_endpoint_status.endpoint)
@@ -1882,7 +1882,7 @@ begin
     end if;
   end if;
   perform write_audit('sql', session_user, case wanted when 'paused' then 'endpoint.pause' else 'endpoint.resume' end,
-                      known.tenant_id, known.outside_id,
+                      known.tenant_id, known.public_id,
                       jsonb_build_object('status', known.status, 'status_reason', known.status_reason),
                       jsonb_build_object('status', wanted, 'status_reason', reason), reason);
   insert into requested_change (kind, tenant_id, endpoint_id) values ('endpoint', known.tenant_id, known.id);
@@ -1999,8 +1999,8 @@ begin
   failing_since := taken.failing_since;
   cause := taken.cause;
   tries := taken.tries + 1;
-  select e.outside_id, e.url, e.status into target from endpoint e where e.id = taken.endpoint_id;
-  endpoint := target.outside_id;
+  select e.public_id, e.url, e.status into target from endpoint e where e.id = taken.endpoint_id;
+  endpoint := target.public_id;
   url := target.url;
   select array_agg(c order by place) into contacts
   from unnest(taken.contacts) with ordinality as t (c, place)
@@ -2333,7 +2333,7 @@ CREATE TABLE postrider.endpoint_secret (
 CREATE TABLE postrider.event_day (
     id uuid NOT NULL,
     tenant_id text NOT NULL COLLATE pg_catalog."C",
-    outside_id text COLLATE pg_catalog."C",
+    public_id text COLLATE pg_catalog."C",
     type text NOT NULL COLLATE pg_catalog."C",
     version text,
     subject text,
@@ -2343,7 +2343,7 @@ CREATE TABLE postrider.event_day (
     main_id uuid,
     is_kept boolean DEFAULT false NOT NULL,
     erased_at timestamp with time zone,
-    CONSTRAINT event_form CHECK (((type <> ''::text) AND (octet_length(type) <= 128) AND (type !~ '[^A-Za-z0-9_.-]'::text) AND (outside_id <> ''::text) AND (octet_length(outside_id) <= 64) AND (outside_id !~ '[^A-Za-z0-9_-]'::text) AND (octet_length(traceparent) = 55) AND (traceparent !~ '[^0-9a-f-]'::text)))
+    CONSTRAINT event_form CHECK (((type <> ''::text) AND (octet_length(type) <= 128) AND (type !~ '[^A-Za-z0-9_.-]'::text) AND (public_id <> ''::text) AND (octet_length(public_id) <= 64) AND (public_id !~ '[^A-Za-z0-9_-]'::text) AND (octet_length(traceparent) = 55) AND (traceparent !~ '[^0-9a-f-]'::text)))
 )
 PARTITION BY RANGE (id);
 ALTER TABLE ONLY postrider.event_day ALTER COLUMN body SET COMPRESSION lz4;
@@ -2351,7 +2351,7 @@ ALTER TABLE ONLY postrider.event_day ALTER COLUMN body SET COMPRESSION lz4;
 CREATE TABLE postrider.event_kept (
     id uuid NOT NULL,
     tenant_id text NOT NULL COLLATE pg_catalog."C",
-    outside_id text COLLATE pg_catalog."C",
+    public_id text COLLATE pg_catalog."C",
     type text NOT NULL COLLATE pg_catalog."C",
     version text,
     subject text,
@@ -2361,7 +2361,7 @@ CREATE TABLE postrider.event_kept (
     main_id uuid,
     is_kept boolean DEFAULT false NOT NULL,
     erased_at timestamp with time zone,
-    CONSTRAINT event_form CHECK (((type <> ''::text) AND (octet_length(type) <= 128) AND (type !~ '[^A-Za-z0-9_.-]'::text) AND (outside_id <> ''::text) AND (octet_length(outside_id) <= 64) AND (outside_id !~ '[^A-Za-z0-9_-]'::text) AND (octet_length(traceparent) = 55) AND (traceparent !~ '[^0-9a-f-]'::text)))
+    CONSTRAINT event_form CHECK (((type <> ''::text) AND (octet_length(type) <= 128) AND (type !~ '[^A-Za-z0-9_.-]'::text) AND (public_id <> ''::text) AND (octet_length(public_id) <= 64) AND (public_id !~ '[^A-Za-z0-9_-]'::text) AND (octet_length(traceparent) = 55) AND (traceparent !~ '[^0-9a-f-]'::text)))
 );
 ALTER TABLE ONLY postrider.event_kept ALTER COLUMN body SET COMPRESSION lz4;
 
@@ -2516,7 +2516,7 @@ CREATE TABLE postrider.outbox (
     id bigint NOT NULL,
     xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
     event_id uuid NOT NULL,
-    outside_id text COLLATE pg_catalog."C",
+    public_id text COLLATE pg_catalog."C",
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     type text NOT NULL COLLATE pg_catalog."C",
     data text NOT NULL,
@@ -2869,9 +2869,9 @@ CREATE VIEW postrider.webhook_dead_letters AS
     d.dead_at,
     d.resolved_at,
     d.resolution,
-    postrider.outside_of('dlv'::text, d.delivery_id) AS delivery,
-    p.outside_id AS endpoint,
-    COALESCE(e.outside_id, postrider.outside_of('evt'::text, d.event_id)) AS event
+    postrider.public_id_of('dlv'::text, d.delivery_id) AS delivery,
+    p.public_id AS endpoint,
+    COALESCE(e.public_id, postrider.public_id_of('evt'::text, d.event_id)) AS event
    FROM ((postrider.dead_letter d
      LEFT JOIN postrider.event e ON ((e.id = d.event_id)))
      LEFT JOIN postrider.endpoint p ON ((p.id = d.endpoint_id)));
@@ -2898,14 +2898,14 @@ CREATE VIEW postrider.webhook_delivery_attempts AS
     a.node_id,
     a.created_at,
     a.replay_id,
-    postrider.outside_of('dlv'::text, a.delivery_id) AS delivery,
-    p.outside_id AS endpoint
+    postrider.public_id_of('dlv'::text, a.delivery_id) AS delivery,
+    p.public_id AS endpoint
    FROM (postrider.attempt a
      LEFT JOIN postrider.endpoint p ON ((p.id = a.endpoint_id)));
 
 CREATE VIEW postrider.webhook_endpoints AS
  SELECT e.id,
-    e.outside_id AS endpoint,
+    e.public_id AS endpoint,
     e.tenant_id,
     e.url,
     e.description,
@@ -2949,7 +2949,7 @@ CREATE VIEW postrider.webhook_endpoints AS
 
 CREATE VIEW postrider.webhook_events AS
  SELECT e.id,
-    COALESCE(e.outside_id, postrider.outside_of('evt'::text, e.id)) AS event,
+    COALESCE(e.public_id, postrider.public_id_of('evt'::text, e.id)) AS event,
     e.tenant_id,
     e.type,
     e.version,
@@ -2972,7 +2972,7 @@ CREATE VIEW postrider.webhook_health AS
 
 CREATE VIEW postrider.webhook_outbox AS
  SELECT o.id,
-    COALESCE(o.outside_id, ('evt_'::text || replace((o.event_id)::text, '-'::text, ''::text))) AS event_id,
+    COALESCE(o.public_id, ('evt_'::text || replace((o.event_id)::text, '-'::text, ''::text))) AS event_id,
     o.tenant_id,
     o.type,
     o.version,
@@ -3007,7 +3007,7 @@ CREATE VIEW postrider.webhook_replay_requests AS
 
 CREATE VIEW postrider.webhook_subscriptions AS
  SELECT s.endpoint_id,
-    e.outside_id AS endpoint,
+    e.public_id AS endpoint,
     s.tenant_id,
     s.pattern AS event_type,
     s.enabled,
@@ -3302,9 +3302,9 @@ CREATE INDEX endpoint_by_bucket ON postrider.endpoint USING btree (bucket);
 
 CREATE INDEX endpoint_by_host ON postrider.endpoint USING btree ("substring"(url, '://([^/:?#]+)'::text));
 
-CREATE INDEX endpoint_by_name ON postrider.endpoint USING btree (outside_id);
+CREATE INDEX endpoint_by_name ON postrider.endpoint USING btree (public_id);
 
-CREATE UNIQUE INDEX endpoint_by_outside_id ON postrider.endpoint USING btree (tenant_id, outside_id);
+CREATE UNIQUE INDEX endpoint_by_public_id ON postrider.endpoint USING btree (tenant_id, public_id);
 
 CREATE UNIQUE INDEX endpoint_by_tail ON postrider.endpoint USING btree (tenant_id, delivery_tail);
 

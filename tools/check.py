@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """`./dev check`: everything about the source that is not a test. Runs every check, prints what fails, exits 1 if any did.
 
-usage: check.py [--all] [--fix]
+usage: check.py [--all | --no-tidy] [--fix]
   --all: clang-tidy over every file, not only over those that differ from main
+  --no-tidy: without clang-tidy, which takes longest
   --fix: format in place and rewrite docs/reference
 """
 
@@ -91,10 +92,13 @@ CHECKS = {
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--no-tidy", action="store_true")
     parser.add_argument("--fix", action="store_true")
     options = parser.parse_args()
     failed = []
     for name, check in CHECKS.items():
+        if options.no_tidy and check is check_tidy:
+            continue
         started = time.monotonic()
         good, output = check(options)
         print(f"{'ok  ' if good else 'FAIL'} {name} ({time.monotonic() - started:.1f} s)")

@@ -9,8 +9,8 @@ import sys
 
 import tree
 
-FOLDER = re.compile(r"^postrider_folder\((\w+)\s+LINKS\s+([^)]*)\)", re.MULTILINE)
-INCLUDE = re.compile(r'^\s*#\s*include\s*["<]postrider/(\w+)/', re.MULTILINE)
+FOLDER = re.compile(r"^postrider_folder\(([\w/]+)\s+LINKS\s+([^)]*)\)", re.MULTILINE)
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<]postrider/([\w/]+)/[^/">]+[">]', re.MULTILINE)
 # Made from sql/ by sql/CMakeLists.txt, just above pg.
 GENERATED = {"sql": {"pg"}}
 
@@ -34,7 +34,9 @@ def reachable(links):
 
 def main():
     declared = FOLDER.findall(tree.read("src/postrider/CMakeLists.txt"))
-    links = {folder: set(re.findall(r"\bpostrider_(\w+)", line)) for folder, line in declared}
+    folder_of = {folder.replace("/", "_"): folder for folder, _ in declared}
+    links = {folder: {folder_of.get(target, target) for target in re.findall(r"\bpostrider_(\w+)", line)}
+             for folder, line in declared}
     reach = reachable(links | GENERATED)
 
     wrong = []
@@ -42,7 +44,7 @@ def main():
         parts = path.parts
         if parts[:2] != ("src", "postrider"):
             continue
-        folder = parts[2]
+        folder = "/".join(parts[2:-1])
         if folder not in reach:
             wrong.append(f"{path}: folder {folder} has no postrider_folder line")
             continue

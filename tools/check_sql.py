@@ -13,14 +13,13 @@ import sys
 import embed_sql
 import tree
 
-UNCONVERTED = {"api", "cli", "delivery", "inbox", "outbox", "pg", "publish", "replay", "server", "upkeep"}
+UNCONVERTED = {"api", "cli", "delivery", "history", "inbox", "outbox", "pg", "publish", "replay", "server", "upkeep"}
 POSITIONAL = re.compile(r"\bpg::Rows\b|\bpg::Params\b|\brun_one\(|\.with\(sql::")
 
 
 def positional_uses():
     for path in tree.files(".cpp", ".hpp"):
-        folder = path.parent.name
-        if path.parts[:2] != ("src", "postrider") or path.stem.endswith("test") or folder in UNCONVERTED:
+        if path.parts[:2] != ("src", "postrider") or path.stem.endswith("test") or path.parts[2] in UNCONVERTED:
             continue
         text = tree.code_only(tree.read(path))
         for match in POSITIONAL.finditer(text):

@@ -8,7 +8,7 @@ import time
 # one attempt in 100 is a dead letter, one in 1,000 was canceled, one event in 50 has a subject.
 REGISTER = """
   insert into postrider.tenant (id, endpoint_count) select 'l' || t, {endpoints} / 2000 from generate_series(0, 1999) t;
-  insert into postrider.endpoint (id, outside_id, tenant_id, bucket, delivery_tail, url)
+  insert into postrider.endpoint (id, public_id, tenant_id, bucket, delivery_tail, url)
   select md5('list' || n)::uuid, 'ep_' || md5('list' || n), 'l' || n % 2000, n % 64, left(md5('list' || n), 12),
          'https://h' || n % 5000 || '.example.com/in'
   from generate_series(0, {endpoints} - 1) n;

@@ -36,7 +36,7 @@ create table tenant (
 
 create table endpoint (
   id uuid primary key,
-  outside_id text collate "C" not null,        -- 'ep_' || hex of id, or the caller's own id
+  public_id text collate "C" not null,        -- 'ep_' || hex of id, or the caller's own id
   tenant_id text collate "C" not null references tenant (id),
   bucket integer not null,
   delivery_tail text collate "C" not null,     -- last 12 hex digits of every delivery id of this endpoint
@@ -69,7 +69,7 @@ create table endpoint (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
-create unique index endpoint_by_outside_id on endpoint (tenant_id, outside_id);
+create unique index endpoint_by_public_id on endpoint (tenant_id, public_id);
 -- Two endpoints of one tenant with the same tail would make the same delivery id for one event.
 create unique index endpoint_by_tail on endpoint (tenant_id, delivery_tail);
 create index endpoint_by_bucket on endpoint (bucket);
@@ -214,7 +214,7 @@ insert into bucket_lease (bucket) select generate_series(0, {{buckets}} - 1);
 create table event (
   id uuid not null,
   tenant_id text collate "C" not null,
-  outside_id text collate "C",                 -- the publisher's own id; null: 'evt_' || hex of id
+  public_id text collate "C",                 -- the publisher's own id; null: 'evt_' || hex of id
   type text collate "C" not null,
   version text,
   subject text,
@@ -231,9 +231,9 @@ create table event (
     type <> ''
     and octet_length(type) <= 128
     and type !~ '[^A-Za-z0-9_.-]'
-    and outside_id <> ''
-    and octet_length(outside_id) <= 64
-    and outside_id !~ '[^A-Za-z0-9_-]'
+    and public_id <> ''
+    and octet_length(public_id) <= 64
+    and public_id !~ '[^A-Za-z0-9_-]'
     and octet_length(traceparent) = 55
     and traceparent !~ '[^0-9a-f-]'
   )

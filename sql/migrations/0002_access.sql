@@ -8,11 +8,11 @@ create table audit (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
   actor_kind text not null check (actor_kind in ('key', 'system', 'sql', 'console', 'portal', 'command')),
-  actor text collate "C" not null,             -- the key's outside id, 'system', a database role, a user, a session, user@host
+  actor text collate "C" not null,             -- the key's public ID, 'system', a database role, a user, a session, user@host
   on_behalf_of text not null default 'operator' check (on_behalf_of in ('customer', 'operator', 'postrider')),
   action text collate "C" not null,            -- 'endpoint.pause': what kind of object, and the verb
   tenant_id text collate "C",                  -- no reference: the log outlives what it is about
-  object text collate "C" not null,            -- outside id of what was changed
+  object text collate "C" not null,            -- public ID of what was changed
   before jsonb,                                -- of a change only the fields that differ; secrets masked
   after jsonb,
   reason text,
@@ -62,5 +62,5 @@ on endpoint for each row execute function count_revision();
 -- ── keys ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 alter table api_key add rate_per_second double precision;   -- requests of this key per node; null: no limit
-alter table api_key add created_by text;                    -- outside id of the key that made it; null: postrider
+alter table api_key add created_by text;                    -- public ID of the key that made it; null: postrider
 create index api_key_by_tenant on api_key (tenant_id, id);

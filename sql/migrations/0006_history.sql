@@ -11,17 +11,17 @@ create index queue_replayed on queue (event_id, id) where replay_id is not null;
 create index event_by_subject on event (subject, tenant_id, id) where subject is not null;
 
 -- Ids given without a tenant.
-create index endpoint_by_name on endpoint (outside_id);
+create index endpoint_by_name on endpoint (public_id);
 -- "Which endpoints are at hooks.example.com?"
 create index endpoint_by_host on endpoint ((substring(url from '://([^/:?#]+)')));
 
--- ── outside ids to uuids, so that indexes are used ─────────────────────────────────────────────────────────────
+-- ── public IDs to uuids, so that indexes are used ─────────────────────────────────────────────────────────────
 
 create function uuid_in(outside text, prefix text) returns uuid language sql immutable strict parallel safe as $$
   select case when outside ~ ('^' || prefix || '_[0-9a-f]{32}$') then right(outside, 32)::uuid end
 $$;
 
-create function outside_of(prefix text, id uuid) returns text language sql immutable strict parallel safe as $$
+create function public_id_of(prefix text, id uuid) returns text language sql immutable strict parallel safe as $$
   select prefix || '_' || replace(id::text, '-', '')
 $$;
 
@@ -41,7 +41,7 @@ security definer set search_path = postrider, pg_temp as $$
   select coalesce(postrider.uuid_in(endpoint, 'ep'),
                   (select case when count(*) = 1 then (array_agg(e.id))[1] end
                    from postrider.endpoint e
-                   where e.outside_id = endpoint))
+                   where e.public_id = endpoint))
 $$;
 
 create function endpoint_id(tenant text, endpoint text) returns uuid language sql stable
@@ -49,7 +49,7 @@ security definer set search_path = postrider, pg_temp as $$
   select e.id
   from postrider.endpoint e
   where e.tenant_id = tenant
-    and e.outside_id = endpoint
+    and e.public_id = endpoint
 $$;
 
 create function delivery_id(delivery text) returns uuid language sql immutable strict parallel safe as $$
@@ -102,11 +102,11 @@ join bucket_lease l on l.bucket = sent.bucket and l.owner = f.node_id;
 
 -- ── views ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- Each has its uuids, which indexes know, and beside them the outside ids, for people. None has secrets, custom
+-- Each has its uuids, which indexes know, and beside them the public IDs, for people. None has secrets, custom
 -- headers or payloads.
 
 create view webhook_endpoints as
-select e.id, e.outside_id as endpoint, e.tenant_id, e.url, e.description, e.status, e.status_reason, e.status_since,
+select e.id, e.public_id as endpoint, e.tenant_id, e.url, e.description, e.status, e.status_reason, e.status_since,
        e.status_by, e.held_reason, e.held_since,
        case when e.failing_since is null then 'healthy'
             when e.failing_since < now() - interval '60 hours' and tried.count >= 10 then 'unhealthy'
@@ -131,13 +131,13 @@ left join lateral (
 ) tried on true;
 
 create view webhook_subscriptions as
-select s.endpoint_id, e.outside_id as endpoint, s.tenant_id, s.pattern as event_type, s.enabled, s.versions, e.status,
+select s.endpoint_id, e.public_id as endpoint, s.tenant_id, s.pattern as event_type, s.enabled, s.versions, e.status,
        e.url, s.created_at
 from subscription s
 join endpoint e on e.id = s.endpoint_id;
 
 create view webhook_events as
-select e.id, coalesce(e.outside_id, outside_of('evt', e.id)) as event, e.tenant_id, e.type, e.version, e.subject,
+select e.id, coalesce(e.public_id, public_id_of('evt', e.id)) as event, e.tenant_id, e.type, e.version, e.subject,
        octet_length(e.body) as body_bytes, e.created_at
 from event e;
 
@@ -145,11 +145,11 @@ from event e;
 create view webhook_deliveries as
 select q.id, q.tenant_id, q.endpoint_id, q.event_id, e.type as event_type, p.url,
        case when f.id is not null then 'processing' when q.attempts = 0 then 'pending' else 'retrying' end as status, q.attempts, p.max_attempts,
-       q.due_at as available_at, outside_of('node', l.owner) as claimed_by, null::timestamptz as lease_expires_at,
+       q.due_at as available_at, public_id_of('node', l.owner) as claimed_by, null::timestamptz as lease_expires_at,
        last.started_at as last_attempt_at, last.status_code as last_status_code,
        coalesce(last.error_detail, last.error) as last_error, null::timestamptz as delivered_at, q.created_at,
-       q.replay_id, outside_of('dlv', q.id) as delivery, p.outside_id as endpoint,
-       coalesce(e.outside_id, outside_of('evt', q.event_id)) as event
+       q.replay_id, public_id_of('dlv', q.id) as delivery, p.public_id as endpoint,
+       coalesce(e.public_id, public_id_of('evt', q.event_id)) as event
 from bucket_lease l
 join queue q on q.bucket = l.bucket
 left join in_flight f on f.bucket = q.bucket and f.id = q.id
@@ -168,8 +168,8 @@ select a.delivery_id, a.tenant_id, a.endpoint_id, a.event_id, e.type, p.url, a.o
             else (select max(b.attempt) from attempt b where b.delivery_id = a.delivery_id) end,
        p.max_attempts, null, null, null, a.started_at, a.status_code, coalesce(a.error_detail, a.error),
        case when a.outcome = 'delivered' then a.started_at + a.total_us * interval '1 microsecond' end, a.created_at,
-       a.replay_id, outside_of('dlv', a.delivery_id), p.outside_id,
-       coalesce(e.outside_id, outside_of('evt', a.event_id))
+       a.replay_id, public_id_of('dlv', a.delivery_id), p.public_id,
+       coalesce(e.public_id, public_id_of('evt', a.event_id))
 from attempt a
 left join event e on e.id = a.event_id
 left join endpoint p on p.id = a.endpoint_id
@@ -204,15 +204,15 @@ create view webhook_delivery_attempts as
 select a.delivery_id, a.attempt, a.tenant_id, a.endpoint_id, a.event_id, a.outcome, a.status_code, a.error,
        a.error_detail, a.started_at, a.dns_us, a.connect_us, a.tls_us, a.first_byte_us, a.total_us,
        a.preview as response_preview, a.address, a.next_attempt_at, a.node_id, a.created_at, a.replay_id,
-       outside_of('dlv', a.delivery_id) as delivery, p.outside_id as endpoint
+       public_id_of('dlv', a.delivery_id) as delivery, p.public_id as endpoint
 from attempt a
 left join endpoint p on p.id = a.endpoint_id;
 
 create view webhook_dead_letters as
 select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, e.type as event_type, p.url, d.cause, d.attempts,
        d.status_code, d.error, d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution,
-       outside_of('dlv', d.delivery_id) as delivery, p.outside_id as endpoint,
-       coalesce(e.outside_id, outside_of('evt', d.event_id)) as event
+       public_id_of('dlv', d.delivery_id) as delivery, p.public_id as endpoint,
+       coalesce(e.public_id, public_id_of('evt', d.event_id)) as event
 from dead_letter d
 left join event e on e.id = d.event_id
 left join endpoint p on p.id = d.endpoint_id;
@@ -242,7 +242,7 @@ $$;
 create function endpoints_for(tenant text, type text)
 returns table (endpoint_id uuid, endpoint text, url text, status text, pattern text, versions text[])
 language sql stable security definer set search_path = postrider, pg_temp as $$
-  select e.id, e.outside_id, e.url, e.status, s.pattern, s.versions
+  select e.id, e.public_id, e.url, e.status, s.pattern, s.versions
   from postrider.subscription s
   join postrider.endpoint e on e.id = s.endpoint_id
   where s.tenant_id = tenant
@@ -250,7 +250,7 @@ language sql stable security definer set search_path = postrider, pg_temp as $$
     and e.status <> 'deleted'
     and (s.pattern = '*' or s.pattern = type
          or (s.pattern like '%.*' and starts_with(type, left(s.pattern, -1))))
-  order by e.outside_id, s.pattern
+  order by e.public_id, s.pattern
 $$;
 
 -- Pauses or resumes an endpoint as an operator, as the API does; who and why is in the audit log. A pause by the customer
@@ -265,7 +265,7 @@ begin
   if coalesce(btrim(reason), '') = '' then
     raise exception 'say why: the reason is kept in the audit log' using errcode = 'invalid_parameter_value';
   end if;
-  select e.id, e.tenant_id, e.outside_id, e.status, e.status_reason, e.status_by
+  select e.id, e.tenant_id, e.public_id, e.status, e.status_reason, e.status_by
   into known
   from endpoint e
   where e.id = postrider.endpoint_id(set_endpoint_status.endpoint)
@@ -298,7 +298,7 @@ begin
     end if;
   end if;
   perform write_audit('sql', session_user, case wanted when 'paused' then 'endpoint.pause' else 'endpoint.resume' end,
-                      known.tenant_id, known.outside_id,
+                      known.tenant_id, known.public_id,
                       jsonb_build_object('status', known.status, 'status_reason', known.status_reason),
                       jsonb_build_object('status', wanted, 'status_reason', reason), reason);
   insert into requested_change (kind, tenant_id, endpoint_id) values ('endpoint', known.tenant_id, known.id);

@@ -261,9 +261,9 @@ begin
                    wanted.delivery_id) as m;
   if made.outcome <> 'made' then
     perform write_audit('system', 'system', 'delivery.replay_dropped', made.tenant_id,
-                        outside_of('dlv', wanted.origin_id),
-                        after => jsonb_build_object('delivery_id', outside_of('dlv', wanted.delivery_id),
-                                                    'replay_id', outside_of('rpl', wanted.replay_id)),
+                        public_id_of('dlv', wanted.origin_id),
+                        after => jsonb_build_object('delivery_id', public_id_of('dlv', wanted.delivery_id),
+                                                    'replay_id', public_id_of('rpl', wanted.replay_id)),
                         reason => made.outcome);
   end if;
   return true;
@@ -301,8 +301,8 @@ begin
       values (substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now()), made.replay_id,
               made.delivery_id);
       perform write_audit('sql', session_user, 'delivery.replay', made.tenant_id, delivery,
-                          after => jsonb_build_object('delivery_id', outside_of('dlv', made.delivery_id),
-                                                      'replay_id', outside_of('rpl', made.replay_id)),
+                          after => jsonb_build_object('delivery_id', public_id_of('dlv', made.delivery_id),
+                                                      'replay_id', public_id_of('rpl', made.replay_id)),
                           reason => reason);
       return 'dlv_' || replace(made.delivery_id::text, '-', '');
     when 'unknown_delivery' then
@@ -632,8 +632,8 @@ begin
   failing_since := taken.failing_since;
   cause := taken.cause;
   tries := taken.tries + 1;
-  select e.outside_id, e.url, e.status into target from endpoint e where e.id = taken.endpoint_id;
-  endpoint := target.outside_id;
+  select e.public_id, e.url, e.status into target from endpoint e where e.id = taken.endpoint_id;
+  endpoint := target.public_id;
   url := target.url;
   select array_agg(c order by place) into contacts
   from unnest(taken.contacts) with ordinality as t (c, place)
@@ -733,7 +733,7 @@ begin
   where x.id = which
   returning * into e;
   perform operational_event(kind, json_build_object(
-    'tenant_id', e.tenant_id, 'endpoint_id', e.outside_id, 'status', e.status, 'status_reason', e.status_reason,
+    'tenant_id', e.tenant_id, 'endpoint_id', e.public_id, 'status', e.status, 'status_reason', e.status_reason,
     'failing_since', e.failing_since, 'last_success_at', e.last_success_at,
     'percent', case when stage between 50 and 100 then stage end,
     'disabled_at', case when stage between 50 and 90 then e.failing_since + span end));
@@ -786,14 +786,14 @@ begin
         and m.cause = t.cause
       returning m.endpoint_id, m.minute, m.cause, m.letters
     )
-    select e.tenant_id, e.outside_id, g.minute, sum(g.letters) as letters, json_object_agg(g.cause, g.letters) as causes
+    select e.tenant_id, e.public_id, g.minute, sum(g.letters) as letters, json_object_agg(g.cause, g.letters) as causes
     from gone g
     join endpoint e on e.id = g.endpoint_id
     where e.tenant_id <> 'postrider'
-    group by e.tenant_id, e.outside_id, g.minute
+    group by e.tenant_id, e.public_id, g.minute
   loop
     perform operational_event('delivery.dead_lettered', json_build_object(
-      'tenant_id', told.tenant_id, 'endpoint_id', told.outside_id, 'minute', told.minute, 'dead_letters', told.letters,
+      'tenant_id', told.tenant_id, 'endpoint_id', told.public_id, 'minute', told.minute, 'dead_letters', told.letters,
       'causes', told.causes));
     events := events + 1;
   end loop;

@@ -15,7 +15,7 @@ def path(tenant, endpoint, *more):
 
 def history(node, endpoint):
     return node.sql(f"select outcome, attempt from postrider.attempt a join postrider.endpoint e on e.id = a.endpoint_id "
-                    f"where e.outside_id = '{endpoint}'")
+                    f"where e.public_id = '{endpoint}'")
 
 
 def test_a_test_send_returns_the_exchange_and_counts_for_nothing(node, tenant, hook):

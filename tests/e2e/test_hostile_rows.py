@@ -18,7 +18,7 @@ INJECTED = "x\r\ncontent-length: 0\r\n\r\nDELETE /admin HTTP/1.1\r\nhost: h\r\nx
 HOSTILE = [
     ("traceparent", "x\ny"),
     ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nx-injected: 1"),
-    ("outside_id", INJECTED),
+    ("public_id", INJECTED),
     ("type", 'a","tenant_id":"rival","x-injected":"'),
     ("type", "a." * 500_000 + "a"),
     ("tenant_id", "postrider"),
@@ -144,7 +144,7 @@ def test_tables_that_were_emptied_or_altered_are_shown_and_work_again_when_repai
 POISON = """
 with chosen as (select e.id, e.tenant_id, e.bucket, e.delivery_tail from postrider.endpoint e where e.tenant_id = 'acme'),
 made as (
-  insert into postrider.event (id, tenant_id, type, outside_id, traceparent, body)
+  insert into postrider.event (id, tenant_id, type, public_id, traceparent, body)
   select postrider.make_id(), 'acme', 'a.b', %s, %s, '{"hostile":1}'
   returning id
 )

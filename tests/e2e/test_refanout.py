@@ -217,7 +217,7 @@ def test_events_that_are_gone_come_again_from_the_kept_rows_of_another_database(
     wait_until(lambda: run_sql(application, processed) == [(20,)], "all rows are marked")
     wait_until(lambda: node.sql("select count(*) from postrider.queue where bucket >= 0") == [(0,)], "it is settled")
     lost = node.sql("""with lost as (delete from postrider.event where id in (select id from postrider.event order by id
-                       limit 5) returning outside_id) select outside_id from lost""")
+                       limit 5) returning public_id) select public_id from lost""")
     assert made(refanout(node, "--from", FROM)) == {"outbox:billing": 5, "events": 0}
     wait_until(lambda: received([hook])[0].total() == 25, "the lost ones come again")
     assert {event for event, count in received([hook])[0].items() if count == 2} == {event for (event,) in lost}

@@ -26,11 +26,11 @@ def old_event(node, tenant, number, endpoint=None, dead=False):
             node.sql(f"""insert into postrider.dead_letter (bucket, delivery_id, event_id, endpoint_id, tenant_id, cause, attempts,
                                                             created_at)
                          select {columns}, 'exhausted', 1, now() - make_interval(days => %s)
-                         from postrider.endpoint where outside_id = %s""", (event, event, DAYS_AGO, endpoint))
+                         from postrider.endpoint where public_id = %s""", (event, event, DAYS_AGO, endpoint))
         else:
             node.sql(f"""insert into postrider.queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at)
                          select {columns}, now(), now() - make_interval(days => %s)
-                         from postrider.endpoint where outside_id = %s""", (event, event, DAYS_AGO, endpoint))
+                         from postrider.endpoint where public_id = %s""", (event, event, DAYS_AGO, endpoint))
             node.sql("""insert into postrider.publish_log (node_id, first_id, last_id, buckets)
                         select '00000000-0000-0000-0000-000000000000', id, id, array[bucket]
                         from postrider.queue where event_id = %s""", (event,))

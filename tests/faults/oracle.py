@@ -20,11 +20,11 @@ class Ledgers:
         self.requests = world.requests()
         self.endpoints = {endpoint.id: endpoint for endpoint in world.endpoints}
         self.by_hook = {hook: endpoint for endpoint in world.endpoints for hook in endpoint.hooks}
-        self.events = {}                                        # outside id → row
+        self.events = {}                                        # public ID → row
         self.by_token = collections.defaultdict(list)
         self.created = {}
         for event_id, tenant, body, created_at in world.sql("""
-                select coalesce(outside_id, 'evt_' || replace(id::text, '-', '')), tenant_id, body, created_at
+                select coalesce(public_id, 'evt_' || replace(id::text, '-', '')), tenant_id, body, created_at
                 from postrider.event"""):
             token = json.loads(body)["data"].get("token")
             self.events[(tenant, event_id)] = body
@@ -34,7 +34,7 @@ class Ledgers:
         for row in world.sql("""
                 select 'dlv_' || replace(a.delivery_id::text, '-', ''), a.attempt, a.outcome, a.status_code, a.error,
                        a.started_at, a.next_attempt_at, a.tenant_id,
-                       coalesce(e.outside_id, 'evt_' || replace(e.id::text, '-', '')), p.outside_id,
+                       coalesce(e.public_id, 'evt_' || replace(e.id::text, '-', '')), p.public_id,
                        coalesce(a.error_detail, '') like 'canceled by retention%%'
                 from postrider.attempt a
                 join postrider.event e on e.id = a.event_id
@@ -43,7 +43,7 @@ class Ledgers:
             attempt = Attempt(*row)
             self.attempts[(attempt.tenant, attempt.event, attempt.endpoint)].append(attempt)
         self.dead = set(world.sql("""
-                select d.tenant_id, coalesce(e.outside_id, 'evt_' || replace(e.id::text, '-', '')), p.outside_id
+                select d.tenant_id, coalesce(e.public_id, 'evt_' || replace(e.id::text, '-', '')), p.public_id
                 from postrider.dead_letter d
                 join postrider.event e on e.id = d.event_id
                 join postrider.endpoint p on p.id = d.endpoint_id"""))

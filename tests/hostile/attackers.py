@@ -27,7 +27,7 @@ from harness.hostile import DOCUMENTS, HEADERS, INJECTED, LONG, TEXTS, VALUES  #
 from priority import run_last  # noqa: E402
 
 PAUSE_SECONDS = 0.02        # of each attacker between two of its acts
-COLUMNS = ["outside_id", "tenant_id", "type", "data", "version", "subject", "traceparent", "occurred_at", "created_at"]
+COLUMNS = ["public_id", "tenant_id", "type", "data", "version", "subject", "traceparent", "occurred_at", "created_at"]
 SINGLETONS = ["outbox_relay", "outbox_setting", "outbox_slot"]
 
 

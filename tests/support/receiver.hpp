@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "postrider/http/server.hpp"
+#include "postrider/http/server/server.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/telemetry/metrics.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "postrider/api/routes.hpp"
+#include "postrider/api/wire/routes.hpp"
 #include "postrider/inbox/waiters.hpp"
 
 namespace postrider::api {

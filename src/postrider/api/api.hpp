@@ -9,9 +9,9 @@
 #include <memory>
 #include <span>
 
-#include "postrider/api/routes.hpp"
-#include "postrider/api/services.hpp"
-#include "postrider/http/router.hpp"
+#include "postrider/api/wire/routes.hpp"
+#include "postrider/api/wire/services.hpp"
+#include "postrider/http/server/router.hpp"
 #include "postrider/registry/control_log.hpp"
 
 namespace postrider::api {

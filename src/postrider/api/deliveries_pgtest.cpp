@@ -28,7 +28,7 @@ struct DeliveriesTest : ApiTest {
   // As settle does: the delivery of this event leaves the queue, or stays to be tried again.
   void attempt(const std::string& event, int number, const std::string& outcome, int status_code = 200) {
     const std::string of_event =
-        "(select q.* from queue q join event e on e.id = q.event_id where e.outside_id = '" + event + "')";
+        "(select q.* from queue q join event e on e.id = q.event_id where e.public_id = '" + event + "')";
     database.sql(
         "insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, "
         "status_code, error, error_detail, started_at, total_us, preview, node_id, created_at, replay_id) "
@@ -41,7 +41,7 @@ struct DeliveriesTest : ApiTest {
       database.sql(
           "update queue set attempts = " + std::to_string(number) +
           ", retry = true, due_at = now() + interval '1 hour' where event_id = (select id from event "
-          "where outside_id = '" +
+          "where public_id = '" +
           event + "')");
     if (outcome == "dead_letter")
       database.sql(
@@ -49,7 +49,7 @@ struct DeliveriesTest : ApiTest {
           "created_at) select id, bucket, endpoint_id, event_id, tenant_id, 'rejected', 1, created_at from " +
           of_event + " q");
     if (outcome != "retrying")
-      database.sql("delete from queue where event_id = (select id from event where outside_id = '" + event +
+      database.sql("delete from queue where event_id = (select id from event where public_id = '" + event +
                    "')");
   }
 
@@ -167,14 +167,14 @@ TEST_F(DeliveriesTest, ListsGoOnIntoOlderDays) {
   for (const int days : {2, 4, 6}) {
     const std::string then = "now() - interval '" + std::to_string(days) + " days'";
     const std::string event = "'old" + std::to_string(days) + "'";
-    database.sql("insert into event (id, tenant_id, outside_id, type, body) values (id_floor(" + then +
+    database.sql("insert into event (id, tenant_id, public_id, type, body) values (id_floor(" + then +
                  "), 'acme', " + event + ", 'invoice.paid', '{}')");
     database.sql(
         "insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, "
         "started_at, total_us, node_id, created_at) select e.id, 1, bucket, endpoint_id, e.id, 'acme', "
         "'delivered', " +
         then + ", 1, node_id, " + then +
-        " from attempt, event e where attempt.created_at > now() - interval '1 hour' and e.outside_id = " +
+        " from attempt, event e where attempt.created_at > now() - interval '1 hour' and e.public_id = " +
         event);
   }
   for (const std::string list :

@@ -126,7 +126,7 @@ TEST_F(EventsTest, TheListIsNewestFirstInPagesAndCanBeFiltered) {
 TEST_F(EventsTest, TheListGoesOnIntoOlderDays) {
   ASSERT_EQ(publish(R"({"type":"t","data":1,"id":"today"})").status, 202);
   database.sql(
-      "insert into event (id, tenant_id, outside_id, type, body) select id_floor(now() - n * interval '1 "
+      "insert into event (id, tenant_id, public_id, type, body) select id_floor(now() - n * interval '1 "
       "day'),"
       " 'acme', 'old' || n, 't', '{}' from generate_series(2, 6, 2) n");
   const auto first = get(events + "?limit=2");

@@ -5,7 +5,7 @@
 
 #include "postrider/api/docs_files.hpp"
 #include "postrider/api/openapi.json.hpp"
-#include "postrider/api/routes.hpp"
+#include "postrider/api/wire/routes.hpp"
 
 namespace postrider::api {
 

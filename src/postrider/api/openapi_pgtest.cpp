@@ -5,7 +5,7 @@
 #include <map>
 
 #include "postrider/api/pgtest_fixture.hpp"
-#include "postrider/api/routes.hpp"
+#include "postrider/api/wire/routes.hpp"
 
 namespace postrider::api {
 namespace {

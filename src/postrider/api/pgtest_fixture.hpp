@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "postrider/api/api.hpp"
-#include "postrider/http/client.hpp"
-#include "postrider/http/server.hpp"
+#include "postrider/http/client/client.hpp"
+#include "postrider/http/server/server.hpp"
 #include "postrider/inbox/receiver.hpp"
 #include "postrider/inbox/waiters.hpp"
 #include "postrider/publish/publisher.hpp"

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "postrider/api/pgtest_fixture.hpp"
-#include "postrider/api/routes.hpp"
+#include "postrider/api/wire/routes.hpp"
 #include "postrider/registry/keys.hpp"
 
 namespace postrider::api {

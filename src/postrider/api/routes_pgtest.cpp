@@ -1,4 +1,4 @@
-#include "postrider/api/routes.hpp"
+#include "postrider/api/wire/routes.hpp"
 
 #include "postrider/api/pgtest_fixture.hpp"
 #include "support/run.hpp"

@@ -11,7 +11,7 @@
 #include "postrider/cli/doctor.sql.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/pg/blockers.hpp"
 #include "postrider/pg/connection.hpp"
 #include "postrider/pg/private_cluster.hpp"

@@ -1,7 +1,7 @@
 // For what the person at this command line chose to talk to: every address is fine.
 #pragma once
 
-#include "postrider/http/guard.hpp"
+#include "postrider/http/client/guard.hpp"
 
 namespace postrider::cli {
 

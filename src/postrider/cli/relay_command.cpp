@@ -13,7 +13,7 @@
 #include "postrider/cli/invocation.hpp"
 #include "postrider/cli/open_policy.hpp"
 #include "postrider/config/values.hpp"
-#include "postrider/http/router.hpp"
+#include "postrider/http/server/router.hpp"
 #include "postrider/outbox/http_sink.hpp"
 #include "postrider/outbox/install.hpp"
 #include "postrider/outbox/keeper.hpp"

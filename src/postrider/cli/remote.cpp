@@ -6,7 +6,7 @@
 
 #include "postrider/base/version.hpp"
 #include "postrider/cli/open_policy.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/runtime/run_blocking.hpp"
 
 namespace postrider::cli {

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "postrider/api/configured_sources.hpp"
+#include "postrider/api/resources/configured_sources.hpp"
 #include "postrider/cli/commands.hpp"
 #include "postrider/cli/exit_code.hpp"
 

@@ -88,7 +88,7 @@ runtime::Task<void> Membership::beat() {
   if (before - beat_at_ < options_.lease / kBeatsPerLease) co_return;
   const auto beaten = co_await link_.run(sql::beat{.node = options_.node_id.uuid});
   if (beaten.empty()) {
-    telemetry::log_warn("node_was_declared_dead").field("node_id", options_.node_id.outside());
+    telemetry::log_warn("node_was_declared_dead").field("node_id", options_.node_id.public_id());
     lose_everything();
     co_await join();
     co_return;
@@ -186,7 +186,7 @@ runtime::Task<void> Membership::reap_dead_nodes(const std::map<model::NodeId, in
     }
     peer.still_for += watched;
     if (peer.still_for < options_.lease) continue;
-    telemetry::log_warn("node_declared_dead").field("node_id", id.outside());
+    telemetry::log_warn("node_declared_dead").field("node_id", id.public_id());
     co_await link_.run(sql::bury{.node = id.uuid, .seen_heartbeat = heartbeat});
   }
 }

@@ -8,7 +8,7 @@
 #include "postrider/base/fail_point.hpp"
 #include "postrider/base/version.hpp"
 #include "postrider/delivery/sign.hpp"
-#include "postrider/http/preview.hpp"
+#include "postrider/http/client/preview.hpp"
 
 namespace postrider::delivery {
 
@@ -40,9 +40,9 @@ base::Result<std::string, std::string> attempt_headers(const LaneConfig& config,
   headers += "content-type: application/json\r\nuser-agent: postrider/";
   headers += base::kVersion;
   headers += "\r\n";
-  const std::string delivery_id = row.id().outside();
+  const std::string delivery_id = row.id().public_id();
   const SignInput input{
-      .event_id = row.event->outside_id,
+      .event_id = row.event->public_id,
       .delivery_id = delivery_id,
       .unix_seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count(),
       .attempt = row.attempts + 1,

@@ -8,7 +8,7 @@
 #include "postrider/delivery/lane_config.hpp"
 #include "postrider/delivery/outcome.hpp"
 #include "postrider/delivery/row.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/model/id_source.hpp"
 #include "postrider/runtime/task.hpp"
 

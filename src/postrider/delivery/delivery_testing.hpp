@@ -69,7 +69,7 @@ class LoopThread {
 
 struct TestEndpoint {
   model::EndpointId id;
-  std::string tenant, outside_id;
+  std::string tenant, public_id;
   int bucket = 0;
   bool is_strict = false;
   int64_t position = 0;  // last one given
@@ -104,11 +104,11 @@ class DeliveryTest : public testing::Test {
     auto created = run(registry::create_endpoint(registry_link, context, caller, std::move(wanted)));
     EXPECT_TRUE(created.ok());
     const registry::Endpoint& made = created->endpoint;
-    return {made.id, tenant, made.outside_id, made.bucket, is_strict};
+    return {made.id, tenant, made.public_id, made.bucket, is_strict};
   }
   void set_status(const TestEndpoint& endpoint, model::EndpointStatus status) {
     registry::StatusChange change{status, std::nullopt};
-    registry::EndpointRef ref{endpoint.tenant, endpoint.outside_id};
+    registry::EndpointRef ref{endpoint.tenant, endpoint.public_id};
     EXPECT_TRUE(run(registry::change_status(registry_link, caller, ref, std::move(change))).ok());
   }
 
@@ -126,7 +126,7 @@ class DeliveryTest : public testing::Test {
     for (const std::string& body : bodies) {
       auto content = std::make_shared<model::EventContent>();
       content->id = {ids.next()};
-      content->outside_id = content->id.outside();
+      content->public_id = content->id.public_id();
       content->body = body;
       model::CommittedDelivery delivery;
       delivery.id = {

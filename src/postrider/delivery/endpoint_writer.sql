@@ -16,9 +16,9 @@ with disabled as (
       updated_at = now()
   where id = (select id from endpoint where id = $1::uuid for no key update skip locked)
     and status in ('active', 'paused')
-  returning id, tenant_id, outside_id, status, status_reason
+  returning id, tenant_id, public_id, status, status_reason
 )
-select write_audit('system', 'system', 'endpoint.disable', tenant_id, outside_id,
+select write_audit('system', 'system', 'endpoint.disable', tenant_id, public_id,
                    after => jsonb_build_object('status', status, 'status_reason', status_reason)),
        note_change('endpoint', tenant_id, id)
 from disabled
@@ -36,14 +36,14 @@ with paused as (
       updated_at = now()
   where id = (select id from endpoint where id = $1::uuid for no key update skip locked)
     and status = 'active'
-  returning id, tenant_id, outside_id, status, status_reason
+  returning id, tenant_id, public_id, status, status_reason
 ),
 span as (
   insert into pause_span (tenant_id, endpoint_id)
   select tenant_id, id
   from paused
 )
-select write_audit('system', 'system', 'endpoint.pause', tenant_id, outside_id,
+select write_audit('system', 'system', 'endpoint.pause', tenant_id, public_id,
                    after => jsonb_build_object('status', status, 'status_reason', status_reason)),
        note_change('endpoint', tenant_id, id)
 from paused

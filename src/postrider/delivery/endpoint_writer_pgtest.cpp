@@ -69,7 +69,7 @@ TEST_F(EndpointWriterTest, DisablingAnEndpointLeavesAnOperatorsPauseToTheOperato
 
 TEST_F(EndpointWriterTest, AnEndpointThatAnOpenTransactionHoldsKeepsNobodyWaiting) {
   support::SyncSql person(db.url());
-  person("begin; select pause_endpoint('" + endpoint.id.outside() + "', 'in a transaction')");
+  person("begin; select pause_endpoint('" + endpoint.id.public_id() + "', 'in a transaction')");
   writer->change_status({endpoint.id, Verdict::Endpoint::disable, "gone"});
   EndpointWriter::HealthChange failing{};
   failing.endpoint = endpoint.id;

@@ -10,8 +10,8 @@
 
 #include "postrider/config/config.hpp"
 #include "postrider/crypto/master_keys.hpp"
-#include "postrider/http/guard.hpp"
-#include "postrider/http/tls.hpp"
+#include "postrider/http/client/guard.hpp"
+#include "postrider/http/client/tls.hpp"
 #include "postrider/model/hand_over.hpp"
 #include "postrider/model/id_source.hpp"
 #include "postrider/registry/control_log.hpp"

@@ -5,7 +5,7 @@
 
 #include "postrider/config/config.hpp"
 #include "postrider/delivery/shard.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/pg/link.hpp"
 
 namespace postrider::delivery {

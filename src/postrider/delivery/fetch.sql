@@ -88,7 +88,7 @@ order by q.bucket, q.position, q.due_at, q.id
 -- Those that are too much for one answer have none; the first ones asked for come first.
 -- $1 event ids, $2 and $3 the smallest and the largest of them, $4 how many bytes; a body that begins below is sent
 select id,
-       outside_id,
+       public_id,
        case when bytes_before < $4::bigint then body end as body,
        traceparent
 from (
@@ -97,7 +97,7 @@ from (
            order by wanted.place rows between unbounded preceding and 1 preceding), 0) as bytes_before
   from unnest($1::uuid[]) with ordinality as wanted (id, place)
   cross join lateral (
-    select id, outside_id, body, traceparent
+    select id, public_id, body, traceparent
     from event_day
     where event_day.id = wanted.id
       and event_day.id >= $2::uuid
@@ -113,17 +113,17 @@ from (
 -- snapshot: when the day's table is gone, what was kept of it is visible. Primary key.
 -- $1 event ids, $2 how many bytes, as in bodies
 select id,
-       outside_id,
+       public_id,
        case when bytes_before < $2::bigint then body end as body,
        traceparent,
        is_retiring
 from (
-  select wanted.id, kept.outside_id, kept.body, kept.traceparent, kept.id is null as is_retiring,
+  select wanted.id, kept.public_id, kept.body, kept.traceparent, kept.id is null as is_retiring,
          coalesce(sum(octet_length(kept.body)) over (
            order by wanted.place rows between unbounded preceding and 1 preceding), 0) as bytes_before
   from unnest($1::uuid[]) with ordinality as wanted (id, place)
   left join lateral (
-    select k.id, k.outside_id, k.body, k.traceparent
+    select k.id, k.public_id, k.body, k.traceparent
     from event_kept k
     where k.id = wanted.id
       and k.erased_at is null

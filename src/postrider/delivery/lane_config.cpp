@@ -71,7 +71,7 @@ std::shared_ptr<const LaneConfig> make_lane_config(registry::LoadedEndpoint endp
   config->mode = mode_of(endpoint, config->can_sign());
   if (!config->can_sign() && config->mode == LaneConfig::Mode::hold)
     telemetry::log_error("endpoint_cannot_sign")
-        .field("endpoint_id", endpoint.outside_id)
+        .field("endpoint_id", endpoint.public_id)
         .field("tenant_id", endpoint.tenant_id)
         .field("detail", "no secret of this endpoint can be read: its deliveries are held")
         .field("reason", config->why_unsigned);

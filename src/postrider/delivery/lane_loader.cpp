@@ -271,7 +271,7 @@ void LaneLoader::take_bodies(const pg::Rows& found, WantedBodies& wanted, Bodies
     }
     auto content = std::make_shared<model::EventContent>();
     content->id = {found.get<base::Uuid>(i, 0)};
-    content->outside_id = found.get<std::optional<std::string>>(i, 1).value_or(content->id.outside());
+    content->public_id = found.get<std::optional<std::string>>(i, 1).value_or(content->id.public_id());
     content->body = std::move(*body);
     content->traceparent = found.get<std::optional<std::string>>(i, 3).value_or("");
     bodies[content->id.uuid] = std::move(content);

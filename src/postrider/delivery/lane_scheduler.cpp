@@ -73,7 +73,7 @@ void LaneScheduler::schedule_turn(const LanePtr& lane, Turn turn, const Now& at)
 
 void LaneScheduler::configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config) {
   if (!config) {
-    telemetry::log_error("endpoint_missing").field("endpoint_id", lane->endpoint.outside());
+    telemetry::log_error("endpoint_missing").field("endpoint_id", lane->endpoint.public_id());
     return;
   }
   const bool is_first = lane->tenant() == nullptr;

@@ -37,10 +37,10 @@ std::string failure_reason(const AttemptFacts& facts) {
 void log_attempt(const AttemptLine& line) {
   const auto& endpoint = line.lane.config()->endpoint;
   telemetry::LogLine out(telemetry::Level::info, "webhook_delivery_attempt");
-  out.field("delivery_id", line.row.id().outside())
-      .field("event_id", line.row.event->outside_id)
+  out.field("delivery_id", line.row.id().public_id())
+      .field("event_id", line.row.event->public_id)
       .field("tenant_id", endpoint.tenant_id)
-      .field("endpoint_id", endpoint.outside_id)
+      .field("endpoint_id", endpoint.public_id)
       .field("attempt", line.row.attempts + 1)
       .field("status_code", line.facts.status_code)
       .field("outcome", outcome_label(line.verdict.kind))
@@ -54,9 +54,9 @@ void log_attempt(const AttemptLine& line) {
 
 void log_expired(const Lane& lane, const Row& row) {
   telemetry::log_info("delivery_expired")
-      .field("delivery_id", row.id().outside())
+      .field("delivery_id", row.id().public_id())
       .field("tenant_id", lane.config()->endpoint.tenant_id)
-      .field("endpoint_id", lane.config()->endpoint.outside_id)
+      .field("endpoint_id", lane.config()->endpoint.public_id)
       .field("attempts", row.attempts);
 }
 

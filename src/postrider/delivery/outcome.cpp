@@ -1,6 +1,6 @@
 #include "postrider/delivery/outcome.hpp"
 
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/http/retry_after.hpp"
 
 namespace postrider::delivery {

@@ -17,7 +17,7 @@
 #include "postrider/delivery/settle.hpp"
 #include "postrider/delivery/stall_watch.hpp"
 #include "postrider/delivery/tally.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/model/id_source.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/task.hpp"

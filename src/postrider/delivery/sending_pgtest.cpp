@@ -136,7 +136,7 @@ TEST_F(SendingTest, RowsOfADeletedEndpointAreCanceled) {
   shard.take_all();
   shard.offer(commit(endpoint, numbered(20)));
   ASSERT_TRUE(receiver.wait_for_count("/in", 1));
-  registry::EndpointRef ref{"acme", endpoint.outside_id};
+  registry::EndpointRef ref{"acme", endpoint.public_id};
   EXPECT_TRUE(run(registry::delete_endpoint(registry_link, caller, ref)).ok());
   shard.refresh(endpoint);
   // Configurations are loaded in order: once a new endpoint has its own, the deletion is known.
@@ -207,7 +207,7 @@ TEST_F(SendingTest, AChangedUrlAppliesToWhatWaits) {
   shard.take_all();
   shard.offer(commit(endpoint, numbered(20)));
   db.wait_for("select breaker from endpoint", "open");
-  registry::EndpointRef ref{"acme", endpoint.outside_id};
+  registry::EndpointRef ref{"acme", endpoint.public_id};
   registry::EndpointEdit edit;
   edit.apply = [this](registry::EndpointDraft& draft) {
     draft.settings.url = receiver.url("/new");

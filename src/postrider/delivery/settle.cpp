@@ -181,7 +181,7 @@ runtime::Task<void> Settler::write(Batch batch, Repeat repeat) {
       co_return;
     } else if (is_item && ++single_tries == kSingleTries) {
       telemetry::log_error("settle_refused")
-          .field("delivery_id", batch.front()->settlement_.row.id().outside())
+          .field("delivery_id", batch.front()->settlement_.row.id().public_id())
           .field("error", message);
       finish(*batch.front(), Written::refused);
       co_return;

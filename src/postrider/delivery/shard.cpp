@@ -66,8 +66,8 @@ void Shard::configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> co
 
 void Shard::body_missing(const LanePtr& lane, Row row) {
   telemetry::log_error("event_body_missing")
-      .field("delivery_id", row.id().outside())
-      .field("endpoint_id", lane->endpoint.outside());
+      .field("delivery_id", row.id().public_id())
+      .field("endpoint_id", lane->endpoint.public_id());
   sender_.dead_letter(lane, std::move(row), delivery::body_missing(tools_.clock.now()));
 }
 

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "postrider/base/check.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 
 namespace postrider::delivery {
 namespace {

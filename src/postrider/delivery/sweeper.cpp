@@ -51,7 +51,7 @@ runtime::Task<void> Sweeper::run(LanePtr lane) {
   runtime::Wakeup pause(tools_.loop);
   bool is_cleared = false;
   if (wants_sweep(*lane) && lane->config()->mode == Mode::clear)
-    telemetry::log_info("canceling_pending").field("endpoint_id", lane->config()->endpoint.outside_id);
+    telemetry::log_info("canceling_pending").field("endpoint_id", lane->config()->endpoint.public_id);
   while (!is_cleared && wants_sweep(*lane)) {
     // Attempts in flight end first, so that their results are not lost. Everything else can go from memory.
     lane->drop_rows();

@@ -8,7 +8,7 @@ namespace postrider::delivery {
 std::string_view type_in(const model::EventContent& event) {
   constexpr std::string_view kBegin = "{\"id\":\"", kMiddle = "\",\"type\":\"";
   const std::string_view body = event.body;
-  const size_t middle = kBegin.size() + event.outside_id.size();
+  const size_t middle = kBegin.size() + event.public_id.size();
   if (body.size() < middle || body.substr(middle, kMiddle.size()) != kMiddle) return {};
   const size_t begin = middle + kMiddle.size();
   const size_t end = body.find('"', begin);  // types have nothing to escape

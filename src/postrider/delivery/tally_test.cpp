@@ -5,9 +5,9 @@
 namespace postrider::delivery {
 namespace {
 
-model::EventContent event(std::string outside_id, std::string body) {
+model::EventContent event(std::string public_id, std::string body) {
   model::EventContent content;
-  content.outside_id = std::move(outside_id);
+  content.public_id = std::move(public_id);
   content.body = std::move(body);
   return content;
 }

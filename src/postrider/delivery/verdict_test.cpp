@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "postrider/delivery/attempt.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 
 namespace postrider::delivery {
 namespace {

@@ -167,7 +167,7 @@ Task<Forwarder::Outcome> Forwarder::publish(const std::vector<Job>& jobs, const 
     event.tenant_id = how.tenant_id;
     event.type = job.type;
     event.data = job.data;
-    event.id = model::MessageId{job.id}.outside();
+    event.id = model::MessageId{job.id}.public_id();
     event.subject = job.partition_key;
     events.push_back(std::move(event));
     sent.push_back(job.id);
@@ -220,7 +220,7 @@ Task<void> Forwarder::give_back(const SourceId& source, const Outcome& outcome) 
 
 Task<void> Forwarder::note_failure(const Failure& failure) {
   telemetry::log_warn("inbox_message_not_forwarded")
-      .field("message_id", model::MessageId{failure.id}.outside())
+      .field("message_id", model::MessageId{failure.id}.public_id())
       .field("error", failure.refused.detail);
   if (is_final(failure.refused.reason)) {
     const std::vector<base::Uuid> ids{failure.id};

@@ -62,7 +62,7 @@ Task<std::vector<base::Uuid>> chosen(pg::Link& link, const Repair& repair) {
 registry::AuditEntry entry_of(std::string_view action, const Repair& repair,
                               const std::vector<base::Uuid>& ids) {
   std::vector<std::string> shown;
-  for (const auto& id : ids) shown.push_back(model::MessageId{id}.outside());
+  for (const auto& id : ids) shown.push_back(model::MessageId{id}.public_id());
   registry::Snapshot after;
   after.add("messages", shown);
   return {.action = action, .object = repair.source, .after = std::move(after), .reason = repair.reason};

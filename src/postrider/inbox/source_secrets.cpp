@@ -74,7 +74,7 @@ base::Result<std::string, Refusal> choose(const Source& source, const std::vecto
 
 registry::AuditEntry added(const SourceId& source, model::SecretId id, const NewSourceSecret& wanted) {
   registry::Snapshot after;
-  after.add("secret_id", id.outside()).add("secret", registry::masked_text);
+  after.add("secret_id", id.public_id()).add("secret", registry::masked_text);
   if (wanted.overlap) after.add("overlap_seconds", wanted.overlap->count());
   after.add("is_given", wanted.secret.has_value());
   return {.action = wanted.overlap ? "source_secret.rotate" : "source_secret.add",
@@ -84,7 +84,7 @@ registry::AuditEntry added(const SourceId& source, model::SecretId id, const New
 
 registry::AuditEntry removed(const SourceId& source, model::SecretId id) {
   registry::Snapshot before;
-  before.add("secret_id", id.outside()).add("secret", registry::masked_text);
+  before.add("secret_id", id.public_id()).add("secret", registry::masked_text);
   return {.action = "source_secret.delete", .object = source, .before = std::move(before)};
 }
 

@@ -13,7 +13,7 @@ namespace postrider::model {
 // The part of an event that every delivery of it sends. Shared, because one event has many deliveries.
 struct EventContent {
   EventId id;
-  std::string outside_id;   // what webhook-id says
+  std::string public_id;    // what webhook-id says
   std::string body;         // the exact bytes
   std::string traceparent;  // empty: none
 };

@@ -1,6 +1,7 @@
 #include "postrider/model/ids.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace postrider::model {
 
@@ -32,6 +33,14 @@ bool is_tenant_id(std::string_view text) {
   const auto allowed = [](char c) { return is_plain(c) || c == '.' || c == ':' || c == '@'; };
   return !text.empty() && text.size() <= kCallerIdMax && is_plain(text.front()) &&
          std::all_of(text.begin(), text.end(), allowed);
+}
+
+base::Uuid id_floor(base::Timestamp time) {
+  const auto ms =
+      std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(time).time_since_epoch().count());
+  base::Uuid id;
+  for (size_t i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(ms >> (40 - 8 * i));
+  return id;
 }
 
 int bucket_of(EndpointId endpoint, int buckets) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "postrider/base/time.hpp"
 #include "postrider/base/uuid.hpp"
 
 namespace postrider::model {
@@ -17,8 +18,8 @@ struct Id {
   base::Uuid uuid;
 
   auto operator<=>(const Id&) const = default;
-  std::string outside() const { return std::string(Tag::prefix) + uuid.hex(); }
-  static std::optional<Id> from_outside(std::string_view text) {
+  std::string public_id() const { return std::string(Tag::prefix) + uuid.hex(); }
+  static std::optional<Id> from_public_id(std::string_view text) {
     if (!text.starts_with(Tag::prefix)) return std::nullopt;
     text.remove_prefix(Tag::prefix.size());
     if (text.size() != 32) return std::nullopt;
@@ -88,6 +89,9 @@ EventId version_id(EventId event, int number);
 
 // The id of the event's delivery to the endpoint that `sample` goes to.
 DeliveryId delivery_id_like(DeliveryId sample, EventId event);
+
+// The smallest id that can be made at this time.
+base::Uuid id_floor(base::Timestamp time);
 
 // All delivery ids of events in [first, last] lie in this range.
 struct DeliveryRange {

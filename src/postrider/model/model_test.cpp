@@ -53,10 +53,10 @@ TEST(IdSource, KeepsGrowingWhenTheDatabaseClockIsSetBack) {
 }
 
 TEST(DeliveryRange, CoversEveryDeliveryOfTheEvents) {
-  const auto event = *EventId::from_outside("evt_0192b6c000007abc8def0123456789ab");
+  const auto event = *EventId::from_public_id("evt_0192b6c000007abc8def0123456789ab");
   const auto range = delivery_range(event, event);
   const auto delivery =
-      *DeliveryId::from_outside("dlv_" + delivery_head_of(event) + delivery_tail_of(EndpointId{}));
+      *DeliveryId::from_public_id("dlv_" + delivery_head_of(event) + delivery_tail_of(EndpointId{}));
   EXPECT_LE(range.first, delivery);
   EXPECT_LE(delivery, range.last);
 }

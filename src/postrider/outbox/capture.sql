@@ -84,9 +84,9 @@ returning singleton;
 -- if their id is in $14, set aside; others as publish() would have written them. Repeating it changes nothing: the ids
 -- come from the table's sequence.
 insert into outbox
-  (id, event_id, outside_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at,
+  (id, event_id, public_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at,
    attempts, last_error, retry_at, set_aside_at)
-select c.id, c.event_id, c.outside_id, c.tenant_id, c.type, c.data, c.version, c.occurred_at, c.subject, c.traceparent,
+select c.id, c.event_id, c.public_id, c.tenant_id, c.type, c.data, c.version, c.occurred_at, c.subject, c.traceparent,
        c.created_at,
        case when c.error is null then 0 else 1 end,
        c.error,
@@ -94,7 +94,7 @@ select c.id, c.event_id, c.outside_id, c.tenant_id, c.type, c.data, c.version, c
        case when c.id = any ($14::bigint[]) then now() end
 from unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[],
             $9::text[], $10::text[], $11::timestamptz[], $12::text[])
-  as c (id, event_id, outside_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at, error)
+  as c (id, event_id, public_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at, error)
 order by c.id
 on conflict (id) do nothing;
 

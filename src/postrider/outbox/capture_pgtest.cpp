@@ -27,7 +27,7 @@ TEST_F(CaptureTest, TheArgumentsArriveInTheEvent) {
       " traceparent => '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01')");
   until_published(1);
   EXPECT_EQ(
-      db.sql("select outside_id, version, subject, traceparent, created_at at time zone 'UTC' from event"),
+      db.sql("select public_id, version, subject, traceparent, created_at at time zone 'UTC' from event"),
       "order-1|v\"2|Straße/1|00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01|2020-02-03 "
       "04:05:06.789");
 }

@@ -67,7 +67,7 @@ TEST(CapturedMessage, HasTheEventAndItsExactData) {
   EXPECT_EQ(event.subject, "sü");
   EXPECT_EQ(event.occurred_at, base::Timestamp(base::Microseconds(-1'000'000)));
   EXPECT_EQ(event.written_at, base::Timestamp(base::Microseconds(1'794'801'967'280'427)));
-  EXPECT_EQ(event.given_id->outside(), "evt_01a1e288a0b07003a000b3431e44bbb6");
+  EXPECT_EQ(event.given_id->public_id(), "evt_01a1e288a0b07003a000b3431e44bbb6");
   EXPECT_EQ(event.data, " {\"x\":\n 1e400} ");
 }
 

@@ -77,7 +77,7 @@ std::vector<Texts> corpus() {
         "\xc3\xa4",
         std::string(129, 't'),
         std::string(500'000, '.')}},
-      {"outside_id",
+      {"public_id",
        {"x", "order-1", "_", std::string(64, 'i'), "", "a.b", "a b", "a\n", "x\r\ncontent-length: 0",
         "\xc3\xa4", std::string(65, 'i')}},
       {"version",
@@ -124,13 +124,13 @@ struct Event {
                             .traceparent = {},
                             .occurred_at = {},
                             .written_at = {}};
-  std::string tenant_id = "'acme'", type = "'order.paid'", outside_id = "null", version = "null",
+  std::string tenant_id = "'acme'", type = "'order.paid'", public_id = "null", version = "null",
               subject = "null", traceparent = "null", occurred_at = "null", created_at = "now()";
 
   void set(std::string_view column, const std::string& value) {
     if (column == "tenant_id") fields.tenant_id = value, tenant_id = as_sql(value);
     if (column == "type") fields.type = value, type = as_sql(value);
-    if (column == "outside_id") fields.id = value, outside_id = as_sql(value);
+    if (column == "public_id") fields.id = value, public_id = as_sql(value);
     if (column == "version") fields.version = value, version = as_sql(value);
     if (column == "subject") fields.subject = value, subject = as_sql(value);
     if (column == "traceparent") fields.traceparent = value, traceparent = as_sql(value);
@@ -151,16 +151,16 @@ class EventFormTest : public testing::Test {
   std::string refusal_by_hand(const Event& event, const char* attempts = "0",
                               const char* set_aside_at = "null") {
     return refusal(fmt::format(
-        "insert into outbox (event_id, data, tenant_id, type, outside_id, version, subject, traceparent,"
+        "insert into outbox (event_id, data, tenant_id, type, public_id, version, subject, traceparent,"
         " occurred_at, created_at, attempts, set_aside_at)"
         " values (gen_random_uuid(), '1', {}, {}, {}, {}, {}, {}, {}, {}, {}, {})",
-        event.tenant_id, event.type, event.outside_id, event.version, event.subject, event.traceparent,
+        event.tenant_id, event.type, event.public_id, event.version, event.subject, event.traceparent,
         event.occurred_at, event.created_at, attempts, set_aside_at));
   }
   std::string refusal_by_publish(const Event& event) {
     return refusal(fmt::format(
         "select publish({}, {}, '1'::text, id => {}, version => {}, subject => {}, occurred_at => {})",
-        event.tenant_id, event.type, event.outside_id, event.version, event.subject, event.occurred_at));
+        event.tenant_id, event.type, event.public_id, event.version, event.subject, event.occurred_at));
   }
   void expect_agreement(const Event& event, std::string_view column) {
     const bool is_valid = model::faults_of(event.fields).empty();
@@ -185,7 +185,7 @@ TEST_F(EventFormTest, TheTableAndPublishRefuseTheTextsThatTheRulesRefuse) {
       for (const bool has_more : {false, true}) {
         SCOPED_TRACE(fmt::format("{} '{}'{}", column, value.substr(0, 80), has_more ? ", with an id" : ""));
         Event event;
-        if (has_more) event.set("outside_id", "order-1");
+        if (has_more) event.set("public_id", "order-1");
         event.set(column, value);
         expect_agreement(event, column);
       }

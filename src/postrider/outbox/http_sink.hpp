@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/outbox/sink.hpp"
 
 namespace postrider::outbox {

@@ -151,7 +151,7 @@ Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
     }
     // Ids made in other databases are not unique in their first ten bytes: outside they are the event's id,
     // inside it gets one of ours.
-    if (!row.event.id) row.event.id = row.event.given_id->outside();
+    if (!row.event.id) row.event.id = row.event.given_id->public_id();
     row.event.given_id.reset();
     sent.push_back(row.id);
     written.push_back(*row.event.written_at);

@@ -4,7 +4,7 @@
 -- After ($4 processed_at, $5 id): rows written from $1 on and before $2, of tenant $3 or all, $6 at most. Index:
 -- outbox_processed.
 select o.id, o.processed_at, left(o.tenant_id, 300),
-       coalesce(left(o.outside_id, 300), 'evt_' || replace(o.event_id::text, '-', ''))
+       coalesce(left(o.public_id, 300), 'evt_' || replace(o.event_id::text, '-', ''))
 from outbox o
 where o.processed_at is not null
   and (o.processed_at, o.id) > ($4::timestamptz, $5::bigint)

@@ -26,7 +26,7 @@ where data_bytes_max <> $1::integer;
 -- The table may be another's, and its columns may hold anything: texts are cut beyond every limit that an event has,
 -- data of more than $4 bytes is not read, and a transaction id is no more than fits.
 select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
-       left(o.outside_id, 300), left(o.tenant_id, 300), left(o.type, 300),
+       left(o.public_id, 300), left(o.tenant_id, 300), left(o.type, 300),
        case when octet_length(o.data) <= $4::bigint then o.data end, left(o.version, 300), o.occurred_at,
        left(o.subject, 300), left(o.traceparent, 300), o.created_at
 from (
@@ -56,7 +56,7 @@ order by s.xid, s.id;
 -- name: fresh_rows
 -- Rows after ($1 xid, $2 id), otherwise as late_rows: $3 rows and $4 bytes at most, data of at most $5 bytes.
 select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
-       left(o.outside_id, 300), left(o.tenant_id, 300), left(o.type, 300),
+       left(o.public_id, 300), left(o.tenant_id, 300), left(o.type, 300),
        case when octet_length(o.data) <= $5::bigint then o.data end, left(o.version, 300), o.occurred_at,
        left(o.subject, 300), left(o.traceparent, 300), o.created_at
 from (
@@ -87,7 +87,7 @@ order by s.xid, s.id;
 -- Rows that were refused before and are due again, otherwise as late_rows: $1 rows and $2 bytes at most, data of at most $3
 -- bytes. Index: outbox_failed, then the key. Locks: the rows.
 select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
-       left(o.outside_id, 300), left(o.tenant_id, 300), left(o.type, 300),
+       left(o.public_id, 300), left(o.tenant_id, 300), left(o.type, 300),
        case when octet_length(o.data) <= $3::bigint then o.data end, left(o.version, 300), o.occurred_at,
        left(o.subject, 300), left(o.traceparent, 300), o.created_at
 from (
@@ -119,7 +119,7 @@ order by s.retry_at, s.id;
 -- name: listed_rows
 -- The rows $1, unless they are done meanwhile; data of at most $2 bytes. Index: the key. Locks: the rows.
 select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
-       left(o.outside_id, 300), left(o.tenant_id, 300), left(o.type, 300),
+       left(o.public_id, 300), left(o.tenant_id, 300), left(o.type, 300),
        case when octet_length(o.data) <= $2::bigint then o.data end, left(o.version, 300), o.occurred_at,
        left(o.subject, 300), left(o.traceparent, 300), o.created_at
 from outbox o
@@ -163,7 +163,7 @@ from (
   from (
     select f.processed_at, f.id,
            coalesce(octet_length(f.data), 0)::bigint + coalesce(octet_length(f.type), 0)
-             + coalesce(octet_length(f.tenant_id), 0) + coalesce(octet_length(f.outside_id), 0)
+             + coalesce(octet_length(f.tenant_id), 0) + coalesce(octet_length(f.public_id), 0)
              + coalesce(octet_length(f.version), 0) + coalesce(octet_length(f.subject), 0)
              + coalesce(octet_length(f.traceparent), 0) + coalesce(octet_length(f.last_error), 0) as bytes
     from outbox f

@@ -113,7 +113,7 @@ TEST_F(RelayTest, TheArgumentsArriveInTheEvent) {
       " traceparent => '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01')");
   ASSERT_TRUE(run_once(relay()));
   EXPECT_EQ(
-      db.sql("select outside_id, version, subject, traceparent, created_at at time zone 'UTC' from event"),
+      db.sql("select public_id, version, subject, traceparent, created_at at time zone 'UTC' from event"),
       "order-1|v2|order/1|00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01|2020-02-03 04:05:06");
   EXPECT_THAT(db.sql("select body from event"), HasSubstr("\"created_at\":\"2020-02-03T04:05:06Z\""));
   EXPECT_EQ(db.sql("select count(*) from event_key where kind = 'id' and key = 'order-1'"), "1");

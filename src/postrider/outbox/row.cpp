@@ -7,7 +7,7 @@ std::vector<Row> read_rows(const pg::Rows& answer) {
     id,
     xid,
     event_id,
-    outside_id,
+    public_id,
     tenant_id,
     type,
     data,
@@ -27,7 +27,7 @@ std::vector<Row> read_rows(const pg::Rows& answer) {
     event.tenant_id = answer.get<OptionalText>(i, tenant_id).value_or("");
     event.type = answer.get<OptionalText>(i, type).value_or("");
     event.data = answer.get<std::optional<std::string_view>>(i, data).value_or("");
-    event.id = answer.get<OptionalText>(i, outside_id);
+    event.id = answer.get<OptionalText>(i, public_id);
     row.has_own_id = event.id.has_value();
     event.version = answer.get<OptionalText>(i, version);
     event.occurred_at = answer.get<std::optional<base::Timestamp>>(i, occurred_at);

@@ -30,7 +30,7 @@ from (
 
 -- name: stuck_rows
 -- After row $1, $2 at most. Index: outbox_set_aside. Its texts may be of any length.
-select o.id, coalesce(left(o.outside_id, 300), 'evt_' || replace(o.event_id::text, '-', '')), left(o.tenant_id, 300),
+select o.id, coalesce(left(o.public_id, 300), 'evt_' || replace(o.event_id::text, '-', '')), left(o.tenant_id, 300),
        left(o.type, 300), left(o.last_error, 1000), o.attempts, o.created_at, o.set_aside_at
 from outbox o
 where o.set_aside_at is not null

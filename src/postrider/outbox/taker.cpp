@@ -56,7 +56,7 @@ void add_rows(pg::Batch& batch, const std::vector<RefusedMessage>& messages, int
   std::vector<int64_t> ids, final_ids;
   std::vector<base::Uuid> event_ids;
   std::vector<std::string> tenants, types, data;
-  std::vector<Text> outside_ids, versions, subjects, traces, errors;
+  std::vector<Text> public_ids, versions, subjects, traces, errors;
   std::vector<std::optional<base::Timestamp>> occurred;
   std::vector<base::Timestamp> created;
   for (const RefusedMessage& refused : messages) {
@@ -64,7 +64,7 @@ void add_rows(pg::Batch& batch, const std::vector<RefusedMessage>& messages, int
     ids.push_back(refused.message->row.id);
     if (refused.is_final) final_ids.push_back(refused.message->row.id);
     event_ids.push_back(event.given_id->uuid);
-    outside_ids.push_back(event.id);
+    public_ids.push_back(event.id);
     tenants.push_back(event.tenant_id);
     types.push_back(event.type);
     data.push_back(storable_data(refused));
@@ -75,7 +75,7 @@ void add_rows(pg::Batch& batch, const std::vector<RefusedMessage>& messages, int
     created.push_back(*event.written_at);
     errors.push_back(refused.error ? Text(base::storable(*refused.error, kErrorBytesMax)) : Text());
   }
-  batch.with(sql::store_captured, ids, event_ids, outside_ids, tenants, types, data, versions, occurred,
+  batch.with(sql::store_captured, ids, event_ids, public_ids, tenants, types, data, versions, occurred,
              subjects, traces, created, errors, retry_seconds, final_ids);
 }
 
@@ -241,7 +241,7 @@ Task<void> OtherDatabaseTaker::take(const std::vector<Captured>& batch) {
       refused.push_back(std::move(*fault));
       continue;
     }
-    if (!row.event.id) row.event.id = row.event.given_id->outside();
+    if (!row.event.id) row.event.id = row.event.given_id->public_id();
     row.event.given_id.reset();
     sent.push_back(&message);
     events.push_back(std::move(row.event));

@@ -12,13 +12,13 @@ namespace postrider::publish {
 
 // `{"id":…,"type":…,"version":…,"tenant_id":…,"created_at":…,"data":…}`; version only when there is one, data
 // as it came.
-std::string envelope(const NewEvent& event, std::string_view outside_id, std::string_view created_at);
+std::string envelope(const NewEvent& event, std::string_view public_id, std::string_view created_at);
 // The same of one of its other versions.
-std::string envelope(const NewEvent& event, const EventVersion& version, std::string_view outside_id,
+std::string envelope(const NewEvent& event, const EventVersion& version, std::string_view public_id,
                      std::string_view created_at);
 
 // `{"id":…,"type":…,"tenant_id":…,"created_at":…,"deliveries":…}`
-std::string publish_answer(const NewEvent& event, std::string_view outside_id, std::string_view created_at,
+std::string publish_answer(const NewEvent& event, std::string_view public_id, std::string_view created_at,
                            int64_t deliveries);
 
 }  // namespace postrider::publish

@@ -44,13 +44,13 @@ struct Contents {
 };
 
 Contents read_contents(const pg::Rows& rows) {
-  enum Column : size_t { id, version, outside_id, body, traceparent };
+  enum Column : size_t { id, version, public_id, body, traceparent };
   using Text = std::optional<std::string>;
   Contents found;
   for (size_t row = 0; row < rows.size(); ++row) {
     auto content = std::make_shared<model::EventContent>();
     content->id = {rows.get<base::Uuid>(row, id)};
-    content->outside_id = rows.get<Text>(row, outside_id).value_or(content->id.outside());
+    content->public_id = rows.get<Text>(row, public_id).value_or(content->id.public_id());
     content->body = rows.get<std::string>(row, body);
     content->traceparent = rows.get<Text>(row, traceparent).value_or("");
     found.versions.push_back(rows.get<Text>(row, version));

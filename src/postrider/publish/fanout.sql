@@ -19,7 +19,7 @@ for update skip locked;
 -- name: event_content
 -- $1 and $2 between which the ids of the event's rows lie, $3 the event's own: one row, or one per version in order of
 -- preference. Index: the key of its partition.
-select e.id, e.version, e.outside_id, e.body, e.traceparent
+select e.id, e.version, e.public_id, e.body, e.traceparent
 from event e
 where e.id >= $1::uuid
   and e.id <= $2::uuid

@@ -214,7 +214,7 @@ TEST_F(KeysTest, TheSameKeysAtTwoPublishersAtOnceMakeEachEventOnce) {
     run(Client::both(first, second, there, back, fresh));
   }
   EXPECT_EQ(fresh, 600);
-  EXPECT_EQ(db.sql("select count(*), count(distinct outside_id) from event"), "600|600");
+  EXPECT_EQ(db.sql("select count(*), count(distinct public_id) from event"), "600|600");
   EXPECT_EQ(live_rows(), "600");
   EXPECT_EQ(db.sql("select count(*) from event_key where answer = ''"), "0");
 }

@@ -60,7 +60,7 @@ TEST_F(KnownRoutesTest, WritesAndHandsOverTheSameAsTheFirstTime) {
   full.occurred_at = now() - std::chrono::hours(1);
   ASSERT_TRUE(is_new(publish(on, full)));
   ASSERT_TRUE(is_new(publish(on, full)));
-  const std::string of_event = "row(tenant_id, type, version, outside_id, subject, traceparent, created_at)";
+  const std::string of_event = "row(tenant_id, type, version, public_id, subject, traceparent, created_at)";
   EXPECT_EQ(db.sql("select count(*), count(distinct " + of_event + ") from event"), "2|1");
   const std::string of_queue =
       "row(bucket, endpoint_id, tenant_id, retry, position, attempts, right(id::text, 12), due_at = "

@@ -49,11 +49,11 @@ wide as materialized (
   group by t.route
 ),
 new_event as (
-  insert into event (id, tenant_id, outside_id, type, version, subject, traceparent, body, created_at)
-  select i.id, r.tenant_id, i.outside_id, r.type, r.version, i.subject, i.traceparent, i.body, i.created_at
+  insert into event (id, tenant_id, public_id, type, version, subject, traceparent, body, created_at)
+  select i.id, r.tenant_id, i.public_id, r.type, r.version, i.subject, i.traceparent, i.body, i.created_at
   from unnest($12::uuid[], $13::integer[], $14::integer[], $15::text[], $16::text[], $17::text[], $18::text[],
               $19::timestamptz[])
-    as i (id, route, data_bytes, outside_id, subject, traceparent, body, created_at)
+    as i (id, route, data_bytes, public_id, subject, traceparent, body, created_at)
   join route r on r.route = i.route
   where i.data_bytes <= r.data_bytes_max
 ),
@@ -161,7 +161,7 @@ with known as materialized (
   join tenant_revision v on v.tenant_id = k.tenant_id and v.revision = k.revision
 ),
 new_event as (
-  insert into event (id, tenant_id, type, version, outside_id, subject, traceparent, body, created_at)
+  insert into event (id, tenant_id, type, version, public_id, subject, traceparent, body, created_at)
   select *
   from unnest($6::uuid[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
               $14::timestamptz[])

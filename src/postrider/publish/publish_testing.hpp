@@ -21,7 +21,7 @@ class KeptHandOver : public model::HandOver {
  public:
   void offer(std::vector<model::CommittedDelivery> offered) override {
     for (auto& delivery : offered) {
-      EXPECT_TRUE(seen_.insert(delivery.id).second) << "handed over twice: " << delivery.id.outside();
+      EXPECT_TRUE(seen_.insert(delivery.id).second) << "handed over twice: " << delivery.id.public_id();
       deliveries.push_back(std::move(delivery));
     }
   }
@@ -106,9 +106,9 @@ class PublishTest : public testing::Test {
     const model::EndpointId id{ids.next()};
     const std::string uuid = "'" + id.uuid.text() + "'";
     db.sql(
-        "insert into endpoint (id, outside_id, tenant_id, bucket, delivery_tail, url, status, ordering) "
+        "insert into endpoint (id, public_id, tenant_id, bucket, delivery_tail, url, status, ordering) "
         "values (" +
-        uuid + ", '" + id.outside() + "', '" + tenant + "', " +
+        uuid + ", '" + id.public_id() + "', '" + tenant + "', " +
         std::to_string(model::bucket_of(id, support::buckets)) + ", '" + model::delivery_tail_of(id) +
         "', 'http://127.0.0.1/', '" + fields.status + "', '" + fields.ordering +
         "');"

@@ -35,9 +35,9 @@ TEST_F(PublishTest, StoresTheExactBytesAndHandsTheSameOver) {
   ASSERT_TRUE(is_new(publish(on, odd)));
   const auto& delivery = on.hand_over.deliveries.at(0);
   EXPECT_THAT(delivery.event->body, HasSubstr("\"data\":" + std::string(odd.data) + "}"));
-  EXPECT_EQ(delivery.event->outside_id, "mine");
+  EXPECT_EQ(delivery.event->public_id, "mine");
   EXPECT_EQ(db.sql("select body from event"), delivery.event->body);
-  EXPECT_EQ(db.sql("select outside_id, traceparent from event"), "mine|" + odd.traceparent);
+  EXPECT_EQ(db.sql("select public_id, traceparent from event"), "mine|" + odd.traceparent);
   EXPECT_EQ(db.sql("select id || '|' || endpoint_id || '|' || bucket from queue where bucket >= 0"),
             delivery.id.uuid.text() + "|" + delivery.endpoint_id.uuid.text() + "|" +
                 std::to_string(delivery.bucket));
@@ -147,7 +147,7 @@ TEST_F(PublishTest, TheSchemaRefusesWhatWouldNotBeAHeader) {
   make_tenant("t1");
   auto& on = publisher();
   EXPECT_TRUE(is_new(publish(on, event("t1"))));
-  for (const char* change : {"outside_id = E'x\\r\\ny'", "traceparent = E'x\\ny'", "type = 'a\"b'"})
+  for (const char* change : {"public_id = E'x\\r\\ny'", "traceparent = E'x\\ny'", "type = 'a\"b'"})
     EXPECT_ANY_THROW(db.sql("update event set " + std::string(change))) << change;
   EXPECT_ANY_THROW(make_tenant(".t"));
 }
@@ -344,7 +344,7 @@ TEST_F(PublishTest, ABadEventHarmsOnlyItself) {
 TEST_F(PublishTest, FindsSubscriptionsByTheirKeyInALargeRegistry) {
   db.sql(
       "insert into tenant (id) select 't' || n from generate_series(1, 20000) n;"
-      "insert into endpoint (id, outside_id, tenant_id, bucket, delivery_tail, url) select id, 'ep_' || n, "
+      "insert into endpoint (id, public_id, tenant_id, bucket, delivery_tail, url) select id, 'ep_' || n, "
       "'t' || "
       "n, 0, n::text, '' from (select n, gen_random_uuid() as id from generate_series(1, 20000) n) e;"
       "insert into subscription (tenant_id, pattern, endpoint_id) select tenant_id, 'a.*', id from "

@@ -90,7 +90,7 @@ pg::Params publish_params(const Drafts& drafts, const CommitSettings& settings) 
   Routes routes;
   std::vector<base::Uuid> ids;
   std::vector<int32_t> event_routes, data_bytes;
-  std::vector<OptionalText> outside_ids, subjects, traceparents;
+  std::vector<OptionalText> public_ids, subjects, traceparents;
   std::vector<Text> bodies;
   std::vector<base::Timestamp> shown_at;
   size_t bytes = 0;
@@ -98,7 +98,7 @@ pg::Params publish_params(const Drafts& drafts, const CommitSettings& settings) 
     ids.push_back(draft->id().uuid);
     event_routes.push_back(routes.add(draft->event));
     data_bytes.push_back(static_cast<int32_t>(draft->event.data.size()));
-    outside_ids.push_back(draft->event.id);
+    public_ids.push_back(draft->event.id);
     subjects.push_back(draft->event.subject);
     traceparents.push_back(unless_empty(draft->content->traceparent));
     bodies.push_back(draft->content->body);
@@ -111,7 +111,7 @@ pg::Params publish_params(const Drafts& drafts, const CommitSettings& settings) 
   const auto range = delivery_range_of(drafts);
   params.add(settings.node_id.uuid).add(range.first.uuid).add(range.last.uuid);
   routes.append_to(params);
-  params.add(ids).add(event_routes).add(data_bytes).add(outside_ids).add(subjects).add(traceparents);
+  params.add(ids).add(event_routes).add(data_bytes).add(public_ids).add(subjects).add(traceparents);
   params.add(bodies).add(shown_at).add(settings.now);
   params.add(int32_t{settings.data_bytes_max}).add(int32_t{settings.wide_endpoints});
   return params;

@@ -54,7 +54,7 @@ pg::Params publish_versions_params(const Drafts& drafts, const CommitSettings& s
   std::vector<base::Uuid> ids, pattern_events;
   std::vector<Text> tenants, types;
   std::vector<int32_t> data_bytes;
-  std::vector<OptionalText> outside_ids, subjects, traceparents;
+  std::vector<OptionalText> public_ids, subjects, traceparents;
   std::vector<base::Timestamp> shown_at;
   std::vector<std::string> patterns;
   VersionColumns versions;
@@ -65,7 +65,7 @@ pg::Params publish_versions_params(const Drafts& drafts, const CommitSettings& s
     tenants.push_back(event.tenant_id);
     types.push_back(event.type);
     data_bytes.push_back(static_cast<int32_t>(event.largest_data_bytes()));
-    outside_ids.push_back(event.id);
+    public_ids.push_back(event.id);
     subjects.push_back(event.subject);
     traceparents.push_back(traceparent.empty() ? OptionalText() : OptionalText(traceparent));
     shown_at.push_back(draft->shown_at);
@@ -78,7 +78,7 @@ pg::Params publish_versions_params(const Drafts& drafts, const CommitSettings& s
   const auto range = delivery_range_of(drafts);
   pg::Params params;
   params.add(settings.node_id.uuid).add(range.first.uuid).add(range.last.uuid);
-  params.add(ids).add(tenants).add(types).add(data_bytes).add(outside_ids).add(subjects).add(traceparents);
+  params.add(ids).add(tenants).add(types).add(data_bytes).add(public_ids).add(subjects).add(traceparents);
   params.add(shown_at);
   versions.append_to(params);
   params.add(pattern_events).add(patterns).add(settings.now);

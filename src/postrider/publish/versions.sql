@@ -16,7 +16,7 @@
 -- deliveries a wide one will have, the tenant's publish rate, and the queue row, if any, with the version's row.
 -- Indexes: tenant_pkey, subscription_pkey, endpoint_pkey. Locks: the position rows of strict endpoints, in order.
 with item as materialized (
-  select i.id, i.place, i.tenant_id, i.type, i.outside_id, i.subject, i.traceparent, i.created_at,
+  select i.id, i.place, i.tenant_id, i.type, i.public_id, i.subject, i.traceparent, i.created_at,
          t.id is null as is_unknown,
          t.id is not null and i.data_bytes > coalesce(t.payload_bytes_max, $20::integer) as is_too_large,
          t.endpoint_count > $21::integer
@@ -24,7 +24,7 @@ with item as materialized (
          t.publish_rate_per_second
   from unnest($4::uuid[], $5::text[], $6::text[], $7::integer[], $8::text[], $9::text[], $10::text[],
               $11::timestamptz[]) with ordinality
-    as i (id, tenant_id, type, data_bytes, outside_id, subject, traceparent, created_at, place)
+    as i (id, tenant_id, type, data_bytes, public_id, subject, traceparent, created_at, place)
   left join tenant t on t.id = i.tenant_id and t.status <> 'deleted'
 ),
 version as materialized (
@@ -49,9 +49,9 @@ target as materialized (
   order by i.id, e.id, s.versions is null, v.rank
 ),
 new_event as (
-  insert into event (id, tenant_id, outside_id, type, version, subject, traceparent, body, created_at, main_id)
+  insert into event (id, tenant_id, public_id, type, version, subject, traceparent, body, created_at, main_id)
   select v.id, i.tenant_id,
-         coalesce(i.outside_id, case when v.rank > 1 then 'evt_' || replace(i.id::text, '-', '') end),
+         coalesce(i.public_id, case when v.rank > 1 then 'evt_' || replace(i.id::text, '-', '') end),
          i.type, v.name, i.subject, i.traceparent, v.body, i.created_at, i.id
   from item i
   join version v on v.event_id = i.id

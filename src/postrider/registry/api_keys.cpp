@@ -45,7 +45,7 @@ Snapshot snapshot(const ApiKey& key) {
 Task<std::optional<KeyRefusal>> refuse(pg::Transaction& transaction, const Caller& caller,
                                        const KeySettings& settings, int tenant_keys_max) {
   const std::string tenant = settings.tenant.value_or("");
-  const auto maker = model::KeyId::from_outside(caller.id);
+  const auto maker = model::KeyId::from_public_id(caller.id);
   pg::Batch batch;
   const auto locked = batch.add(sql::lock_tenant{.id = tenant});
   const auto counted = batch.add(sql::count_keys{.tenant = tenant});
@@ -92,7 +92,7 @@ Task<base::Result<CreatedKey, KeyRefusal>> create_key(pg::Link& link, const Call
   add_audit(last, caller,
             {.action = "key.create",
              .tenant = settings.tenant,
-             .object = created.key.id.outside(),
+             .object = created.key.id.public_id(),
              .after = snapshot(created.key)});
   last.add(sql::note_keys{});
   co_await transaction.run(std::move(last));
@@ -125,7 +125,7 @@ Task<KeyResult> revoke_key(pg::Link& link, const Caller& caller, model::KeyId id
   add_audit(last, caller,
             {.action = "key.revoke",
              .tenant = key.settings.tenant,
-             .object = id.outside(),
+             .object = id.public_id(),
              .before = snapshot(key)});
   last.add(sql::note_keys{});
   co_await transaction.run(std::move(last));

@@ -31,7 +31,7 @@ struct ApiKey {
   model::KeyId id;
   KeySettings settings;
   base::Timestamp created_at{};
-  std::optional<std::string> created_by;  // outside id of the key that made it; none: postrider itself
+  std::optional<std::string> created_by;  // public ID of the key that made it; none: postrider itself
   std::optional<base::Timestamp> revoked_at;
   std::optional<base::Timestamp> last_used_at;  // to about a minute
 };

@@ -2,7 +2,7 @@
 //
 //   Snapshot before, after;                       // secrets masked
 //   …
-//   add_audit(batch, caller, {.action = "endpoint.pause", .tenant = tenant, .object = outside_id,
+//   add_audit(batch, caller, {.action = "endpoint.pause", .tenant = tenant, .object = public_id,
 //                             .before = before, .after = after, .reason = reason});
 //   add_note(batch, …);                           // the last batch of the change
 #pragma once
@@ -68,7 +68,7 @@ std::string_view label(ActorKind kind);
 struct AuditEntry {
   std::string_view action;  // "endpoint.pause": what kind of object, and the verb
   std::optional<model::TenantId> tenant{};
-  std::string object;                // outside id of what was changed
+  std::string object;                // public ID of what was changed
   std::optional<Snapshot> before{};  // none: it was not there
   std::optional<Snapshot> after{};   // none: it is gone. With both, only differences are kept
   std::optional<std::string> reason{};

@@ -61,7 +61,7 @@ TEST_F(Audit, AChangeThatChangesNothingIsNone) {
 
 TEST_F(Audit, EveryCallThatChangesSomethingIsThere) {
   const auto created = make_endpoint("acme");
-  const EndpointRef ref{"acme", created.endpoint.outside_id};
+  const EndpointRef ref{"acme", created.endpoint.public_id};
   EndpointEdit edit;
   edit.apply = [](EndpointDraft& draft) {
     draft.settings.url = "https://hooks.example.com/other";
@@ -98,7 +98,7 @@ TEST_F(Audit, MasksSecretsAndHeaderValuesButShowsThatTheyChanged) {
   NewEndpoint wanted = new_endpoint("acme");
   wanted.draft.headers = CustomHeaders{{"x-token", "header-value-1"}};
   const auto created = make_endpoint(std::move(wanted));
-  const EndpointRef ref{"acme", created.endpoint.outside_id};
+  const EndpointRef ref{"acme", created.endpoint.public_id};
   EndpointEdit edit;
   edit.apply = [](EndpointDraft& draft) {
     draft.headers = CustomHeaders{{"x-token", "header-value-2"}};
@@ -128,7 +128,7 @@ TEST_F(Audit, IsFilteredByEveryField) {
   EXPECT_THAT(actions({.tenant = "other"}), ElementsAre("endpoint.create", "tenant.create"));
   EXPECT_THAT(actions({.actor = "key_2"}), ElementsAre("endpoint.create"));
   EXPECT_THAT(actions({.action = "endpoint.create"}), ElementsAre("endpoint.create"));
-  EXPECT_THAT(actions({.object = created.endpoint.outside_id}), ElementsAre("endpoint.create"));
+  EXPECT_THAT(actions({.object = created.endpoint.public_id}), ElementsAre("endpoint.create"));
   const base::Timestamp middle = records()[1].at;  // of the tenant `other`
   EXPECT_THAT(actions({.since = middle}), ElementsAre("endpoint.create", "tenant.create"));
   EXPECT_THAT(actions({.until = middle}), ElementsAre("tenant.create"));
@@ -149,7 +149,7 @@ TEST_F(Audit, PagesMeetWithoutGapOrOverlapAlsoWithinOneMoment) {
 
 TEST_F(Audit, RevisionsCountWhatPeopleChangeAndIfMatchHoldsToThem) {
   const auto created = make_endpoint("acme");
-  const EndpointRef ref{"acme", created.endpoint.outside_id};
+  const EndpointRef ref{"acme", created.endpoint.public_id};
   EXPECT_EQ(created.endpoint.revision, 1);
   sql("update postrider.endpoint set failing_since = now(), breaker = 'open'");  // seen, not chosen
   caller.if_match = {.revisions = {1}, .is_set = true};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/registry/endpoint_config.sql.hpp"
 #include "postrider/registry/sealing.hpp"
@@ -40,7 +40,7 @@ void open_sealed(LoadedEndpoint& config, const Row& row, const crypto::MasterKey
   const Sealing sealing{keys, config.id};
   const auto unreadable = [&](std::string_view why) {
     telemetry::log_error("endpoint_unreadable")
-        .field("endpoint_id", config.outside_id)
+        .field("endpoint_id", config.public_id)
         .field("tenant_id", config.tenant_id)
         .field("error", why);
     config.unreadable = true;
@@ -64,7 +64,7 @@ void open_sealed(LoadedEndpoint& config, const Row& row, const crypto::MasterKey
 LoadedEndpoint read_config(const Row& row, const crypto::MasterKeys& keys) {
   LoadedEndpoint config;
   config.id.uuid = row.id;
-  config.outside_id = row.outside_id;
+  config.public_id = row.public_id;
   config.tenant_id = row.tenant_id;
   config.bucket = row.bucket;
   config.status = known(model::parse_endpoint_status(row.status));

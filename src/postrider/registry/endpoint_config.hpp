@@ -34,7 +34,7 @@ struct PauseSpan {
 // Kept by every lane, so it holds nothing that is decoded once.
 struct EndpointConfig {
   model::EndpointId id;
-  std::string outside_id;
+  std::string public_id;
   model::TenantId tenant_id;
   int bucket = 0;
   model::EndpointStatus status = model::EndpointStatus::active;

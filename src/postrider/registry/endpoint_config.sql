@@ -6,7 +6,7 @@
 -- null elements: secrets_expire_at, paused_until
 select
   endpoint.id,
-  endpoint.outside_id,
+  endpoint.public_id,
   endpoint.tenant_id,
   endpoint.bucket,
   endpoint.status,

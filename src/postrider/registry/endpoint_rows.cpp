@@ -36,7 +36,7 @@ EndpointSettings read_settings(const Row& row) {
 Endpoint read_endpoint(const Row& row, int32_t pending_max) {
   Endpoint endpoint;
   endpoint.id.uuid = row.id;
-  endpoint.outside_id = row.outside_id;
+  endpoint.public_id = row.public_id;
   endpoint.tenant_id = row.tenant_id;
   endpoint.bucket = row.bucket;
   if (row.headers_sealed) endpoint.headers_sealed = row.headers_sealed->view;

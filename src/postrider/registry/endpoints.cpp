@@ -49,7 +49,7 @@ struct EndpointChange {
 };
 
 void add_audit(pg::Batch& batch, EndpointChange change, const Endpoint& after) {
-  AuditEntry entry{.action = change.action, .tenant = change.key.tenant, .object = after.outside_id};
+  AuditEntry entry{.action = change.action, .tenant = change.key.tenant, .object = after.public_id};
   if (change.before) entry.before = snapshot(*change.before, change.keys);
   entry.after = snapshot(after, change.keys);
   entry.reason = std::move(change.reason);
@@ -75,7 +75,7 @@ Task<EndpointResult> finish(pg::Transaction& transaction, pg::Batch batch, Endpo
 Task<EndpointResult> lock(pg::Transaction& transaction, const Caller& caller, const EndpointRef& ref) {
   const auto [tenant_rows, endpoint_rows] =
       co_await transaction.run(sql::lock_tenant{.id = ref.tenant},
-                               sql::lock_endpoint{.tenant = ref.tenant, .outside_id = ref.endpoint});
+                               sql::lock_endpoint{.tenant = ref.tenant, .public_id = ref.endpoint});
   if (tenant_rows.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
   if (endpoint_rows.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
   const auto loaded = co_await transaction.run(
@@ -92,8 +92,8 @@ Task<std::optional<Refusal>> make_room(pg::Transaction& transaction, const Conte
   const std::string own_id = wanted.own_id.value_or("");
   const auto [tenant_rows, freed, endpoint_rows] =
       co_await transaction.run(sql::lock_tenant{.id = wanted.tenant},
-                               sql::free_outside_id{.tenant = wanted.tenant, .outside_id = own_id},
-                               sql::find_endpoint_id{.tenant = wanted.tenant, .outside_id = own_id});
+                               sql::free_public_id{.tenant = wanted.tenant, .public_id = own_id},
+                               sql::find_endpoint_id{.tenant = wanted.tenant, .public_id = own_id});
   if (tenant_rows.empty()) co_return Refusal{RefusalKind::unknown_tenant};
   if (!endpoint_rows.empty()) co_return Refusal{RefusalKind::endpoint_exists};
   const int limit = tenant_rows.front().endpoints_max.value_or(context.endpoints_max);
@@ -115,7 +115,7 @@ Task<EndpointId> insert(pg::Transaction& transaction, const Context& context, co
     const EndpointSettings& settings = wanted.draft.settings;
     const auto inserted =
         co_await transaction.run(sql::insert_endpoint{.id = id.uuid,
-                                                      .outside_id = wanted.own_id.value_or(id.outside()),
+                                                      .public_id = wanted.own_id.value_or(id.public_id()),
                                                       .tenant = wanted.tenant,
                                                       .bucket = model::bucket_of(id, context.buckets),
                                                       .delivery_tail = model::delivery_tail_of(id),
@@ -251,7 +251,7 @@ Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, con
 
 Task<EndpointResult> find_endpoint(pg::Link& link, EndpointRef ref) {
   const auto found =
-      co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .outside_id = ref.endpoint});
+      co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .public_id = ref.endpoint});
   if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
   const auto rows = co_await link.run(
       sql::load_endpoints{.pending_max = pending_counted_max, .ids = one(found.front().id)});
@@ -365,7 +365,7 @@ Task<EndpointResult> delete_endpoint(pg::Link& link, const Caller& caller, Endpo
   registry::add_audit(batch, caller,
                       {.action = "endpoint.delete",
                        .tenant = ref.tenant,
-                       .object = found->outside_id,
+                       .object = found->public_id,
                        .before = snapshot(*found, nullptr)});
   add_note(batch, ChangeKind::endpoint, key.tenant, key.id);
   co_await transaction.run(std::move(batch));
@@ -382,8 +382,7 @@ Task<base::Result<CanceledPending, Refusal>> cancel_pending(pg::Link& link, cons
   pg::Batch batch;
   const auto canceled_before = batch.add(sql::cancel_pending{.now = context.ids.now(), .id = key.id.uuid});
   registry::add_audit(
-      batch, caller,
-      {.action = "endpoint.cancel_pending", .tenant = ref.tenant, .object = found->outside_id});
+      batch, caller, {.action = "endpoint.cancel_pending", .tenant = ref.tenant, .object = found->public_id});
   add_note(batch, ChangeKind::endpoint, key.tenant, key.id);
   pg::Results results = co_await transaction.run(std::move(batch));
   co_await transaction.commit();

@@ -52,7 +52,7 @@ struct EndpointDraft {
 
 struct Endpoint {
   model::EndpointId id;
-  std::string outside_id;
+  std::string public_id;
   model::TenantId tenant_id;
   int32_t bucket = 0;
   EndpointSettings settings;

@@ -1,15 +1,15 @@
 -- Endpoints. Changes lock the tenant's row, then the endpoint's (lock_tenant, lock_endpoint).
 
 -- name: insert_endpoint
--- No row: the outside id or, very rarely, the tail is taken.
+-- No row: the public ID or, very rarely, the tail is taken.
 -- not null: all
 insert into endpoint (
-  id, outside_id, tenant_id, bucket, delivery_tail, headers_sealed, url, description, max_attempts, timeout_ms,
+  id, public_id, tenant_id, bucket, delivery_tail, headers_sealed, url, description, max_attempts, timeout_ms,
   give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata,
   status_by
 )
 values (
-  :id::uuid, :outside_id::text, :tenant::text, :bucket::integer, :delivery_tail::text, :headers_sealed?::bytea,
+  :id::uuid, :public_id::text, :tenant::text, :bucket::integer, :delivery_tail::text, :headers_sealed?::bytea,
   :url::text, :description?::text, :max_attempts::integer, :timeout_ms::integer,
   :give_up_seconds::integer, :max_in_flight::integer, :rate_per_second?::float8, :ordering::text,
   :retry_schedule?::jsonb, :on_rejected::text, :signature::text, :metadata?::jsonb, :status_by::text
@@ -17,12 +17,12 @@ values (
 on conflict do nothing
 returning id
 
--- name: free_outside_id
--- A deleted endpoint gives its own id back and goes on under the one made from its uuid. endpoint_by_outside_id.
+-- name: free_public_id
+-- A deleted endpoint gives its own id back and goes on under the one made from its uuid. endpoint_by_public_id.
 update endpoint
-set outside_id = 'ep_' || replace(id::text, '-', '')
+set public_id = 'ep_' || replace(id::text, '-', '')
 where tenant_id = :tenant::text
-  and outside_id = :outside_id::text
+  and public_id = :public_id::text
   and status = 'deleted'
 
 -- name: ensure_position
@@ -42,10 +42,10 @@ where id = :tenant::text
 -- name: load_endpoints
 -- Primary key, subscription_by_endpoint, queue_lane; for those that may be unhealthy attempt_by_endpoint, of which the
 -- newest 100 rows are looked at.
--- not null: id, outside_id, tenant_id, bucket, url, max_attempts, timeout_ms, give_up_seconds, max_in_flight, ordering, on_rejected, signature, status, status_since, status_by, is_breaker_open, revision, failed_attempts, created_at, updated_at, read_at, patterns, pending
+-- not null: id, public_id, tenant_id, bucket, url, max_attempts, timeout_ms, give_up_seconds, max_in_flight, ordering, on_rejected, signature, status, status_since, status_by, is_breaker_open, revision, failed_attempts, created_at, updated_at, read_at, patterns, pending
 select
   endpoint.id,
-  endpoint.outside_id,
+  endpoint.public_id,
   endpoint.tenant_id,
   endpoint.bucket,
   endpoint.headers_sealed,
@@ -122,7 +122,7 @@ order by endpoint.id
 
 -- name: list_endpoint_ids
 -- :patterns: one of these must be subscribed and enabled.
--- endpoint_by_outside_id and a sort, or the primary key.
+-- endpoint_by_public_id and a sort, or the primary key.
 -- not null: all
 select id
 from endpoint

@@ -13,7 +13,7 @@ using testing::ElementsAre;
 struct Endpoints : RegistryTest {
   Endpoints() { make_tenant("acme"); }
 
-  EndpointRef ref(const CreatedEndpoint& created) { return {"acme", created.endpoint.outside_id}; }
+  EndpointRef ref(const CreatedEndpoint& created) { return {"acme", created.endpoint.public_id}; }
 
   EndpointResult edit(const EndpointRef& of, base::UniqueFunction<bool(EndpointDraft&)> apply) {
     EndpointEdit edit;
@@ -38,7 +38,7 @@ struct Endpoints : RegistryTest {
 TEST_F(Endpoints, CarryTheirBucketAndTail) {
   const auto created = make_endpoint("acme");
   const auto& id = created.endpoint.id;
-  EXPECT_EQ(created.endpoint.outside_id, id.outside());
+  EXPECT_EQ(created.endpoint.public_id, id.public_id());
   EXPECT_EQ(sql("select bucket, delivery_tail from postrider.endpoint"),
             std::to_string(model::bucket_of(id, support::buckets)) + "|" + model::delivery_tail_of(id));
   EXPECT_THAT(created.endpoint.patterns, ElementsAre("invoice.*"));
@@ -85,8 +85,8 @@ TEST_F(Endpoints, AnOwnIdIsFreeAgainAfterDeletion) {
   EXPECT_TRUE(run(delete_endpoint(link, caller, {"acme", "orders"})).ok());
   const auto second = make_endpoint(wanted);
   EXPECT_NE(first.endpoint.id, second.endpoint.id);
-  EXPECT_EQ(sql("select outside_id from postrider.endpoint where status = 'deleted'"),
-            first.endpoint.id.outside());
+  EXPECT_EQ(sql("select public_id from postrider.endpoint where status = 'deleted'"),
+            first.endpoint.id.public_id());
   wanted.own_id = "ep_mine";
   EXPECT_EQ(run(create_endpoint(link, context, caller, wanted)).error().kind, RefusalKind::reserved_id);
 }
@@ -94,7 +94,7 @@ TEST_F(Endpoints, AnOwnIdIsFreeAgainAfterDeletion) {
 TEST_F(Endpoints, OfAnotherTenantAreUnknown) {
   make_tenant("other");
   const auto created = make_endpoint("acme");
-  const EndpointRef foreign{"other", created.endpoint.outside_id};
+  const EndpointRef foreign{"other", created.endpoint.public_id};
   EXPECT_EQ(run(find_endpoint(link, foreign)).error().kind, RefusalKind::unknown_endpoint);
   EXPECT_EQ(order(foreign, Ordering::strict).error().kind, RefusalKind::unknown_endpoint);
   EXPECT_EQ(set(foreign, EndpointStatus::paused).error().kind, RefusalKind::unknown_endpoint);
@@ -187,13 +187,13 @@ TEST_F(Endpoints, AreFoundByTypeStatusAndUrl) {
     EndpointFilter filter;
     filter.tenant = "acme";
     narrow(filter);
-    std::vector<std::string> outside_ids;
+    std::vector<std::string> public_ids;
     const auto listed = run(list_endpoints(link, filter));
-    for (const auto& endpoint : *listed) outside_ids.push_back(endpoint.outside_id);
-    return outside_ids;
+    for (const auto& endpoint : *listed) public_ids.push_back(endpoint.public_id);
+    return public_ids;
   };
-  const auto& one = first.endpoint.outside_id;
-  const auto& two = second.endpoint.outside_id;
+  const auto& one = first.endpoint.public_id;
+  const auto& two = second.endpoint.public_id;
   EXPECT_THAT(found([](auto&) {}), ElementsAre(one, two));
   EXPECT_THAT(found([](auto& filter) { filter.limit = 1; }), ElementsAre(one));
   EXPECT_THAT(found([&](auto& filter) { filter.after = first.endpoint.id; }), ElementsAre(two));

@@ -24,7 +24,8 @@ constexpr std::string_view kConfigured = "configured as ADMIN_KEY";
 constexpr std::string_view kMade = "made at the first start";
 
 AuditEntry entry_of(std::string_view action, const sql::DescribedKeyRow& row) {
-  return {.action = action, .object = model::KeyId{row.id}.outside(), .reason = std::string(row.description)};
+  return {
+      .action = action, .object = model::KeyId{row.id}.public_id(), .reason = std::string(row.description)};
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ base::Result<std::string, Refusal> choose_secret(const std::vector<OpenedSecret>
 Task<base::Result<std::vector<Secret>, Refusal>> list_secrets(pg::Link& link, const Context& context,
                                                               EndpointRef ref) {
   const auto found =
-      co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .outside_id = ref.endpoint});
+      co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .public_id = ref.endpoint});
   if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
   const Sealing sealing{context.keys, EndpointId{found.front().id}};
   const auto rows = co_await link.run(sql::load_secrets{.endpoint = sealing.endpoint.uuid});
@@ -88,7 +88,7 @@ Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const C
                                                          Rotation rotation) {
   pg::Transaction transaction = co_await link.begin();
   const auto found =
-      co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .outside_id = ref.endpoint});
+      co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .public_id = ref.endpoint});
   if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
   const Sealing sealing{context.keys, EndpointId{found.front().id}};
   const base::Uuid& endpoint = sealing.endpoint.uuid;
@@ -107,7 +107,7 @@ Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const C
   batch.add(sql::insert_secret{.id = id.uuid, .endpoint = endpoint, .sealed = pg::Bytes(sealed)});
   const auto active = batch.add(sql::load_secrets{.endpoint = endpoint});
   Snapshot after;
-  after.add("secret_id", id.outside())
+  after.add("secret_id", id.public_id())
       .add("secret", masked_text)
       .add("overlap_seconds", rotation.overlap.count())
       .add("is_given", rotation.secret.has_value());
@@ -126,7 +126,7 @@ Task<std::optional<Refusal>> delete_secret(pg::Link& link, const Caller& caller,
                                            model::SecretId secret) {
   pg::Transaction transaction = co_await link.begin();
   const auto found =
-      co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .outside_id = ref.endpoint});
+      co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .public_id = ref.endpoint});
   if (found.empty()) co_return Refusal{RefusalKind::unknown_endpoint};
   const EndpointId endpoint{found.front().id};
   const auto [active, deleted] =
@@ -137,7 +137,7 @@ Task<std::optional<Refusal>> delete_secret(pg::Link& link, const Caller& caller,
     co_return Refusal{is_current ? RefusalKind::is_current_secret : RefusalKind::unknown_secret};
   }
   Snapshot before;
-  before.add("secret_id", secret.outside()).add("secret", masked_text);
+  before.add("secret_id", secret.public_id()).add("secret", masked_text);
   pg::Batch note;
   add_audit(
       note, caller,

@@ -19,7 +19,7 @@ using testing::Not;
 struct Secrets : RegistryTest {
   Secrets() { make_tenant("acme"); }
 
-  EndpointRef ref(const CreatedEndpoint& created) { return {"acme", created.endpoint.outside_id}; }
+  EndpointRef ref(const CreatedEndpoint& created) { return {"acme", created.endpoint.public_id}; }
   base::Result<RotatedSecret, Refusal> rotate(const EndpointRef& of, Rotation rotation) {
     return run(rotate_secret(link, context, caller, of, std::move(rotation)));
   }

@@ -53,14 +53,14 @@ Snapshot snapshot(const Subscriptions& subscriptions) {
 // An endpoint that is locked, and what it subscribes to.
 struct LockedEndpoint {
   EndpointKey key;
-  std::string outside_id;
+  std::string public_id;
   Subscriptions subscriptions;
 };
 
 Task<base::Result<LockedEndpoint, Refusal>> lock(pg::Transaction& transaction, const Caller& caller,
                                                  const EndpointRef& ref) {
   const auto found =
-      co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .outside_id = ref.endpoint});
+      co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .public_id = ref.endpoint});
   if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
   if (!caller.if_match.accepts(found.front().revision))
     co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
@@ -81,7 +81,7 @@ Task<SubscriptionsResult> finish(pg::Transaction& transaction, pg::Batch batch, 
   add_audit(last, caller,
             {.action = "subscriptions.change",
              .tenant = endpoint.key.tenant,
-             .object = endpoint.outside_id,
+             .object = endpoint.public_id,
              .before = snapshot(endpoint.subscriptions),
              .after = snapshot(subscriptions)});
   add_note(last, ChangeKind::subscriptions, endpoint.key.tenant, endpoint.key.id);
@@ -118,7 +118,7 @@ void add_patterns(pg::Batch& batch, const EndpointKey& endpoint, const std::vect
 
 Task<SubscriptionsResult> find_subscriptions(pg::Link& link, EndpointRef ref) {
   const auto found =
-      co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .outside_id = ref.endpoint});
+      co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .public_id = ref.endpoint});
   if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
   const auto rows = co_await link.run(sql::load_subscriptions{.endpoint = found.front().id});
   co_return read_subscriptions(rows);

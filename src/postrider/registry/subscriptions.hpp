@@ -27,7 +27,7 @@ using Subscriptions = std::vector<Subscription>;  // in order of pattern, no pat
 
 struct EndpointRef {
   model::TenantId tenant;
-  std::string endpoint;  // outside id
+  std::string endpoint;  // public ID
 };
 
 using SubscriptionsResult = base::Result<Subscriptions, Refusal>;

@@ -31,23 +31,23 @@ from unnest(:patterns::text[]) as given (pattern)
 on conflict (tenant_id, pattern, endpoint_id) do nothing
 
 -- name: find_endpoint_id
--- endpoint_by_outside_id.
+-- endpoint_by_public_id.
 -- not null: all
 select id
 from endpoint
 where tenant_id = :tenant::text
-  and outside_id = :outside_id::text
+  and public_id = :public_id::text
   and status <> 'deleted'
 
 -- name: lock_endpoint
--- endpoint_by_outside_id; locks the row against other changes, not against references.
+-- endpoint_by_public_id; locks the row against other changes, not against references.
 -- not null: all
 select
   id,
   revision
 from endpoint
 where tenant_id = :tenant::text
-  and outside_id = :outside_id::text
+  and public_id = :public_id::text
   and status <> 'deleted'
 for no key update
 

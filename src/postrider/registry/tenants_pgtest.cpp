@@ -73,7 +73,7 @@ TEST_F(Tenants, ADeletedOneTakesItsEndpointsSecretsAndKeysWithIt) {
   EXPECT_EQ(sql("select count(*) from postrider.endpoint_secret"), "1");
   EXPECT_EQ(sql("select count(*) from postrider.subscription"), "1");
   EXPECT_EQ(sql("select count(*) from postrider.api_key where revoked_at is null"), "0");
-  EXPECT_EQ(run(find_endpoint(link, {"acme", created.endpoint.outside_id})).error().kind,
+  EXPECT_EQ(run(find_endpoint(link, {"acme", created.endpoint.public_id})).error().kind,
             RefusalKind::unknown_endpoint);
   EXPECT_EQ(run(delete_tenant(link, caller, "acme"))->kind, RefusalKind::unknown_tenant);
 }

@@ -47,11 +47,11 @@ std::string fault_of_line(std::string_view line) {
   if (!document || !document->is_object()) return "it is not a JSON object";
   const json::object& object = document->get_object();
   for (const char* name :
-       {"tenant_id", "type", "outside_id", "version", "subject", "traceparent", "data", "body"})
+       {"tenant_id", "type", "public_id", "version", "subject", "traceparent", "data", "body"})
     if (!is_text_or_null(object, name)) return std::string(name) + " is not text";
   const model::EventFields fields{.tenant_id = text_at(object, "tenant_id").value_or(""),
                                   .type = text_at(object, "type").value_or(""),
-                                  .id = text_at(object, "outside_id"),
+                                  .id = text_at(object, "public_id"),
                                   .version = text_at(object, "version"),
                                   .subject = text_at(object, "subject"),
                                   .traceparent = text_at(object, "traceparent"),

@@ -21,14 +21,6 @@ base::Uuid last_uuid() {
   return id;
 }
 
-base::Uuid id_floor(base::Timestamp time) {
-  const auto ms =
-      std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(time).time_since_epoch().count());
-  base::Uuid id;
-  for (size_t i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(ms >> (40 - 8 * i));
-  return id;
-}
-
 base::Uuid successor(base::Uuid id) {
   for (size_t i = id.bytes.size(); i-- > 0;)
     if (++id.bytes[i] != 0) break;
@@ -36,11 +28,11 @@ base::Uuid successor(base::Uuid id) {
 }
 
 Cursor start_of(const Range& range) {
-  return {id_floor(range.since), base::Uuid{}};
+  return {model::id_floor(range.since), base::Uuid{}};
 }
 
 void add_search(pg::Batch& batch, const Range& range, const Cursor& from, const Look& look) {
-  const base::Uuid before = id_floor(range.until);
+  const base::Uuid before = model::id_floor(range.until);
   if (range.scope == Scope::failed)
     batch.with(sql::failed_candidates, range.tenant, uuid_of(range.endpoint), range.event_types, range.causes,
                range.deliveries, from.id, before, look.rows_max, look.candidates_max);

@@ -29,8 +29,7 @@ struct Look {
   int candidates_max = 2'000;  // to return
 };
 
-// The smallest id of a moment, the largest there is, and the next one.
-base::Uuid id_floor(base::Timestamp time);
+// The largest id there is, and the one after `id`.
 base::Uuid last_uuid();
 base::Uuid successor(base::Uuid id);
 

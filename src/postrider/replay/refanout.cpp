@@ -170,7 +170,7 @@ Task<Standing> Refanout::from_events() {
   // Retention has removed the attempts of events between the two, whether they were delivered or not.
   if (kept.attempts > since && !options_.is_without_history)
     standing.unknown_before = since = std::min(kept.attempts, range_.until);
-  const Ids ids{id_floor(since), id_floor(range_.until)};
+  const Ids ids{model::id_floor(since), model::id_floor(range_.until)};
   Step step;
   do {
     auto transaction = co_await link_.begin();
@@ -192,7 +192,7 @@ Task<Standing> Refanout::from_events() {
 
 // Brings events back; returns the range of their ids, empty if there are none.
 Task<Refanout::Ids> Refanout::restore(pg::Transaction& transaction, const std::string& rows) {
-  const base::Uuid from = id_floor(range_.since), below = id_floor(range_.until);
+  const base::Uuid from = model::id_floor(range_.since), below = model::id_floor(range_.until);
   pg::Batch batch;
   batch.with(sql::make_days, rows, range_.tenant, from, below);
   batch.with(sql::restore_events, rows, range_.tenant, from, below);

@@ -216,8 +216,8 @@ with given as materialized (
     and exists (select from tenant t where t.id = r.tenant_id and t.status <> 'deleted')
 ),
 back as (
-  insert into event (id, tenant_id, outside_id, type, version, subject, traceparent, body, created_at, erased_at, main_id)
-  select g.id, g.tenant_id, g.outside_id, g.type, g.version, g.subject, g.traceparent, g.body, g.created_at, g.erased_at,
+  insert into event (id, tenant_id, public_id, type, version, subject, traceparent, body, created_at, erased_at, main_id)
+  select g.id, g.tenant_id, g.public_id, g.type, g.version, g.subject, g.traceparent, g.body, g.created_at, g.erased_at,
          g.main_id
   from given g
   where not exists (select from event v where v.id = g.id)
@@ -268,7 +268,7 @@ delete from event_key k
 using json_populate_recordset(null::outbox, $1::text::json) as r
 where k.tenant_id = r.tenant_id
   and k.kind = 'id'
-  and k.key = coalesce(r.outside_id, 'evt_' || replace(r.event_id::text, '-', ''))
+  and k.key = coalesce(r.public_id, 'evt_' || replace(r.event_id::text, '-', ''))
   and not exists (select from event v where v.id = k.event_id)
 
 -- name: publish_rows
@@ -276,7 +276,7 @@ where k.tenant_id = r.tenant_id
 -- count. Those whose event is gone are published again, by postrider's own outbox and under the same ids. Returns how many.
 with lost as materialized (
   select r.tenant_id, r.type, r.data, r.version, r.occurred_at, r.subject, r.traceparent,
-         coalesce(r.outside_id, 'evt_' || replace(r.event_id::text, '-', '')) as id
+         coalesce(r.public_id, 'evt_' || replace(r.event_id::text, '-', '')) as id
   from json_populate_recordset(null::outbox, $1::text::json) as r
   where ($2::text is null or r.tenant_id = $2)
     and r.created_at >= $3::timestamptz
@@ -286,7 +286,7 @@ with lost as materialized (
                     join event v on v.id = k.event_id
                     where k.tenant_id = r.tenant_id
                       and k.kind = 'id'
-                      and k.key = coalesce(r.outside_id, 'evt_' || replace(r.event_id::text, '-', '')))
+                      and k.key = coalesce(r.public_id, 'evt_' || replace(r.event_id::text, '-', '')))
 ),
 published as materialized (
   select publish(l.tenant_id, l.type, l.data, l.id, l.version, l.occurred_at, l.subject, l.traceparent) as id

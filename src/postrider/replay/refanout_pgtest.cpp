@@ -199,7 +199,7 @@ TEST_F(RefanoutTest, PublishesArchivedOutboxRowsAgainWhoseEventIsGone) {
   std::vector<std::string> lines;
   for (const char* id : {"gone", "kept"})
     lines.push_back(
-        db.sql(std::string("select row_to_json(o) from outbox o where outside_id = '") + id + "'"));
+        db.sql(std::string("select row_to_json(o) from outbox o where public_id = '") + id + "'"));
   db.sql("truncate outbox");
   const RefanoutRange range{.since = {}, .until = ids.now() + 1h};
   const auto read = [&](RefanoutOptions options) {
@@ -219,7 +219,7 @@ TEST_F(RefanoutTest, PublishesArchivedOutboxRowsAgainWhoseEventIsGone) {
   EXPECT_TRUE(done.is_of_rows);
   EXPECT_EQ(done.looked_at, 2);
   EXPECT_EQ(done.queued, 1);
-  EXPECT_EQ(db.sql("select outside_id, data, version, tenant_id from outbox"), "gone|{\"n\": 1.50}|2|acme");
+  EXPECT_EQ(db.sql("select public_id, data, version, tenant_id from outbox"), "gone|{\"n\": 1.50}|2|acme");
   EXPECT_EQ(db.sql("select key from event_key"), "kept") << "the lost one can be published again";
 }
 
@@ -234,7 +234,7 @@ TEST_F(RefanoutTest, LeavesOutArchivedRowsThatBreakARuleAndNamesThem) {
   std::vector<std::string> lines;
   for (const char* id : {"gone", "kept"})
     lines.push_back(
-        db.sql(std::string("select row_to_json(o) from outbox o where outside_id = '") + id + "'"));
+        db.sql(std::string("select row_to_json(o) from outbox o where public_id = '") + id + "'"));
   db.sql("truncate outbox");
   const RefanoutRange range{.since = {}, .until = ids.now() + 1h};
   const auto read = [&](RefanoutOptions options) {

@@ -51,8 +51,8 @@ class ReplayTest : public testing::Test {
   model::EndpointId make_endpoint() { return make_endpoint(EndpointFields()); }
   model::EndpointId make_endpoint(const EndpointFields& fields) {
     const model::EndpointId id{ids.next()};
-    db.sql("insert into endpoint (id, outside_id, tenant_id, bucket, delivery_tail, url, ordering) values (" +
-           quoted(id.uuid) + ", '" + id.outside() + "', '" + fields.tenant + "', " +
+    db.sql("insert into endpoint (id, public_id, tenant_id, bucket, delivery_tail, url, ordering) values (" +
+           quoted(id.uuid) + ", '" + id.public_id() + "', '" + fields.tenant + "', " +
            std::to_string(model::bucket_of(id, support::buckets)) + ", '" + model::delivery_tail_of(id) +
            "', 'http://127.0.0.1/', '" + fields.ordering +
            "'); insert into subscription (tenant_id, pattern, endpoint_id) select '" + fields.tenant +

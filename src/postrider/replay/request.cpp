@@ -52,9 +52,9 @@ Replay read_replay(const pg::Rows& rows, size_t row) {
   return replay;
 }
 
-std::vector<std::string> outside_ids(const std::vector<base::Uuid>& deliveries) {
+std::vector<std::string> public_ids(const std::vector<base::Uuid>& deliveries) {
   std::vector<std::string> ids;
-  for (const auto& id : deliveries) ids.push_back(model::DeliveryId{id}.outside());
+  for (const auto& id : deliveries) ids.push_back(model::DeliveryId{id}.public_id());
   return ids;
 }
 
@@ -63,10 +63,10 @@ registry::Snapshot snapshot(const RangeRequest& request) {
   const Range& range = request.range;
   registry::Snapshot fields;
   fields.add("only", label(range.scope)).add("since", range.since).add("until", range.until);
-  if (range.endpoint) fields.add("endpoint_id", range.endpoint->outside());
+  if (range.endpoint) fields.add("endpoint_id", range.endpoint->public_id());
   if (range.event_types) fields.add("event_types", *range.event_types);
   if (range.causes) fields.add("causes", *range.causes);
-  if (range.deliveries) fields.add("ids", outside_ids(*range.deliveries));
+  if (range.deliveries) fields.add("ids", public_ids(*range.deliveries));
   fields.add("rate_per_second", request.rate_per_second);
   return fields;
 }
@@ -107,13 +107,13 @@ Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, Sin
   single.replay = {row.get<base::Uuid>(0, 1)};
   single.delivery = {row.get<base::Uuid>(0, 2)};
   registry::Snapshot after;
-  after.add("delivery_id", single.delivery.outside()).add("replay_id", single.replay.outside());
+  after.add("delivery_id", single.delivery.public_id()).add("replay_id", single.replay.public_id());
   if (request.not_before) after.add("not_before", *request.not_before);
   pg::Batch note;
   registry::add_audit(note, caller,
                       {.action = "delivery.replay",
                        .tenant = request.tenant,
-                       .object = request.delivery.outside(),
+                       .object = request.delivery.public_id(),
                        .after = std::move(after),
                        .reason = request.reason});
   const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
@@ -136,7 +136,7 @@ Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& call
   registry::add_audit(note, caller,
                       {.action = "replay.create",
                        .tenant = range.tenant,
-                       .object = id.outside(),
+                       .object = id.public_id(),
                        .after = snapshot(request),
                        .reason = request.reason});
   const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
@@ -188,7 +188,7 @@ Task<bool> cancel_replay(pg::Link& link, const registry::Caller& caller, CancelR
   registry::add_audit(note, caller,
                       {.action = "replay.cancel",
                        .tenant = request.tenant,
-                       .object = request.id.outside(),
+                       .object = request.id.public_id(),
                        .reason = request.reason});
   const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
   co_await transaction.commit();
@@ -196,8 +196,8 @@ Task<bool> cancel_replay(pg::Link& link, const registry::Caller& caller, CancelR
 }
 
 Task<std::optional<FoundEndpoint>> find_endpoint(pg::Link& link, model::TenantId tenant,
-                                                 std::string outside_id) {
-  pg::Params params(tenant, outside_id);
+                                                 std::string public_id) {
+  pg::Params params(tenant, public_id);
   const pg::Rows rows = co_await link.run_one(sql::find_endpoint, std::move(params));
   if (rows.empty()) co_return std::nullopt;
   FoundEndpoint found;

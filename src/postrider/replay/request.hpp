@@ -124,6 +124,6 @@ struct FoundEndpoint {
   bool is_active = false;  // or paused: replays are queued for both
 };
 runtime::Task<std::optional<FoundEndpoint>> find_endpoint(pg::Link& link, model::TenantId tenant,
-                                                          std::string outside_id);
+                                                          std::string public_id);
 
 }  // namespace postrider::replay

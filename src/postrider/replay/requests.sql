@@ -19,7 +19,7 @@ returning id
 
 -- name: find_replay
 -- $1 tenant, $2 replay. Primary keys of replay and replay_progress.
-select r.id, r.kind, r.status, r.scope, e.outside_id, r.event_types, r.since, r.until, r.rate_per_second, r.reason,
+select r.id, r.kind, r.status, r.scope, e.public_id, r.event_types, r.since, r.until, r.rate_per_second, r.reason,
        r.requested_by, r.on_behalf_of, r.delivery_id, r.is_counted, r.matched, r.queued, p.delivered, p.failed, p.canceled,
        r.created_at, r.started_at, r.finished_at
 from replay r
@@ -36,7 +36,7 @@ where r.tenant_id = $1::text
 
 -- name: list_replays
 -- The newest first: $1 tenant, $2 ids below this one, $3 status or null, $4 how many. Index replay_by_tenant.
-select r.id, r.kind, r.status, r.scope, e.outside_id, r.event_types, r.since, r.until, r.rate_per_second, r.reason,
+select r.id, r.kind, r.status, r.scope, e.public_id, r.event_types, r.since, r.until, r.rate_per_second, r.reason,
        r.requested_by, r.on_behalf_of, r.delivery_id, r.is_counted, r.matched, r.queued, p.delivered, p.failed, p.canceled,
        r.created_at, r.started_at, r.finished_at
 from (
@@ -70,9 +70,9 @@ where tenant_id = $1::text
 returning id
 
 -- name: find_endpoint
--- $1 tenant, $2 the id as callers know it. Index endpoint_by_outside_id.
+-- $1 tenant, $2 the id as callers know it. Index endpoint_by_public_id.
 select id, status
 from endpoint
 where tenant_id = $1::text
-  and outside_id = $2::text
+  and public_id = $2::text
   and status <> 'deleted'

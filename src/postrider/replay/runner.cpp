@@ -153,7 +153,7 @@ Task<SteadyTime> ReplayRunner::State::run_once(SteadyTime now) {
       if (error.kind() == pg::Kind::unavailable || error.kind() == pg::Kind::unknown) throw;
       replay.rest_until = now + kFailurePause;  // others go on
       telemetry::log_warn("replay_failed")
-          .field("replay_id", replay.id.outside())
+          .field("replay_id", replay.id.public_id())
           .field("error", error.what());
     }
     if (has_more) next = std::min<SteadyTime>(next, now + (replay.allowance < 1 ? options.pace : 0ms));
@@ -171,7 +171,7 @@ Task<void> ReplayRunner::State::take(SteadyTime now) {
     if (rows.empty()) break;
     held.push_back(read_held(rows, now));
     telemetry::log_info("replay_taken")
-        .field("replay_id", held.back().id.outside())
+        .field("replay_id", held.back().id.public_id())
         .field("tenant_id", held.back().range.tenant);
   }
 }
@@ -246,7 +246,7 @@ Task<bool> ReplayRunner::State::step(Held& replay) {
   replay.renewed_at = base::BootClock::now();
   replay.allowance -= static_cast<double>(step.queued);
   if (step.queued > 0 && on_committed) on_committed();
-  if (step.is_done) telemetry::log_info("replay_completed").field("replay_id", replay.id.outside());
+  if (step.is_done) telemetry::log_info("replay_completed").field("replay_id", replay.id.public_id());
   co_return !step.is_done;
 }
 

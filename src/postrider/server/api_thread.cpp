@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "postrider/http/cors.hpp"
+#include "postrider/http/server/cors.hpp"
 #include "postrider/inbox/receiver.hpp"
 #include "postrider/inbox/waiters.hpp"
 #include "postrider/runtime/loop_thread.hpp"

@@ -6,7 +6,7 @@
 #include "postrider/api/api.hpp"
 #include "postrider/config/config.hpp"
 #include "postrider/delivery/engine.hpp"
-#include "postrider/http/server.hpp"
+#include "postrider/http/server/server.hpp"
 #include "postrider/inbox/duties.hpp"
 #include "postrider/publish/fanout.hpp"
 #include "postrider/publish/publisher.hpp"

@@ -37,7 +37,7 @@ struct InboxBackground::State {
       : tools(background_tools),
         duties(loop, link, tools.rejections, tools.metrics, {.measures = tools.config.roles.upkeep}),
         publisher(loop, link, tools.ids, tools.engine, tools.metrics, publisher_options(tools)),
-        forwarder(loop, link, publisher, tools.engine.id().outside()),
+        forwarder(loop, link, publisher, tools.engine.id().public_id()),
         sources(loop, link, {tools.keys, tools.ids, tools.config.buckets}, std::move(tools.sources)),
         listener(loop, listener_options(tools)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.engine.committed(); });

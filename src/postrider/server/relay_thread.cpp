@@ -49,7 +49,7 @@ outbox::MoveLimits move_limits(const config::Config& config, outbox::Judge& judg
 outbox::RelayOptions relay_options(const RelayTools& tools) {
   outbox::RelayOptions options;
   options.name = kLocal;
-  options.owner = tools.engine.id().outside();
+  options.owner = tools.engine.id().public_id();
   options.poll = tools.config.relay_poll;
   options.lease = std::chrono::seconds(tools.config.lease_seconds);
   options.may_be_notified = tools.config.relay_notify;

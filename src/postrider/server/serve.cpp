@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "postrider/api/configured_sources.hpp"
+#include "postrider/api/resources/configured_sources.hpp"
 #include "postrider/base/exit_code.hpp"
 #include "postrider/base/version.hpp"
 #include "postrider/registry/keys.hpp"
@@ -167,7 +167,7 @@ class Serving {
   }
 
   std::string address() const { return listener_.address(); }
-  std::string id() const { return engine_.id().outside(); }
+  std::string id() const { return engine_.id().public_id(); }
 
  private:
   void wake_consumers(const std::string& source) {

@@ -26,7 +26,7 @@ runtime::Task<int> report_health(pg::Link& link, std::chrono::seconds disable_af
     if (!kind) continue;
     ++told;
     telemetry::log_info("endpoint_health")
-        .field("endpoint_id", endpoint.outside())
+        .field("endpoint_id", endpoint.public_id())
         .field("event_type", *kind);
   }
   co_return told;

@@ -253,7 +253,7 @@ TEST_F(Keep, ADayThatWasDetachedByAPassThatDiedIsFinished) {
   queue(erased);
   // It died behind the detach; one row had been copied already, and its payload was erased since.
   db.sql(
-      "insert into event_kept select e.id, e.tenant_id, e.outside_id, e.type, e.version, e.subject, "
+      "insert into event_kept select e.id, e.tenant_id, e.public_id, e.type, e.version, e.subject, "
       "e.traceparent, "
       "'', e.created_at, e.main_id, true, now() from event_day e where e.id = " +
       erased);
@@ -313,7 +313,7 @@ TEST_F(Keep, TheArchiveHasOnceWhatAPassThatDiedHadCopied) {
   const auto id = event_of(kDaysAgo);
   queue(id);
   db.sql(
-      "insert into event_kept select e.id, e.tenant_id, e.outside_id, e.type, e.version, e.subject, "
+      "insert into event_kept select e.id, e.tenant_id, e.public_id, e.type, e.version, e.subject, "
       "e.traceparent, 'as it was kept', e.created_at, e.main_id, true, null from event_day e where e.id = " +
       id);
   db.sql("alter table event_day detach partition " + day_table("event"));

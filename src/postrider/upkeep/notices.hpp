@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "postrider/crypto/master_keys.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/task.hpp"

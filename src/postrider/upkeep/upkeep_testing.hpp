@@ -53,8 +53,8 @@ class UpkeepTest : public testing::Test {
   std::string make_endpoint(const std::string& tenant = "acme", const std::string& patterns = "{*}") {
     const model::EndpointId id{ids.next()};
     const std::string uuid = "'" + id.uuid.text() + "'";
-    db.sql("insert into endpoint (id, outside_id, tenant_id, bucket, delivery_tail, url) values (" + uuid +
-           ", '" + id.outside() + "', '" + tenant + "', " +
+    db.sql("insert into endpoint (id, public_id, tenant_id, bucket, delivery_tail, url) values (" + uuid +
+           ", '" + id.public_id() + "', '" + tenant + "', " +
            std::to_string(model::bucket_of(id, support::buckets)) + ", '" + model::delivery_tail_of(id) +
            "', 'http://127.0.0.1/'); insert into subscription (tenant_id, pattern, endpoint_id) select '" +
            tenant + "', p, " + uuid + " from unnest('" + patterns + "'::text[]) p");

@@ -53,7 +53,7 @@ changed as (
     and (w.is_new or w.is_canceled)
     and (e.cancel_before is null or not w.is_canceled)
     and waits_for(e.status, w.tenant_status, e.held_reason) is not null
-  returning e.id, e.tenant_id, e.outside_id, e.status, waits_for(e.status, w.tenant_status, e.held_reason) as what,
+  returning e.id, e.tenant_id, e.public_id, e.status, waits_for(e.status, w.tenant_status, e.held_reason) as what,
             w.deliveries, w.oldest_at, w.is_new, w.is_canceled, case when w.is_canceled then w.expired else 0 end as expired
 ),
 ended as (
@@ -63,10 +63,10 @@ ended as (
     and e.id in (select f.id from free f)
     and not exists (select from waiting w where w.id = e.id)
 )
-select s.deliveries, c.tenant_id, c.outside_id, c.what, c.deliveries, c.oldest_at, c.expired, c.is_new,
+select s.deliveries, c.tenant_id, c.public_id, c.what, c.deliveries, c.oldest_at, c.expired, c.is_new,
        case when c.is_new and c.tenant_id <> 'postrider' then
          operational_event('endpoint.deliveries_expiring', json_build_object(
-           'tenant_id', c.tenant_id, 'endpoint_id', c.outside_id, 'status', c.status, 'waiting_for', c.what,
+           'tenant_id', c.tenant_id, 'endpoint_id', c.public_id, 'status', c.status, 'waiting_for', c.what,
            'deliveries', c.deliveries, 'oldest_at', c.oldest_at,
            'canceled_from', c.oldest_at + 2 * make_interval(secs => $1::bigint)))
        end,

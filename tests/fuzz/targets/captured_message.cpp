@@ -6,7 +6,7 @@
 
 #include "fuzz.hpp"
 #include "postrider/crypto/digest.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/outbox/captured.hpp"
 #include "postrider/outbox/pgoutput.hpp"
 #include "postrider/publish/envelope.hpp"
@@ -33,7 +33,7 @@ void check(const outbox::Captured& captured) {
   CHECK(fault.size() < 2'000);
   if (!fault.empty()) return;
   const publish::NewEvent& event = row.event;
-  const std::string id = event.id.value_or(event.given_id->outside());
+  const std::string id = event.id.value_or(event.given_id->public_id());
   CHECK(http::is_header("webhook-id", id) && http::is_header("traceparent", event.traceparent));
   CHECK(event.tenant_id != model::kReservedTenant);
   const std::string body = publish::envelope(event, id, base::to_rfc3339(*event.written_at));

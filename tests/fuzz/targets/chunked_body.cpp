@@ -2,7 +2,7 @@
 #include <string>
 
 #include "fuzz.hpp"
-#include "postrider/http/request_chunks.hpp"
+#include "postrider/http/server/request_chunks.hpp"
 
 using namespace postrider::http;
 

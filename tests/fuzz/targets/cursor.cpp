@@ -2,7 +2,7 @@
 #include <string>
 
 #include "fuzz.hpp"
-#include "postrider/api/page.hpp"
+#include "postrider/api/wire/page.hpp"
 
 using namespace postrider;
 

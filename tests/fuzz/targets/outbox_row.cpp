@@ -13,7 +13,7 @@
 #include <string>
 
 #include "fuzz.hpp"
-#include "postrider/http/client.hpp"
+#include "postrider/http/client/client.hpp"
 #include "postrider/model/event_type.hpp"
 #include "postrider/outbox/row.hpp"
 #include "postrider/pg/error.hpp"
@@ -72,7 +72,7 @@ pg::Rows rows_of(std::string_view input) {
 
 void check_good(outbox::Row& row) {
   publish::NewEvent& event = row.event;
-  const std::string id = event.id.value_or(event.given_id->outside());
+  const std::string id = event.id.value_or(event.given_id->public_id());
   const std::string body = publish::envelope(event, id, base::to_rfc3339(*event.written_at));
   std::string lines;
   CHECK(http::append_header(lines, "webhook-id", id));

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "fuzz.hpp"
-#include "postrider/http/preview.hpp"
+#include "postrider/http/client/preview.hpp"
 
 using namespace postrider::http;
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz.hpp"
-#include "postrider/http/request_reader.hpp"
+#include "postrider/http/server/request_reader.hpp"
 
 using namespace postrider::http;
 

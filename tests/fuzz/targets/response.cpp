@@ -2,7 +2,7 @@
 #include <string>
 
 #include "fuzz.hpp"
-#include "postrider/http/response_reader.hpp"
+#include "postrider/http/client/response_reader.hpp"
 
 using namespace postrider::http;
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "fuzz.hpp"
-#include "postrider/http/guard.hpp"
+#include "postrider/http/client/guard.hpp"
 
 using namespace postrider::http;
 

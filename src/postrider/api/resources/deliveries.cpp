@@ -1,0 +1,163 @@
+// /v1/tenants/{tenant}/deliveries and /v1/deliveries: what became of each event for each endpoint.
+#include <algorithm>
+#include <utility>
+
+#include "postrider/api/resources/delivery_filter.hpp"
+#include "postrider/api/wire/export.hpp"
+#include "postrider/api/wire/page.hpp"
+#include "postrider/api/wire/problems.hpp"
+#include "postrider/api/wire/routes.hpp"
+#include "postrider/history/attempt_rows.hpp"
+#include "postrider/history/deliveries.sql.hpp"
+#include "postrider/history/delivery.sql.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+constexpr int kTimelineMax = 250;  // attempts shown with one delivery
+
+http::Problem unknown_delivery() {
+  http::Problem unknown;
+  unknown.status = 404;
+  unknown.type = "unknown-delivery";
+  unknown.detail = "There is no such delivery.";
+  return unknown;
+}
+
+Task<Response> list_page(Call& call) {
+  Query query(call.request);
+  DeliveryQuery wanted = read_delivery_query(call, query);
+  FieldProblems problems = query.finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const pg::Pool::Lease lease = co_await call.database();
+  auto filter = co_await resolve(*lease, std::move(wanted));
+  if (!filter) co_return call.refuse(filter.error());
+  if (!*filter) co_return Response::json(200, R"({"data":[]})");
+  const auto scanned = co_await history::scan_deliveries(*lease, std::move(**filter));
+  if (!scanned) co_return call.refuse(invalid({{"cursor", "is not a cursor that this list returned"}}));
+  std::vector<std::string> items;
+  runtime::Pause pause(call.services.loop);
+  for (const history::Delivery& delivery : scanned->deliveries) {
+    items.push_back(history::delivery_json(delivery, scanned->names, call.principal).text());
+    co_await pause;
+  }
+  co_return page(items, scanned->next);
+}
+
+Task<Response> list(Call& call) {
+  if (!is_export(call)) return list_page(call);
+  return export_list(call, list_page,
+                     {"deliveries",
+                      {"id", "tenant_id", "endpoint_id", "url", "event_id", "event_type", "subject", "status",
+                       "attempts", "max_attempts", "created_at", "next_attempt_at", "last_attempt_at",
+                       "last_status_code", "last_error", "last_error_detail", "delivered_at", "replay_id"}});
+}
+
+std::string dead_letter_json(const pg::Rows& rows) {
+  JsonObject json;
+  json.add("cause", rows.get<std::string_view>(0, 0))
+      .add("dead_at", rows.get<base::Timestamp>(0, 1))
+      .add("resolved_at", rows.get<std::optional<base::Timestamp>>(0, 2))
+      .add("resolution", rows.get<std::optional<std::string>>(0, 3));
+  return json.text();
+}
+
+std::optional<model::DeliveryId> delivery_of(const Call& call) {
+  return model::DeliveryId::from_public_id(call.parameter("delivery"));
+}
+
+struct Shown {
+  history::Delivery delivery;
+  std::optional<base::Uuid> owner;
+  std::string attempts = "[]";  // JSON
+  std::string dead_letter = "null";
+};
+
+bool is_visible(const Call& call, const history::Delivery& delivery) {
+  const bool is_of_tenant = call.request.path_parameters.front().name == "tenant";
+  return !is_of_tenant || delivery.tenant == call.tenant();
+}
+
+Task<std::optional<Shown>> find(const Call& call, pg::Link& link, model::DeliveryId id) {
+  const std::vector<base::Uuid> ids{id.uuid};
+  pg::Batch batch;
+  batch.with(history::sql::live_delivery, id.uuid)
+      .with(history::sql::history_of_ids, ids, id.uuid, id.uuid)
+      .with(history::sql::dead_letter_of, id.uuid)
+      .with(history::sql::attempts_of, id.uuid, -1, kTimelineMax);
+  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
+  std::vector<history::Delivery> past = history::read_history(found[1]);
+  if (found[0].empty() && past.empty()) co_return std::nullopt;
+  Shown shown;
+  if (!past.empty()) shown.delivery = std::move(past.front());
+  if (!found[0].empty() && (found[1].empty() || shown.delivery.status == history::DeliveryStatus::retrying)) {
+    history::Delivery live = history::read_live(found[0], 0);
+    if (!found[1].empty()) history::add_history(live, shown.delivery);
+    shown.delivery = std::move(live);
+    shown.owner = found[0].get<std::optional<base::Uuid>>(0, 8);
+  }
+  if (!found[2].empty()) shown.dead_letter = dead_letter_json(found[2]);
+  std::vector<std::string> attempts;
+  for (size_t row = 0; row < found[3].size(); ++row)
+    attempts.push_back(history::attempt_json(found[3], row, call.principal).text());
+  shown.attempts = json_array(attempts);
+  co_return shown;
+}
+
+Task<Response> show(Call& call) {
+  const auto id = delivery_of(call);
+  if (!id) co_return call.refuse(unknown_delivery());
+  const pg::Pool::Lease lease = co_await call.database();
+  const std::optional<Shown> shown = co_await find(call, *lease, *id);
+  if (!shown || !is_visible(call, shown->delivery)) co_return call.refuse(unknown_delivery());
+  std::vector<history::Delivery> only{shown->delivery};
+  co_await history::mark_processing(*lease, only);
+  const history::DeliveryNames names = co_await history::find_names(*lease, only);
+  JsonObject json = history::delivery_json(only.front(), names, call.principal);
+  if (shown->owner)
+    json.add("claimed_by", model::NodeId{*shown->owner}.public_id());
+  else
+    json.raw("claimed_by", "null");
+  json.raw("dead_letter", shown->dead_letter).raw("timeline", shown->attempts);
+  co_return Response::json(200, json.text());
+}
+
+Task<Response> attempts(Call& call) {
+  Query query(call.request);
+  const int limit = query.limit();
+  const std::string after = query.after();
+  int32_t behind = -1;
+  if (!after.empty() &&
+      std::all_of(after.begin(), after.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
+      after.size() < 10)
+    behind = std::stoi(after);
+  else if (!after.empty())
+    query.refuse("cursor", "is not a cursor that this list returned");
+  FieldProblems problems = query.finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const auto id = delivery_of(call);
+  if (!id) co_return call.refuse(unknown_delivery());
+  const pg::Pool::Lease lease = co_await call.database();
+  const std::optional<Shown> shown = co_await find(call, *lease, *id);
+  if (!shown || !is_visible(call, shown->delivery)) co_return call.refuse(unknown_delivery());
+  pg::Params params(id->uuid, behind, limit + 1);
+  const pg::Rows rows = co_await lease->run_one(history::sql::attempts_of, std::move(params));
+  std::vector<PageRow> items;
+  for (size_t row = 0; row < rows.size(); ++row)
+    items.push_back(
+        {std::to_string(rows.get<int32_t>(row, 0)), history::attempt_json(rows, row, call.principal).text()});
+  co_return page(std::move(items), limit);
+}
+
+}  // namespace
+
+void add_delivery_routes(Routes& routes) {
+  for (const std::string all : {"/v1/tenants/{tenant}/deliveries", "/v1/deliveries"}) {
+    routes.add(Method::get, all, Access::read, list);
+    routes.add(Method::get, all + "/{delivery}", Access::read, show);
+    routes.add(Method::get, all + "/{delivery}/attempts", Access::read, attempts);
+  }
+}
+
+}  // namespace postrider::api

@@ -1,0 +1,88 @@
+// POST …/deliveries/{delivery}/cancel and /retry
+#include <utility>
+
+#include "postrider/api/wire/document.hpp"
+#include "postrider/api/wire/problems.hpp"
+#include "postrider/api/wire/routes.hpp"
+#include "postrider/delivery/delivery_actions.sql.hpp"
+#include "postrider/history/deliveries.sql.hpp"
+#include "postrider/history/delivery.sql.hpp"
+#include "postrider/history/delivery_rows.hpp"
+#include "postrider/registry/audit.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+constexpr size_t kReasonMax = 1'000;
+
+http::Problem make(int status, const char* type, std::string detail) {
+  http::Problem problem;
+  problem.status = status;
+  problem.type = type;
+  problem.detail = std::move(detail);
+  return problem;
+}
+
+bool has_tenant(const Call& call) {
+  return call.request.path_parameters.front().name == "tenant";
+}
+
+// Why there was no row to act on: there is no such delivery, or it has ended.
+Task<http::Problem> why_not(const Call& call, pg::Link& link, model::DeliveryId id) {
+  const std::vector<base::Uuid> ids{id.uuid};
+  pg::Params params(ids, id.uuid, id.uuid);
+  const pg::Rows rows = co_await link.run_one(history::sql::history_of_ids, std::move(params));
+  const std::vector<history::Delivery> found = history::read_history(rows);
+  const bool is_visible = !found.empty() && (!has_tenant(call) || found.front().tenant == call.tenant());
+  if (!is_visible) co_return make(404, "unknown-delivery", "There is no such delivery.");
+  co_return make(409, "delivery-not-pending",
+                 "The delivery is not pending: it is " + std::string(label(found.front().status)) +
+                     ". A replay makes a new one.");
+}
+
+Task<Response> act(Call& call, pg::Statement statement, const char* status) {
+  const auto document = parse_body(call.request, Body::may_be_empty);
+  if (!document) co_return call.refuse(document.error());
+  FieldProblems problems;
+  std::optional<std::string> reason;
+  Fields fields(*document, "", problems);
+  fields.read("reason", reason, TextRule{.bytes_max = kReasonMax});
+  fields.finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const auto id = model::DeliveryId::from_public_id(call.parameter("delivery"));
+  if (!id) co_return call.refuse(make(404, "unknown-delivery", "There is no such delivery."));
+  std::optional<std::string> tenant;
+  if (has_tenant(call)) tenant = call.tenant();
+  const registry::Caller caller = call.caller();
+  pg::Params params(id->uuid, tenant, caller.id, reason, caller.address, caller.request_id,
+                    registry::label(caller.kind), model::label(caller.actor));
+  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Rows done = co_await lease->run_one(statement, std::move(params));
+  if (done.empty()) {
+    const http::Problem problem = co_await why_not(call, *lease, *id);
+    co_return call.refuse(problem);
+  }
+  JsonObject json;
+  json.add("id", id->public_id()).add("status", status);
+  co_return Response::json(200, json.text());
+}
+
+Task<Response> cancel(Call& call) {
+  return act(call, delivery::sql::cancel_delivery, "canceled");
+}
+
+Task<Response> retry(Call& call) {
+  return act(call, delivery::sql::retry_delivery, "pending");
+}
+
+}  // namespace
+
+void add_delivery_action_routes(Routes& routes) {
+  for (const std::string all : {"/v1/tenants/{tenant}/deliveries", "/v1/deliveries"}) {
+    routes.add(Method::post, all + "/{delivery}/cancel", Access::operate, cancel);
+    routes.add(Method::post, all + "/{delivery}/retry", Access::operate, retry);
+  }
+}
+
+}  // namespace postrider::api

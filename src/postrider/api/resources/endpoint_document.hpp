@@ -1,0 +1,53 @@
+// Endpoints as JSON: what callers send and what they get.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <optional>
+#include <string>
+
+#include "postrider/api/wire/problems.hpp"
+#include "postrider/config/config.hpp"
+#include "postrider/crypto/master_keys.hpp"
+#include "postrider/http/client/guard.hpp"
+#include "postrider/http/client/refused_destination.hpp"
+#include "postrider/http/url.hpp"
+#include "postrider/registry/endpoints.hpp"
+
+namespace postrider::api {
+
+// What a document is judged by.
+struct EndpointRules {
+  const config::Config& config;  // limits and defaults
+  const http::AddressGuard& guard;
+  const registry::ReferencePolicy* references = nullptr;  // none: a secret must not be a reference
+  http::Audience audience = http::Audience::customers;    // who reads why a URL is refused
+};
+
+// Settings as they are when nothing is given.
+registry::EndpointSettings default_settings(const config::Config& config);
+
+enum class DocumentKind {
+  whole,  // POST and PUT: url and event_types are required, `secret` is allowed
+  patch,  // what is not there stays
+};
+
+// Reads the fields that are there into the draft; unknown fields and bad values become problems.
+struct EndpointDocument {
+  DocumentKind kind = DocumentKind::whole;
+  registry::EndpointDraft draft;
+  std::optional<std::string> secret;
+  std::optional<http::Url> url;  // when the document has one of the right form
+
+  void read(const boost::json::object& document, const EndpointRules& rules, FieldProblems& problems);
+};
+
+// Who reads it, and what it takes to read the names of custom headers.
+struct EndpointReader {
+  http::Audience audience;
+  const crypto::MasterKeys& keys;
+};
+// `secret` is shown where the endpoint was just made.
+std::string endpoint_json(const registry::Endpoint& endpoint, const EndpointReader& reader,
+                          const std::string* secret = nullptr);
+
+}  // namespace postrider::api

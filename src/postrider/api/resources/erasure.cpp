@@ -1,0 +1,137 @@
+// DELETE …/events/{event}/payload and …/tenants/{tenant}/payloads: erasure for privacy requests.
+//
+// The body goes and what is pending of it is canceled; id, type, times and the history of attempts stay, as
+// proof that and when something was sent. That it was erased, when and for whom is proven by the audit log.
+#include "postrider/api/wire/json_writer.hpp"
+#include "postrider/api/wire/page.hpp"
+#include "postrider/api/wire/problems.hpp"
+#include "postrider/api/wire/routes.hpp"
+#include "postrider/history/events.sql.hpp"
+#include "postrider/registry/audit.hpp"
+#include "postrider/registry/tenants.hpp"
+#include "postrider/telemetry/log.hpp"
+#include "postrider/upkeep/erasure.sql.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int32_t kEventsAtOnce = 200;
+constexpr auto kPatience = 20s;  // then the caller asks again
+
+struct Erased {
+  int64_t events = 0, canceled = 0;
+  bool is_complete = true;
+};
+
+// What the audit log keeps of an erasure.
+struct Erasure {
+  std::string_view action;
+  const model::TenantId& tenant;
+  const std::string& object;
+};
+pg::Batch proof(const Call& call, const Erasure& erasure, const Erased& erased) {
+  registry::Snapshot after;
+  after.add("erased", erased.events)
+      .add("canceled_deliveries", erased.canceled)
+      .add("is_complete", erased.is_complete);
+  pg::Batch batch;
+  registry::add_audit(batch, call.caller(),
+                      {.action = erasure.action,
+                       .tenant = erasure.tenant,
+                       .object = erasure.object,
+                       .after = std::move(after)});
+  return batch;
+}
+
+Response answer(const Call& call, const std::string& object, const Erased& erased) {
+  telemetry::log_info("payloads_erased")
+      .field("object", object)
+      .field("events", erased.events)
+      .field("canceled", erased.canceled)
+      .field("key_id", call.principal.key.public_id());
+  JsonObject json;
+  json.add("erased", erased.events)
+      .add("canceled_deliveries", erased.canceled)
+      .add("is_complete", erased.is_complete);
+  return Response::json(200, json.text());
+}
+
+Task<Response> erase_event(Call& call) {
+  const model::TenantId tenant = call.tenant();
+  const std::string wanted = call.parameter("event");
+  const auto own = model::EventId::from_public_id(wanted);
+  std::optional<base::Uuid> uuid;
+  if (own) uuid = own->uuid;
+  pg::Params find(tenant, wanted, uuid);
+  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Rows found = co_await lease->run_one(history::sql::find_event, std::move(find));
+  if (found.empty()) {
+    http::Problem unknown;
+    unknown.status = 404;
+    unknown.type = "unknown-event";
+    unknown.detail = "There is no such event.";
+    co_return call.refuse(unknown);
+  }
+  pg::Transaction transaction = co_await lease->begin();
+  pg::Batch erase;
+  erase.with(upkeep::sql::erase_event, found.get<base::Uuid>(0, 0));
+  const std::vector<pg::Rows> rows = co_await transaction.run(std::move(erase));
+  const Erased erased{rows[0].get<int64_t>(0, 0), rows[0].get<int64_t>(0, 1)};
+  const Erasure erasure{"event.erase", tenant, wanted};
+  pg::Batch noting = proof(call, erasure, erased);
+  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(noting));
+  co_await transaction.commit();
+  co_return answer(call, wanted, erased);
+}
+
+// False: there is no such tenant. The audit log has the request before anything is erased, and the counts
+// afterwards: should the work be interrupted, the log shows it.
+Task<bool> begin_erasure(const Call& call, const model::TenantId& tenant) {
+  const pg::Pool::Lease lease = co_await call.database();
+  const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
+  if (!known) co_return false;
+  pg::Batch asked;
+  registry::add_audit(asked, call.caller(),
+                      {.action = "tenant.erase_begun", .tenant = tenant, .object = tenant});
+  co_await lease->run(std::move(asked));
+  co_return true;
+}
+
+// Erases the next events after that id, on a connection of its own, so that others have their turn in
+// between. Returns the last one's id, or nothing when there are no more.
+Task<std::optional<base::Uuid>> erase_some(const Call& call, base::Uuid after, Erased& erased) {
+  const pg::Pool::Lease lease = co_await call.database();
+  pg::Params next(call.tenant(), after, kEventsAtOnce);
+  const pg::Rows row = co_await lease->run_one(upkeep::sql::erase_next, std::move(next));
+  erased.events += row.get<int64_t>(0, 1);
+  erased.canceled += row.get<int64_t>(0, 2);
+  co_return row.get<std::optional<base::Uuid>>(0, 0);
+}
+
+Task<Response> erase_tenant(Call& call) {
+  const model::TenantId tenant = call.tenant();
+  const bool is_known = co_await begin_erasure(call, tenant);
+  if (!is_known) co_return call.refuse(unknown_tenant());
+  Erased erased;
+  std::optional<base::Uuid> last = base::Uuid();
+  const base::SteadyTime deadline = base::BootClock::now() + kPatience;
+  while (last && base::BootClock::now() < deadline) last = co_await erase_some(call, *last, erased);
+  erased.is_complete = !last;
+  const Erasure erasure{"tenant.erase", tenant, tenant};
+  pg::Batch noting = proof(call, erasure, erased);
+  const pg::Pool::Lease lease = co_await call.database();
+  co_await lease->run(std::move(noting));
+  co_return answer(call, tenant, erased);
+}
+
+}  // namespace
+
+void add_erasure_routes(Routes& routes) {
+  routes.add(Method::delete_, "/v1/tenants/{tenant}/events/{event}/payload", Access::operate, erase_event);
+  routes.add(Method::delete_, "/v1/tenants/{tenant}/payloads", Access::operate, erase_tenant);
+}
+
+}  // namespace postrider::api

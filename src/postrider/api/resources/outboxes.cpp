@@ -1,0 +1,233 @@
+// /v1/outboxes: the outboxes that are relayed, how they stand, and what was set aside.
+#include <charconv>
+#include <utility>
+
+#include "postrider/api/resources/outbox_database.hpp"
+#include "postrider/api/wire/document.hpp"
+#include "postrider/api/wire/json_writer.hpp"
+#include "postrider/api/wire/page.hpp"
+#include "postrider/api/wire/problems.hpp"
+#include "postrider/api/wire/routes.hpp"
+#include "postrider/model/ids.hpp"
+#include "postrider/outbox/capture_state.hpp"
+#include "postrider/outbox/sources.hpp"
+#include "postrider/outbox/state.hpp"
+#include "postrider/pg/shown_url.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+constexpr size_t kUrlBytesMax = 4'096;
+constexpr size_t kReleasedMax = 10'000;
+
+http::Problem still_captured() {
+  http::Problem problem;
+  problem.status = 409;
+  problem.detail = "its replication slot would stay: set its mode to table, and wait until capture is off";
+  return problem;
+}
+
+std::string configured_json(const config::OutboxConfig& outbox) {
+  JsonObject json;
+  json.add("id", outbox.name)
+      .add("database_url", pg::shown_url(outbox.database_url))
+      .add("configured_by", "file")
+      .raw("created_at", "null")
+      .raw("updated_at", "null");
+  return json.text();
+}
+
+std::string source_json(const outbox::Source& source) {
+  JsonObject json;
+  json.add("id", source.id)
+      .add("database_url", source.shown_url)
+      .add("configured_by", "api")
+      .add("created_at", source.created_at)
+      .add("updated_at", source.updated_at);
+  return json.text();
+}
+
+Task<Response> list(Call& call) {
+  const pg::Pool::Lease lease = co_await call.database();
+  auto listing = outbox::list_sources(*lease);
+  const auto sources = co_await listing;
+  std::vector<std::string> items;
+  JsonObject local;
+  local.add("id", outbox::kLocal)
+      .raw("database_url", "null")
+      .raw("configured_by", "null")
+      .raw("created_at", "null")
+      .raw("updated_at", "null");
+  items.push_back(local.text());
+  for (const auto& outbox : call.services.config.outboxes) items.push_back(configured_json(outbox));
+  for (const auto& source : sources)
+    if (find_configured(call, source.id) == nullptr) items.push_back(source_json(source));
+  JsonObject json;
+  json.raw("data", json_array(items));
+  co_return Response::json(200, json.text());
+}
+
+std::string state_json(const std::string& id, const outbox::OutboxState& state) {
+  JsonObject json;
+  json.add("id", id)
+      .add("oldest_at", state.oldest_at)
+      .add("stuck", state.stuck)
+      .add("relay", state.relay)
+      .add("relay_beat_at", state.relay_beat_at)
+      .add("damage", state.damage);
+  return json.text();
+}
+
+Task<Response> show(Call& call) {
+  const std::string id = call.parameter("outbox");
+  auto running = run_there(call, id, outbox::state_batch());
+  const auto answers = co_await running;
+  if (!answers) co_return call.refuse(answers.error());
+  try {
+    co_return Response::json(200, state_json(id, outbox::read_state(*answers)));
+  } catch (const pg::Error& error) {
+    co_return call.refuse(unusable_outbox(error));
+  }
+}
+
+Task<Response> put(Call& call) {
+  const auto document = parse_body(call.request);
+  if (!document) co_return call.refuse(document.error());
+  const std::string id = call.parameter("outbox");
+  std::string url;
+  FieldProblems problems;
+  Fields fields(*document, "", problems);
+  fields.require("database_url");
+  fields.read("database_url", url, {.bytes_max = kUrlBytesMax});
+  fields.finish();
+  const auto shown = pg::shown_url(url);
+  if (problems.empty() && !shown) fields.refuse("database_url", "must be a Postgres connection string");
+  if (problems.empty() && (!model::is_caller_id(id) || id == outbox::kLocal))
+    fields.refuse("id", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -, and not local");
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (find_configured(call, id) != nullptr) co_return call.refuse(configured_by_file("outbox"));
+  outbox::Source source;
+  source.id = id;
+  source.shown_url = *shown;
+  source.sealed = outbox::seal_url(call.services.registry.keys, id, url);
+  const pg::Pool::Lease lease = co_await call.database();
+  const registry::Caller caller = call.caller();
+  auto putting = outbox::put_source(*lease, caller, std::move(source));
+  const bool is_new = co_await putting;
+  auto finding = outbox::find_source(*lease, id);
+  const auto found = co_await finding;
+  if (!found) co_return call.refuse(unknown_outbox());
+  co_return Response::json(is_new ? 201 : 200, source_json(*found));
+}
+
+// A replication slot that nobody reads makes that server keep its log until the disk is full.
+Task<bool> has_slot(Call& call, std::string id) {
+  auto asking = run_there(call, std::move(id), outbox::capture_state_batch());
+  const auto answers = co_await asking;
+  // When it is not reachable, damaged, or nothing is installed there, it cannot be asked.
+  try {
+    co_return answers&& outbox::read_capture_state(answers->back()).slot.has_value();
+  } catch (const pg::Error&) {
+    co_return false;
+  }
+}
+
+Task<Response> remove(Call& call) {
+  if (find_configured(call, call.parameter("outbox")) != nullptr)
+    co_return call.refuse(configured_by_file("outbox"));
+  auto asking = has_slot(call, call.parameter("outbox"));
+  const bool is_captured = co_await asking;
+  if (is_captured) co_return call.refuse(still_captured());
+  const pg::Pool::Lease lease = co_await call.database();
+  const registry::Caller caller = call.caller();
+  auto deleting = outbox::delete_source(*lease, caller, call.parameter("outbox"));
+  const bool was_there = co_await deleting;
+  if (!was_there) co_return call.refuse(unknown_outbox());
+  co_return Response::empty(204);
+}
+
+std::string stuck_json(const outbox::StuckRow& row) {
+  JsonObject json;
+  json.add("id", row.id)
+      .add("event_id", row.event_id)
+      .add("tenant_id", row.tenant_id)
+      .add("type", row.type)
+      .add("attempts", row.attempts)
+      .add("last_error", row.last_error)
+      .add("created_at", row.created_at)
+      .add("set_aside_at", row.set_aside_at);
+  return json.text();
+}
+
+Task<Response> stuck(Call& call) {
+  Query query(call.request);
+  const int limit = query.limit();
+  const std::string after = query.after();
+  int64_t behind = 0;
+  const auto read = std::from_chars(after.data(), after.data() + after.size(), behind);
+  if (!after.empty() && (read.ec != std::errc() || read.ptr != after.data() + after.size()))
+    query.refuse("cursor", "is not a cursor that a list returned");
+  FieldProblems problems = query.finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  auto running = run_there(call, call.parameter("outbox"), outbox::stuck_batch(behind, limit + 1));
+  const auto answers = co_await running;
+  if (!answers) co_return call.refuse(answers.error());
+  std::vector<PageRow> rows;
+  try {
+    for (const auto& row : outbox::read_stuck(answers->front()))
+      rows.push_back({std::to_string(row.id), stuck_json(row)});
+  } catch (const pg::Error& error) {
+    co_return call.refuse(unusable_outbox(error));
+  }
+  co_return page(std::move(rows), limit);
+}
+
+std::optional<std::vector<int64_t>> read_ids(Fields& fields) {
+  const boost::json::value* given = fields.take("ids");
+  if (given == nullptr || given->is_null()) return std::nullopt;
+  std::vector<int64_t> ids;
+  if (!given->is_array() || given->as_array().size() > kReleasedMax) {
+    fields.refuse("ids", "must be a list of row ids");
+    return ids;
+  }
+  for (size_t i = 0; i < given->as_array().size(); ++i) {
+    const auto& item = given->as_array()[i];
+    if (item.is_int64())
+      ids.push_back(item.as_int64());
+    else
+      fields.refuse("ids", i, "must be the id of a row");
+  }
+  return ids;
+}
+
+Task<Response> release(Call& call) {
+  const auto document = parse_body(call.request, Body::may_be_empty);
+  if (!document) co_return call.refuse(document.error());
+  FieldProblems problems;
+  Fields fields(*document, "", problems);
+  const auto ids = read_ids(fields);
+  fields.finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const std::string id = call.parameter("outbox");
+  auto running =
+      run_there(call, id, outbox::release_batch(ids), outbox::release_note(call.caller(), id, ids));
+  const auto answers = co_await running;
+  if (!answers) co_return call.refuse(answers.error());
+  JsonObject json;
+  json.add("released", answers->front().affected_rows());
+  co_return Response::json(200, json.text());
+}
+
+}  // namespace
+
+void add_outbox_routes(Routes& routes) {
+  routes.add(Method::get, "/v1/outboxes", Access::operate, list);
+  routes.add(Method::get, "/v1/outboxes/{outbox}", Access::operate, show);
+  routes.add(Method::put, "/v1/outboxes/{outbox}", Access::administer, put);
+  routes.add(Method::delete_, "/v1/outboxes/{outbox}", Access::administer, remove);
+  routes.add(Method::get, "/v1/outboxes/{outbox}/stuck", Access::operate, stuck);
+  routes.add(Method::post, "/v1/outboxes/{outbox}/stuck/release", Access::operate, release);
+}
+
+}  // namespace postrider::api

@@ -1,0 +1,29 @@
+// Sources as JSON documents.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <string>
+#include <vector>
+
+#include "postrider/api/wire/problems.hpp"
+#include "postrider/inbox/sources.hpp"
+
+namespace postrider::api {
+
+// Reads what may be chosen; `provider` decides which fields there are.
+void read_source(const boost::json::object& document, inbox::Provider provider,
+                 inbox::SourceSettings& settings, FieldProblems& problems);
+// Only of a document that makes a new source.
+void read_source_identity(const boost::json::object& document, inbox::NewSource& source,
+                          FieldProblems& problems);
+
+// What only some answers show.
+struct SourceExtras {
+  const std::vector<inbox::SourceRejections>* rejections = nullptr;
+  const std::string* secret = nullptr;
+  bool is_configured = false;  // by the file
+};
+std::string source_json(const inbox::Source& source, const std::string& public_url,
+                        const SourceExtras& extras);
+
+}  // namespace postrider::api

@@ -1,0 +1,35 @@
+// Tenants as JSON: what callers send and what they get.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <string>
+
+#include "postrider/api/wire/problems.hpp"
+#include "postrider/config/config.hpp"
+#include "postrider/registry/tenants.hpp"
+
+namespace postrider::api {
+
+struct TenantRules {
+  // A lane holds at least one body, whatever its limit: a larger one would make the limit meaningless.
+  int32_t payload_bytes_max;
+
+  static TenantRules of(const config::Config& config);
+};
+
+// Reads the fields that are there into the settings; unknown fields and bad values become problems. With
+// `id`, the document must name the tenant.
+void read_tenant(const boost::json::object& document, std::string* id, const TenantRules& rules,
+                 registry::TenantSettings& settings, FieldProblems& problems);
+
+// The fields of the document that only operators may write, as problems. A key bound to the tenant writes its
+// name, contacts and metadata; a field that is added to a tenant is a limit, unless it belongs to these.
+FieldProblems limits_in(const boost::json::object& document);
+
+std::string tenant_json(const registry::Tenant& tenant);
+
+// {reason?}, of pause, resume and disable.
+void read_reason(const boost::json::object& document, std::optional<std::string>& reason,
+                 FieldProblems& problems);
+
+}  // namespace postrider::api

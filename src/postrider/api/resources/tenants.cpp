@@ -1,0 +1,139 @@
+// /v1/tenants
+#include "postrider/registry/tenants.hpp"
+
+#include <utility>
+
+#include "postrider/api/resources/tenant_document.hpp"
+#include "postrider/api/wire/conditional.hpp"
+#include "postrider/api/wire/document.hpp"
+#include "postrider/api/wire/page.hpp"
+#include "postrider/api/wire/problems.hpp"
+#include "postrider/api/wire/routes.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+using registry::TenantResult;
+using registry::TenantSettings;
+
+Response answer(const Call& call, const TenantResult& result, int status = 200) {
+  if (!result) return call.refuse(problem_of(result.error()));
+  Response response = Response::json(status, tenant_json(*result));
+  add_etag(response, result->revision);
+  return response;
+}
+
+Task<Response> create(Call& call) {
+  const auto document = parse_body(call.request);
+  if (!document) co_return call.refuse(document.error());
+  std::string id;
+  TenantSettings settings;
+  FieldProblems problems;
+  const TenantRules rules = TenantRules::of(call.services.config);
+  read_tenant(*document, &id, rules, settings, problems);
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const pg::Pool::Lease lease = co_await call.database();
+  const registry::Caller caller = call.caller();
+  const TenantResult created = co_await registry::create_tenant(*lease, caller, id, std::move(settings));
+  Response response = answer(call, created, 201);
+  if (created) response.header("location", "/v1/tenants/" + id);
+  co_return response;
+}
+
+Task<Response> list(Call& call) {
+  Query query(call.request);
+  const int limit = query.limit();
+  std::string after = query.after();
+  FieldProblems problems = query.finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const pg::Pool::Lease lease = co_await call.database();
+  const std::vector<registry::Tenant> tenants =
+      co_await registry::list_tenants(*lease, std::move(after), limit + 1);
+  std::vector<PageRow> rows;
+  for (const auto& tenant : tenants) rows.push_back({tenant.id, tenant_json(tenant)});
+  co_return page(std::move(rows), limit);
+}
+
+Task<Response> show(Call& call) {
+  std::string id = call.tenant();
+  const pg::Pool::Lease lease = co_await call.database();
+  const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(*lease, std::move(id));
+  if (!tenant) co_return call.refuse(unknown_tenant());
+  const TenantResult found = *tenant;
+  co_return answer(call, found);
+}
+
+Task<Response> change(Call& call) {
+  const auto document = parse_body(call.request);
+  if (!document) co_return call.refuse(document.error());
+  if (call.principal.is_bound()) {
+    FieldProblems limits = limits_in(*document);
+    if (!limits.empty()) co_return call.refuse(operators_only(std::move(limits)));
+  }
+  FieldProblems problems;
+  TenantSettings checked;
+  const TenantRules rules = TenantRules::of(call.services.config);
+  read_tenant(*document, nullptr, rules, checked, problems);
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  // The same fields again, now over what the tenant has.
+  registry::TenantEdit edit = [&document, &rules, &problems](TenantSettings& settings) {
+    read_tenant(*document, nullptr, rules, settings, problems);
+    return problems.empty();
+  };
+  std::string id = call.tenant();
+  const pg::Pool::Lease lease = co_await call.database();
+  const registry::Caller caller = call.caller();
+  const TenantResult changed =
+      co_await registry::change_tenant(*lease, caller, std::move(id), std::move(edit));
+  co_return answer(call, changed);
+}
+
+Task<Response> remove(Call& call) {
+  std::string id = call.tenant();
+  const pg::Pool::Lease lease = co_await call.database();
+  const registry::Caller caller = call.caller();
+  const std::optional<registry::Refusal> refusal =
+      co_await registry::delete_tenant(*lease, caller, std::move(id));
+  if (refusal) co_return call.refuse(problem_of(*refusal));
+  co_return Response::empty(204);
+}
+
+using StatusCall = Task<TenantResult> (*)(pg::Link&, const registry::Caller&, model::TenantId,
+                                          std::optional<std::string>);
+
+Task<Response> set_status(Call& call, StatusCall status_call) {
+  const auto document = parse_body(call.request, Body::may_be_empty);
+  if (!document) co_return call.refuse(document.error());
+  FieldProblems problems;
+  std::optional<std::string> reason;
+  read_reason(*document, reason, problems);
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  std::string id = call.tenant();
+  const pg::Pool::Lease lease = co_await call.database();
+  const registry::Caller caller = call.caller();
+  const TenantResult changed = co_await status_call(*lease, caller, std::move(id), std::move(reason));
+  co_return answer(call, changed);
+}
+
+Task<Response> pause(Call& call) {
+  return set_status(call, registry::pause_tenant);
+}
+
+Task<Response> resume(Call& call) {
+  return set_status(call, registry::resume_tenant);
+}
+
+}  // namespace
+
+void add_tenant_routes(Routes& routes) {
+  routes.add(Method::post, "/v1/tenants", Access::operators, create);
+  routes.add(Method::get, "/v1/tenants", Access::read, list);
+  routes.add(Method::get, "/v1/tenants/{tenant}", Access::read, show);
+  routes.add(Method::patch, "/v1/tenants/{tenant}", Access::operate, change);
+  routes.add(Method::delete_, "/v1/tenants/{tenant}", Access::operators, remove);
+  routes.add(Method::post, "/v1/tenants/{tenant}/pause", Access::operators, pause);
+  routes.add(Method::post, "/v1/tenants/{tenant}/resume", Access::operators, resume);
+}
+
+}  // namespace postrider::api

@@ -1,0 +1,73 @@
+#include "postrider/api/wire/authenticate.hpp"
+
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "postrider/pg/error.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+using namespace std::chrono_literals;
+using runtime::Task;
+
+constexpr size_t kKeyBytesMax = 512;
+constexpr auto kConnectPatience = 500ms;  // then the caller is told to come back
+
+bool equals_ignoring_case(std::string_view text, std::string_view lower) {
+  if (text.size() != lower.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + ('a' - 'A')) : text[i];
+    if (c != lower[i]) return false;
+  }
+  return true;
+}
+
+// The key of "Authorization: Bearer <key>".
+std::optional<std::string_view> bearer_key(const http::Request& head) {
+  const auto field = head.header("authorization");
+  if (!field) return std::nullopt;
+  const size_t space = field->find(' ');
+  if (space == std::string_view::npos || !equals_ignoring_case(field->substr(0, space), "bearer"))
+    return std::nullopt;
+  std::string_view key = field->substr(space + 1);
+  while (key.starts_with(' ')) key.remove_prefix(1);
+  if (key.empty() || key.size() > kKeyBytesMax) return std::nullopt;
+  return key;
+}
+
+}  // namespace
+
+std::optional<Credential> find_credential(const http::Request& head) {
+  const auto key = bearer_key(head);
+  if (!key) return std::nullopt;
+  return Credential{registry::hash_key(*key)};
+}
+
+Task<std::optional<registry::Principal>> authenticate(Services& services, Credential credential) {
+  registry::KeyCache& cache = services.keys;
+  const registry::KeyCache::Found cached = cache.find(credential.key, base::BootClock::now());
+  if (cached.is_known) co_return cached.principal;
+  co_await wait_for_lookups(services);
+  registry::KeyCache::LookUp look_up{std::nullopt, base::BootClock::now(), cache.generation()};
+  look_up.found = co_await registry::find_key(services.lookups, credential.key);
+  cache.keep(credential.key, look_up);
+  if (!look_up.found) co_return std::nullopt;
+  co_return look_up.found->principal;
+}
+
+Task<inbox::SourcePtr> find_source(Services& services, std::string id) {
+  const auto found = services.sources.find(id, base::BootClock::now());
+  if (found.is_known) co_return found.source;
+  co_await wait_for_lookups(services);
+  co_return co_await services.sources.load(services.lookups, services.registry.keys, std::move(id));
+}
+
+Task<void> wait_for_lookups(Services& services) {
+  const base::SteadyTime deadline = base::BootClock::now() + kConnectPatience;
+  co_await services.lookups.wait_up(deadline);
+}
+
+}  // namespace postrider::api

@@ -1,0 +1,36 @@
+// Who makes a request. Whatever identifies a caller (today: an API key) is recognised here and nowhere else.
+//
+// Look-ups have a connection of their own per API loop (Services::lookups), which slow calls cannot keep
+// busy, and are cached for seconds. The head of a request is enough, so a caller can be known before a large
+// body is read.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "postrider/api/wire/services.hpp"
+#include "postrider/http/request.hpp"
+#include "postrider/registry/keys.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::api {
+
+// What a caller presented: small, safe to keep for as long as a call takes. Never the key itself.
+struct Credential {
+  registry::KeyHash key;
+};
+
+// Nothing if the request has no credential that could be valid.
+std::optional<Credential> find_credential(const http::Request& head);
+
+// Nothing for a credential that is unknown, revoked or expired. Throws pg::Error when the database cannot be
+// asked.
+runtime::Task<std::optional<registry::Principal>> authenticate(Services& services, Credential credential);
+
+// The source of inbound webhooks with this id, or null; cached like keys. Throws pg::Error.
+runtime::Task<inbox::SourcePtr> find_source(Services& services, std::string id);
+
+// Waits a moment for the connection of look-ups. Throws pg::Error(unavailable).
+runtime::Task<void> wait_for_lookups(Services& services);
+
+}  // namespace postrider::api

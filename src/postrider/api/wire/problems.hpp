@@ -1,0 +1,35 @@
+// The one place that says how a refusal or a failure looks from outside.
+#pragma once
+
+#include "postrider/http/server/problem.hpp"
+#include "postrider/pg/error.hpp"
+#include "postrider/registry/refusal.hpp"
+
+namespace postrider::api {
+
+using http::FieldProblems;
+
+http::Problem problem_of(const registry::Refusal& refusal);
+
+// No database, too busy, or a statement that failed: 503 with Retry-After, unless the data was at fault. A
+// statement that took too long: 503 without it, since the same request would take as long again. Details of
+// the database are logged, never shown.
+http::Problem problem_of(const pg::Error& error);
+
+// The database has stopped a statement that took too long (or a person canceled it). The engine's own batches
+// are run again; a request would only take as long again.
+bool is_statement_timeout(const pg::Error& error);
+
+// 422 with a pointer per field.
+http::Problem invalid(FieldProblems errors);
+
+http::Problem unauthorized();  // 401; the answer also needs www-authenticate
+http::Problem forbidden();     // 403
+// 403: a key bound to a tenant asked for what is for operators; the fields that are, if it is about fields.
+http::Problem operators_only(FieldProblems errors = {});
+http::Problem unknown_tenant();                           // 404
+http::Problem configured_by_file(std::string_view what);  // 409; "outbox", "source"
+http::Problem not_json();                                 // 415
+http::Problem malformed(std::string detail);              // 400
+
+}  // namespace postrider::api

@@ -1,0 +1,182 @@
+#include "postrider/api/wire/routes.hpp"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "postrider/api/wire/conditional.hpp"
+#include "postrider/api/wire/cursor_seal.hpp"
+#include "postrider/api/wire/problems.hpp"
+#include "postrider/api/wire/rate_fields.hpp"
+
+namespace postrider::api {
+
+namespace {
+
+using registry::Role;
+
+constexpr int kTriesMax = 3;
+
+// Who may use a route.
+struct Policy {
+  Access access;
+  BoundKeys bound_keys;
+};
+
+// What the principal may not do, or nothing.
+std::optional<http::Problem> refusal(const Call& call, const Policy& policy) {
+  if (call.principal.tenant && policy.bound_keys == BoundKeys::by_path) {
+    const bool has_tenant =
+        !call.request.path_parameters.empty() && call.request.path_parameters.front().name == "tenant";
+    if (!has_tenant) return forbidden();
+    if (call.tenant() != *call.principal.tenant) return unknown_tenant();
+  }
+  if (!allows(call.principal.role, policy.access)) return forbidden();
+  if (policy.access == Access::operators && !call.principal.is_operator()) return operators_only();
+  return std::nullopt;
+}
+
+http::Problem too_many_requests() {
+  http::Problem problem;
+  problem.status = 429;
+  problem.type = "too-fast";
+  problem.detail = "This key has a rate limit, and it is used up.";
+  return problem;
+}
+
+using Allowance = publish::PublishRates::Allowance;
+
+// Takes one request from the key's rate; false if there is none left. Keys without a limit cost nothing here.
+bool take_turn(const Call& call, std::optional<Allowance>& left) {
+  publish::PublishRates* rates = call.services.key_rates;
+  if (!rates || !call.principal.rate_per_second) return true;
+  const std::string key = call.principal.key.public_id();
+  const base::SteadyTime now = base::BootClock::now();
+  const bool is_first = !rates->allowance(key, now);
+  rates->learn(key, call.principal.rate_per_second, now);  // the first time this takes one itself
+  const bool is_taken = is_first || rates->try_take(key, now);
+  left = rates->allowance(key, now);
+  return is_taken;
+}
+
+// Runs the handler of a list with its cursor opened, and seals the next one.
+Task<Response> run_list(Call& call, CallHandler handler) {
+  const CursorSeal seal = CursorSeal::of(call.services.registry.keys, call.request, call.principal.tenant);
+  if (!call.is_cursor_open) seal.open_cursor(call.request);
+  call.is_cursor_open = true;
+  Response response = co_await handler(call);
+  seal.seal_next_cursor(response);
+  drop_body_if_known(response, call.request);
+  co_return response;
+}
+
+Task<Response> run(Call& call, CallHandler handler) {
+  const Method method = call.request.method;
+  return method == Method::get || method == Method::head ? run_list(call, handler) : handler(call);
+}
+
+Response refuse(const Call& call, const http::Problem& problem) {
+  Response response = call.refuse(problem);
+  if (problem.status == 401) response.header("www-authenticate", "Bearer realm=\"postrider\"");
+  return response;
+}
+
+// Finds out who calls; the refusal, if the route is not for them. Needs only the head of the request.
+Task<std::optional<Response>> identify(Call& call, Policy policy) {
+  if (policy.access == Access::everyone) co_return std::nullopt;
+  call.credential = find_credential(call.request);
+  std::optional<registry::Principal> principal;
+  if (call.credential) principal = co_await authenticate(call.services, *call.credential);
+  if (!principal) co_return refuse(call, unauthorized());  // missing, unknown, revoked, expired look the same
+  call.principal = *principal;
+  call.request.is_authenticated = true;
+  if (const auto problem = refusal(call, policy)) co_return call.refuse(*problem);
+  co_return std::nullopt;
+}
+
+Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
+  std::optional<Response> refused = co_await identify(call, policy);
+  if (refused) co_return std::move(*refused);
+  std::optional<Allowance> left;
+  const bool has_turn = take_turn(call, left);
+  if (!has_turn) {
+    Response response = call.refuse(too_many_requests());
+    add_rate_fields(response, "key", *left);
+    co_return response;
+  }
+  Response response = co_await run(call, handler);
+  if (left) add_rate_fields(response, "key", *left);
+  co_return response;
+}
+
+// Rolled back for a reason that may be gone the next time. A statement that took too long would take as long
+// again.
+bool is_worth_another_try(const pg::Error& error) {
+  return error.kind() == pg::Kind::retry && !is_statement_timeout(error);
+}
+
+Task<Response> answer(Services& services, Policy policy, CallHandler handler, http::Request& request) {
+  Call call{services, request};
+  for (int tries = 1;; ++tries) {
+    try {
+      co_return co_await try_once(call, policy, handler);
+    } catch (const pg::Error& error) {
+      if (!is_worth_another_try(error) || tries == kTriesMax) co_return call.refuse(problem_of(error));
+    } catch (const CallRefused& refused) {
+      co_return refuse(call, refused.problem());
+    }
+  }
+}
+
+// Before a large body is read. The key's rate is not touched: the call itself takes from it.
+Task<http::Admission> admit(Services& services, Policy policy, RouteOptions options, http::Request& head) {
+  Call call{services, head};
+  http::Admission admission;
+  try {
+    if (options.admit) co_return co_await options.admit(call);
+    admission.refusal = co_await identify(call, policy);
+    admission.body_bytes_max = options.body_bytes_max;
+    if (call.request.is_authenticated)
+      admission.owner = call.principal.tenant ? *call.principal.tenant : call.principal.key.public_id();
+  } catch (const pg::Error& error) {
+    admission.refusal = call.refuse(problem_of(error));
+  } catch (const CallRefused& refused) {
+    admission.refusal = refuse(call, refused.problem());
+  }
+  co_return admission;
+}
+
+}  // namespace
+
+bool allows(Role role, Access access) {
+  switch (role) {
+    case Role::admin:
+      return true;
+    case Role::operator_:
+      return access != Access::administer;
+    case Role::publisher:
+      return access == Access::publish;
+    case Role::reader:
+      return access == Access::read;
+  }
+  return false;
+}
+
+void Routes::add(Method method, std::string pattern, Access access, CallHandler handler,
+                 RouteOptions options) {
+  entries_.push_back({method, pattern, access, options.bound_keys});
+  http::Route route;
+  route.method = method;
+  route.pattern = std::move(pattern);
+  const Policy policy{access, options.bound_keys};
+  route.handle = [services = &services_, policy, handler](http::Request& request) {
+    return answer(*services, policy, handler, request);
+  };
+  route.body_bytes_max = options.body_bytes_max;
+  route.admit = [services = &services_, policy, options](http::Request& head) {
+    return admit(*services, policy, options, head);
+  };
+  router_.add(std::move(route));
+}
+
+}  // namespace postrider::api

@@ -1,0 +1,152 @@
+// How a resource adds its routes, and what a handler gets.
+//
+//   void add_tenant_routes(Routes& routes) {
+//     routes.add(Method::post, "/v1/tenants", Access::operate, create);
+//   }
+//
+// Before a handler runs, the key was looked up and allowed to do this, and a key that is bound to a tenant is
+// in its own tenant, where routes for operators are closed to it. A handler may throw pg::Error: it is
+// answered as problems.hpp says, and a call that the database rolled back for a passing reason is made again.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "postrider/api/wire/authenticate.hpp"
+#include "postrider/api/wire/services.hpp"
+#include "postrider/http/request.hpp"
+#include "postrider/http/response.hpp"
+#include "postrider/http/server/problem.hpp"
+#include "postrider/http/server/router.hpp"
+#include "postrider/registry/caller.hpp"
+#include "postrider/registry/keys.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::api {
+
+using http::Method;
+using http::Response;
+using runtime::Task;
+
+enum class Access {
+  everyone,    // no key
+  read,        // reader, operator, admin
+  publish,     // publisher, operator, admin
+  operate,     // operator, admin
+  operators,   // the same, but no key that is bound to a tenant, not even in its own
+  administer,  // admin
+};
+bool allows(registry::Role role, Access access);  // of access that is not for everyone, by role alone
+
+// What a key that is bound to a tenant gets from a route.
+enum class BoundKeys {
+  by_path,   // its own tenant's paths; nothing where the path has no tenant
+  confined,  // the handler itself keeps them to call.principal.tenant
+};
+
+struct Call;
+
+struct RouteOptions {
+  size_t body_bytes_max = 0;  // 0: the server's limit
+  BoundKeys bound_keys = BoundKeys::by_path;
+  // Decides about a large body instead of the key, for routes without one. May throw pg::Error and
+  // CallRefused.
+  Task<http::Admission> (*admit)(Call& head) = nullptr;
+};
+
+// A call that cannot go on, thrown from wherever that is found; answered with its problem.
+class CallRefused : public std::exception {
+ public:
+  explicit CallRefused(http::Problem problem) : problem_(std::move(problem)) {}
+  const http::Problem& problem() const { return problem_; }
+  const char* what() const noexcept override { return problem_.detail.c_str(); }
+
+ private:
+  http::Problem problem_;
+};
+
+// Copied, it is good for as long as the request: until the answer was sent.
+struct Call {
+  Services& services;
+  http::Request& request;
+  std::optional<Credential> credential = {};  // of the principal
+  registry::Principal principal = {};         // not for Access::everyone
+  bool is_cursor_open = false;                // also when the call is made again
+
+  // Path parameters, decoded.
+  std::string parameter(std::string_view name) const { return std::string(request.path_parameter(name)); }
+  std::string tenant() const { return parameter("tenant"); }
+
+  // Who asks for a change, for the registry: the key, its address, the request and its If-Match.
+  registry::Caller caller() const;
+
+  Response refuse(const http::Problem& problem) const { return http::problem(request, problem); }
+  // A connection for this call alone. A call of many steps takes one for each, so that others have their turn
+  // in between. Throws pg::Error, and CallRefused: 429 when too many calls of the same tenant or key wait,
+  // 401 when the key is no longer valid.
+  Task<pg::Pool::Lease> database() const;
+};
+
+using CallHandler = Task<Response> (*)(Call& call);
+
+class Routes {
+ public:
+  Routes(http::Router& router, Services& services) : router_(router), services_(services) {}
+
+  void add(Method method, std::string pattern, Access access, CallHandler handler, RouteOptions options = {});
+  Services& services() { return services_; }
+
+  struct Entry {
+    Method method;
+    std::string pattern;
+    Access access;
+    BoundKeys bound_keys;
+  };
+  // In the order they were added.
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  http::Router& router_;
+  Services& services_;
+  std::vector<Entry> entries_;
+};
+
+// One per file of this folder.
+void add_tenant_routes(Routes& routes);
+void add_endpoint_routes(Routes& routes);
+void add_try_endpoint_routes(Routes& routes);
+void add_import_routes(Routes& routes);
+void add_subscription_routes(Routes& routes);
+void add_secret_routes(Routes& routes);
+void add_event_type_routes(Routes& routes);
+void add_event_routes(Routes& routes);
+void add_event_read_routes(Routes& routes);
+void add_replay_routes(Routes& routes);
+void add_erasure_routes(Routes& routes);
+void add_contact_routes(Routes& routes);
+void add_contact_page_routes(Routes& routes);
+void add_attempt_routes(Routes& routes);
+void add_delivery_routes(Routes& routes);
+void add_delivery_action_routes(Routes& routes);
+void add_dead_letter_routes(Routes& routes);
+void add_stats_routes(Routes& routes);
+void add_brake_routes(Routes& routes);
+void add_search_routes(Routes& routes);
+void add_stream_routes(Routes& routes);
+void add_node_routes(Routes& routes);
+void add_outbox_routes(Routes& routes);
+void add_outbox_capture_routes(Routes& routes);
+void add_audit_routes(Routes& routes);
+void add_key_routes(Routes& routes);
+void add_health_routes(Routes& routes);
+void add_openapi_routes(Routes& routes);
+void add_source_routes(Routes& routes);
+void add_inbound_routes(Routes& routes);
+void add_inbox_routes(Routes& routes);
+
+// All of them.
+void add_routes(Routes& routes);
+
+}  // namespace postrider::api

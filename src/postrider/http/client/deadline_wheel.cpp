@@ -1,0 +1,49 @@
+#include "postrider/http/client/deadline_wheel.hpp"
+
+#include <algorithm>
+
+namespace postrider::http {
+
+void DeadlineWheel::set(Deadline& deadline, runtime::SteadyTime when) {
+  // Nothing is waiting, so no slot is passed over. (While turning, others may be, in ticks that began since.)
+  if (!timer_.is_set() && !is_turning_) turned_to_ = tick_of(base::BootClock::now());
+  deadline.when_ = when;
+  // The tick in which `when` lies has begun before it: one later is never early.
+  const int64_t number = std::max(tick_of(when), turned_to_) + 1;
+  deadline.position_.insert_before(slot(number));
+  if (!is_turning_ && (!timer_.is_set() || number < armed_for_)) arm();
+}
+
+// Sleeps until the next slot with anything in it, so that an idle client costs nothing.
+void DeadlineWheel::arm() {
+  armed_for_ = turned_to_ + 1;
+  while (!slot(armed_for_).is_linked() && armed_for_ - turned_to_ <= slot_count) ++armed_for_;
+  if (armed_for_ - turned_to_ > slot_count) return;
+  timer_.call_at(runtime::SteadyTime(tick * armed_for_), [this] { turn(); });
+}
+
+void DeadlineWheel::turn() {
+  const runtime::SteadyTime now = base::BootClock::now();
+  const int64_t current = tick_of(now);
+  Link due;
+  for (int64_t number = std::max(turned_to_ + 1, current - slot_count + 1); number <= current; ++number) {
+    Link& here = slot(number);
+    for (Link* link = here.next; link != &here;) {
+      auto* position = static_cast<Deadline::Position*>(link);
+      link = link->next;
+      if (position->deadline->when_ <= now) position->insert_before(due);
+    }
+  }
+  turned_to_ = current;
+  is_turning_ = true;
+  // on_deadline may set, clear or destroy any deadline, also those that are still in `due`.
+  while (due.is_linked()) {
+    Deadline* deadline = static_cast<Deadline::Position*>(due.next)->deadline;
+    deadline->clear_deadline();
+    deadline->on_deadline();
+  }
+  is_turning_ = false;
+  arm();
+}
+
+}  // namespace postrider::http

@@ -1,0 +1,52 @@
+// How much of what receivers send is read in one turn of the loop.
+//
+// One receiver that sends faster than its response can be parsed would otherwise keep the loop to itself. A
+// reader that has used up its share, or finds the share of all readers used up, waits for the next turn. The
+// loop runs everything else that is due in between.
+#pragma once
+
+#include <cstddef>
+
+#include "postrider/http/client/link.hpp"
+#include "postrider/runtime/loop.hpp"
+
+namespace postrider::http {
+
+class ReadTurns {
+ public:
+  static constexpr size_t reader_bytes_max = 64 * 1024;  // of one reader
+  static constexpr size_t turn_bytes_max = 512 * 1024;   // of all readers together
+
+  // A reader in line for the next turn. Destroying it, or leaving the line, is always safe.
+  class Place {
+   public:
+    virtual void on_turn() = 0;
+    void leave_line() { position_.unlink(); }
+
+   protected:
+    Place() { position_.place = this; }
+    ~Place() = default;
+
+   private:
+    friend class ReadTurns;
+    struct Position : Link {
+      Place* place = nullptr;
+    } position_;
+  };
+
+  explicit ReadTurns(runtime::Loop& loop) : timer_(loop) {}
+
+  void spend(size_t bytes) { spent_ += bytes; }
+  bool is_used_up() const { return spent_ >= turn_bytes_max; }
+  void join_line(Place& place);
+
+ private:
+  void arm();
+  void run();
+
+  runtime::Timer timer_;
+  Link line_;  // first come, first served
+  size_t spent_ = 0;
+};
+
+}  // namespace postrider::http

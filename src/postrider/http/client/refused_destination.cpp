@@ -1,0 +1,74 @@
+#include "postrider/http/client/refused_destination.hpp"
+
+#include <array>
+#include <utility>
+
+#include "postrider/http/net_error.hpp"
+
+namespace postrider::http {
+
+namespace {
+
+using Reason = BlockedReason;
+
+struct TypedReason {
+  Reason reason;
+  std::string_view sentence;
+};
+
+// What the text of a URL shows by itself. That an address belongs to this machine is not said: it would tell
+// where postrider is.
+constexpr std::array<TypedReason, 9> kTypedReasons{{
+    {Reason::plain_http, "http:// is not allowed, only https://"},
+    {Reason::port, "the port is not allowed"},
+    {Reason::loopback, "the address is a loopback address"},
+    {Reason::private_network, "the address is in a private network"},
+    {Reason::link_local, "the address is link-local"},
+    {Reason::special_purpose, "the address is reserved for special purposes"},
+    {Reason::multicast, "the address is multicast"},
+    {Reason::metadata_service, "the address is a cloud provider's metadata service"},
+    {Reason::own_address, "the address is not allowed"},
+}};
+
+std::string bare() {
+  return std::string(describe(NetError::blocked));
+}
+
+std::string with(std::string_view sentence) {
+  return bare() + ": " + std::string(sentence);
+}
+
+// Scheme, port and literal addresses; not names, whatever is wrong with them.
+bool is_typed(const RefusedDestination& refused) {
+  const bool is_about_text = refused.reason == Reason::plain_http || refused.reason == Reason::port;
+  return is_about_text || !refused.is_name;
+}
+
+std::string for_operators(const RefusedDestination& refused) {
+  if (!refused.resolved || is_typed(refused)) return with(describe(refused.reason));
+  return with(refused.host + " resolves to " + refused.resolved->to_string() + "; " +
+              std::string(describe(refused.reason)));
+}
+
+std::string for_customers(const RefusedDestination& refused) {
+  if (!is_typed(refused)) return bare();
+  for (const TypedReason& typed : kTypedReasons)
+    if (typed.reason == refused.reason) return with(typed.sentence);
+  return bare();
+}
+
+}  // namespace
+
+std::string describe(const RefusedDestination& refused, Audience audience) {
+  return audience == Audience::operators ? for_operators(refused) : for_customers(refused);
+}
+
+std::string shown_to(Audience audience, std::string detail) {
+  if (audience == Audience::operators || !detail.starts_with(bare())) return detail;
+  // Only the sentences about a URL's text are known here; one about a name is none of them.
+  for (const TypedReason& typed : kTypedReasons)
+    if (detail == with(describe(typed.reason))) return with(typed.sentence);
+  return bare();
+}
+
+}  // namespace postrider::http

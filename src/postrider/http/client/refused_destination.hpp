@@ -1,0 +1,25 @@
+// How a destination that the guard refuses is put into words, for those who may know the network and for
+// those who may not. Customers choose the URLs: they learn what is wrong with the scheme, the port or the
+// address they typed, but never what a name resolves to, nor which networks this machine is in.
+//
+// Stored texts (attempts, dead letters, probes) are those for operators; shown_to() turns them into what a
+// reader may see.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "postrider/http/client/guard.hpp"
+
+namespace postrider::http {
+
+enum class Audience { operators, customers };
+
+// "destination not allowed: …"
+std::string describe(const RefusedDestination& refused, Audience audience);
+
+// The same of a sentence that was written for operators; other sentences stay as they are.
+std::string shown_to(Audience audience, std::string detail);
+
+}  // namespace postrider::http
