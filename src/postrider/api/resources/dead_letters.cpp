@@ -7,6 +7,7 @@
 #include "postrider/api/resources/delivery_filter.hpp"
 #include "postrider/api/wire/document.hpp"
 #include "postrider/api/wire/export.hpp"
+#include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "postrider/api/wire/document.hpp"
+#include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
 #include "postrider/delivery/delivery_actions.sql.hpp"

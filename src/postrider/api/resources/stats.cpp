@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "postrider/api/resources/delivery_filter.hpp"
+#include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"

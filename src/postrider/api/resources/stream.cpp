@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "postrider/api/resources/delivery_filter.hpp"
+#include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
@@ -67,7 +68,7 @@ pg::Batch newest_attempts(const Streaming& stream, base::Timestamp now) {
   return batch;
 }
 
-std::string history::attempt_json(const pg::Rows& rows, size_t row, const history::DeliveryNames& names) {
+std::string attempt_json(const pg::Rows& rows, size_t row, const history::DeliveryNames& names) {
   const model::EndpointId endpoint{rows.get<base::Uuid>(row, 3)};
   const model::EventId event{rows.get<base::Uuid>(row, 4)};
   const auto known_endpoint = names.endpoints.find(endpoint);
@@ -141,7 +142,7 @@ Task<void> look_at_attempts(Streaming& stream, pg::Link& link, std::string& out)
   const history::DeliveryNames names = co_await history::find_names(link, named);
   const std::string cursor = cursor_of(stream).text();
   for (auto row = fresh.rbegin(); row != fresh.rend(); ++row) {
-    history::append_message(out, "attempt", cursor, history::attempt_json(rows, *row, names));
+    history::append_message(out, "attempt", cursor, attempt_json(rows, *row, names));
     co_await pause;
   }
 }
