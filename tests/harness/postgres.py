@@ -26,11 +26,11 @@ def programs():
 class Postgres:
     """Started by the constructor. Databases belong to the role `postrider`, which is no superuser."""
 
-    def __init__(self, settings=()):
-        """`settings`: more of them, as in postgresql.conf: `fsync=off`."""
+    def __init__(self, settings=(), folder="/tmp"):
+        """`settings`: more of them, as in postgresql.conf: `fsync=off`. `folder`: where its files go."""
         self.settings = ["max_connections=200", "wal_level=logical", *settings]
         self.user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
-        self.home = pathlib.Path(tempfile.mkdtemp(prefix="pr-pg-", dir="/tmp"))
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="pr-pg-", dir=folder))
         if os.geteuid() == 0:
             shutil.chown(self.home, self.user)
         self.home.chmod(0o755)

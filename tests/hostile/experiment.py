@@ -14,8 +14,9 @@ All parts share one machine, which they do not in production. These measures kee
 - The attackers run only when nothing else wants the processor (SCHED_IDLE): they come from elsewhere, and cost the node what
   they send to it. A higher nice value is not enough: a process that wakes up still waits for the end of the running one's time
   slice, about 3 ms.
-- The hostile applications have a Postgres server of their own, with the same priority and without fsync: it would be on another
-  machine. Postrider's own Postgres waits for the disk at every commit, also for the hostile tenant's.
+- The hostile applications have a Postgres server of their own, with the same priority, without fsync and, if there is a tmpfs,
+  without a disk: it would be on another machine. Without fsync alone its pages still went to the disk that postrider's own
+  Postgres waits for at every commit, also for the hostile tenant's.
 - The clients and the receiver of the healthy tenants run before everything else, if that is permitted (root): they are elsewhere.
 - Python's garbage collection is off. The node's log is kept in memory, and one full collection of ten minutes of it stops the
   clients for longer than anything that is measured here.
@@ -26,6 +27,7 @@ import argparse
 import contextlib
 import gc
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -68,7 +70,7 @@ class Experiment:
         self.memory = {}            # phase → the largest resident set, in MiB
         self.attacks = {}
         self.receiver = StrictReceiver(on_thread=self.run_first)
-        self.applications = Postgres(settings=["fsync=off"])
+        self.applications = Postgres(settings=["fsync=off"], folder="/dev/shm" if os.path.ismount("/dev/shm") else "/tmp")
         self.name = f"hostile_{time.time_ns()}"
         postgres.create(self.name)
         self.settings = {"database_url": postgres.url(self.name), "listen": f"127.0.0.1:{lasting_port()}"}
