@@ -1159,6 +1159,52 @@ CREATE FUNCTION postrider.is_url_contact(contact text) RETURNS boolean
   select position('://' in contact) > 0
 $$;
 
+CREATE FUNCTION postrider.known_endpoint(endpoint text) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  ids uuid[];
+  tenants text[];
+begin
+  select array_agg(e.id), array_agg(e.tenant_id order by e.tenant_id)
+  into ids, tenants
+  from endpoint e
+  where (e.id = postrider.uuid_in(known_endpoint.endpoint, 'ep') or e.public_id = known_endpoint.endpoint)
+    and e.status <> 'deleted';
+  if ids is null then
+    raise exception 'endpoint % does not exist', endpoint using errcode = 'no_data_found';
+  end if;
+  if cardinality(ids) > 1 then
+    raise exception 'endpoint % is ambiguous: % tenants have an endpoint with this ID', endpoint, cardinality(ids)
+      using errcode = 'too_many_rows',
+            detail = format('Tenants: %s%s.', array_to_string(tenants[:10], ', '),
+                            case when cardinality(tenants) > 10 then ', …' else '' end),
+            hint = format('Pass the tenant as the first argument: (%L, %L, ''reason'').', tenants[1], endpoint);
+  end if;
+  return ids[1];
+end
+$$;
+
+CREATE FUNCTION postrider.known_endpoint(tenant text, endpoint text) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  id uuid;
+begin
+  select e.id into id
+  from endpoint e
+  where e.tenant_id = tenant
+    and e.public_id = known_endpoint.endpoint
+    and e.status <> 'deleted';
+  if not found then
+    raise exception 'endpoint % of tenant % does not exist', endpoint, tenant using errcode = 'no_data_found';
+  end if;
+  return id;
+end
+$$;
+
 CREATE FUNCTION postrider.last_delivery_id(event uuid) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -1662,7 +1708,14 @@ CREATE FUNCTION postrider.pause_endpoint(endpoint text, reason text) RETURNS voi
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
-  select postrider.set_endpoint_status(endpoint, 'paused', reason)
+  select postrider.set_endpoint_status(postrider.known_endpoint(endpoint), 'paused', reason)
+$$;
+
+CREATE FUNCTION postrider.pause_endpoint(tenant text, endpoint text, reason text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select postrider.set_endpoint_status(postrider.known_endpoint(tenant, endpoint), 'paused', reason)
 $$;
 
 CREATE FUNCTION postrider.publish(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
@@ -1836,10 +1889,17 @@ CREATE FUNCTION postrider.resume_endpoint(endpoint text, reason text) RETURNS vo
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
-  select postrider.set_endpoint_status(endpoint, 'active', reason)
+  select postrider.set_endpoint_status(postrider.known_endpoint(endpoint), 'active', reason)
 $$;
 
-CREATE FUNCTION postrider.set_endpoint_status(endpoint text, wanted text, reason text) RETURNS void
+CREATE FUNCTION postrider.resume_endpoint(tenant text, endpoint text, reason text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select postrider.set_endpoint_status(postrider.known_endpoint(tenant, endpoint), 'active', reason)
+$$;
+
+CREATE FUNCTION postrider.set_endpoint_status(endpoint uuid, wanted text, reason text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
@@ -1847,22 +1907,22 @@ declare
   known record;
 begin
   if coalesce(btrim(reason), '') = '' then
-    raise exception 'say why: the reason is kept in the audit log' using errcode = 'invalid_parameter_value';
+    raise exception 'reason is required (it is recorded in the audit log)' using errcode = 'invalid_parameter_value';
   end if;
   select e.id, e.tenant_id, e.public_id, e.status, e.status_reason, e.status_by
   into known
   from endpoint e
-  where e.id = postrider.endpoint_id(set_endpoint_status.endpoint)
+  where e.id = set_endpoint_status.endpoint
     and e.status <> 'deleted'
   for no key update;
   if not found then
-    raise exception 'there is no endpoint %', endpoint using errcode = 'no_data_found';
+    raise exception 'the endpoint was deleted' using errcode = 'no_data_found';
   end if;
   if wanted = 'paused' and known.status = 'disabled' then
-    raise exception 'endpoint % is disabled; resume it first', endpoint
+    raise exception 'endpoint % is disabled; resume it first', known.public_id
       using errcode = 'object_not_in_prerequisite_state';
   end if;
-  if known.status <> wanted or (wanted = 'paused' and known.status_by <> 'operator') then
+  if known.status <> wanted or wanted = 'paused' then
     update endpoint e
     set status = wanted,
         status_by = 'operator',

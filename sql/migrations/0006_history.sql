@@ -253,32 +253,74 @@ language sql stable security definer set search_path = postrider, pg_temp as $$
   order by e.public_id, s.pattern
 $$;
 
+-- The endpoint that a person names, without or with its tenant; an error if there is none, or more than one.
+create function known_endpoint(endpoint text) returns uuid
+language plpgsql stable set search_path = postrider, pg_temp as $$
+declare
+  ids uuid[];
+  tenants text[];
+begin
+  select array_agg(e.id), array_agg(e.tenant_id order by e.tenant_id)
+  into ids, tenants
+  from endpoint e
+  where (e.id = postrider.uuid_in(known_endpoint.endpoint, 'ep') or e.public_id = known_endpoint.endpoint)
+    and e.status <> 'deleted';
+  if ids is null then
+    raise exception 'endpoint % does not exist', endpoint using errcode = 'no_data_found';
+  end if;
+  if cardinality(ids) > 1 then
+    raise exception 'endpoint % is ambiguous: % tenants have an endpoint with this ID', endpoint, cardinality(ids)
+      using errcode = 'too_many_rows',
+            detail = format('Tenants: %s%s.', array_to_string(tenants[:10], ', '),
+                            case when cardinality(tenants) > 10 then ', …' else '' end),
+            hint = format('Pass the tenant as the first argument: (%L, %L, ''reason'').', tenants[1], endpoint);
+  end if;
+  return ids[1];
+end
+$$;
+create function known_endpoint(tenant text, endpoint text) returns uuid
+language plpgsql stable set search_path = postrider, pg_temp as $$
+declare
+  id uuid;
+begin
+  select e.id into id
+  from endpoint e
+  where e.tenant_id = tenant
+    and e.public_id = known_endpoint.endpoint
+    and e.status <> 'deleted';
+  if not found then
+    raise exception 'endpoint % of tenant % does not exist', endpoint, tenant using errcode = 'no_data_found';
+  end if;
+  return id;
+end
+$$;
+
 -- Pauses or resumes an endpoint as an operator, as the API does; who and why is in the audit log. A pause by the customer
--- or by postrider becomes the operator's.
+-- or by postrider becomes the operator's, and a new reason replaces the old one.
 -- Locks: the endpoint, until the caller commits; what postrider itself writes there meanwhile is left until later, and
 -- nothing else waits.
-create function set_endpoint_status(endpoint text, wanted text, reason text) returns void
+create function set_endpoint_status(endpoint uuid, wanted text, reason text) returns void
 language plpgsql security definer set search_path = postrider, pg_temp as $$
 declare
   known record;
 begin
   if coalesce(btrim(reason), '') = '' then
-    raise exception 'say why: the reason is kept in the audit log' using errcode = 'invalid_parameter_value';
+    raise exception 'reason is required (it is recorded in the audit log)' using errcode = 'invalid_parameter_value';
   end if;
   select e.id, e.tenant_id, e.public_id, e.status, e.status_reason, e.status_by
   into known
   from endpoint e
-  where e.id = postrider.endpoint_id(set_endpoint_status.endpoint)
+  where e.id = set_endpoint_status.endpoint
     and e.status <> 'deleted'
   for no key update;
   if not found then
-    raise exception 'there is no endpoint %', endpoint using errcode = 'no_data_found';
+    raise exception 'the endpoint was deleted' using errcode = 'no_data_found';
   end if;
   if wanted = 'paused' and known.status = 'disabled' then
-    raise exception 'endpoint % is disabled; resume it first', endpoint
+    raise exception 'endpoint % is disabled; resume it first', known.public_id
       using errcode = 'object_not_in_prerequisite_state';
   end if;
-  if known.status <> wanted or (wanted = 'paused' and known.status_by <> 'operator') then
+  if known.status <> wanted or wanted = 'paused' then
     update endpoint e
     set status = wanted,
         status_by = 'operator',
@@ -305,13 +347,22 @@ begin
 end
 $$;
 
+-- The short forms are for IDs that one tenant only uses, such as those that postrider makes.
 create function pause_endpoint(endpoint text, reason text) returns void language sql
 security definer set search_path = postrider, pg_temp as $$
-  select postrider.set_endpoint_status(endpoint, 'paused', reason)
+  select postrider.set_endpoint_status(postrider.known_endpoint(endpoint), 'paused', reason)
+$$;
+create function pause_endpoint(tenant text, endpoint text, reason text) returns void language sql
+security definer set search_path = postrider, pg_temp as $$
+  select postrider.set_endpoint_status(postrider.known_endpoint(tenant, endpoint), 'paused', reason)
 $$;
 create function resume_endpoint(endpoint text, reason text) returns void language sql
 security definer set search_path = postrider, pg_temp as $$
-  select postrider.set_endpoint_status(endpoint, 'active', reason)
+  select postrider.set_endpoint_status(postrider.known_endpoint(endpoint), 'active', reason)
+$$;
+create function resume_endpoint(tenant text, endpoint text, reason text) returns void language sql
+security definer set search_path = postrider, pg_temp as $$
+  select postrider.set_endpoint_status(postrider.known_endpoint(tenant, endpoint), 'active', reason)
 $$;
 
 -- ── dead letters, counted ──────────────────────────────────────────────────────────────────────────────────────
@@ -426,8 +477,10 @@ insert into brakes default values;
 
 -- ── the role for people who help customers ─────────────────────────────────────────────────────────────────────
 
-revoke execute on function set_endpoint_status, pause_endpoint, resume_endpoint, event_id, endpoints_for, deliveries_of,
-  endpoint_id(text), endpoint_id(text, text) from public;
+revoke execute on function set_endpoint_status, event_id, endpoints_for, deliveries_of,
+  endpoint_id(text), endpoint_id(text, text), known_endpoint(text), known_endpoint(text, text),
+  pause_endpoint(text, text), pause_endpoint(text, text, text),
+  resume_endpoint(text, text), resume_endpoint(text, text, text) from public;
 
 -- Views, look-ups, pause, resume and replay; no table, so no secret. Called again by later migrations and by an
 -- administrator who made the role where postrider may not.

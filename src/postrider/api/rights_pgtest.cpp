@@ -156,6 +156,56 @@ TEST_F(Rights, TheSqlFunctionsActForTheOperator) {
   EXPECT_EQ(database.sql("select status_by from postrider.webhook_endpoints"), "operator");
 }
 
+TEST_F(Rights, PausingAPausedEndpointInSqlReplacesTheReason) {
+  ASSERT_EQ(post(endpoint_path + "/pause").status, 200);
+  EXPECT_EQ(state(), "paused|operator|null");
+  database.sql("select postrider.pause_endpoint('" + endpoint_id() + "', 'second reason')");
+  EXPECT_EQ(state(), "paused|operator|second reason");
+  database.sql("select postrider.pause_endpoint('acme', '" + endpoint_id() + "', 'third reason')");
+  EXPECT_EQ(state(), "paused|operator|third reason");
+  EXPECT_EQ(database.sql("select count(*) from postrider.pause_span"), "1");
+}
+
+TEST_F(Rights, TheSqlFunctionsTakeATenantWhereSeveralUseOneEndpointId) {
+  const std::string orders = R"({"url": "https://hooks.example.com", "event_types": ["*"]})";
+  post("/v1/tenants", R"({"id": "gamma"})");
+  ASSERT_EQ(put(acme + "/endpoints/orders", orders).status, 201);
+  ASSERT_EQ(put("/v1/tenants/gamma/endpoints/orders", orders).status, 201);
+  const auto statuses = [this] {
+    return database.sql(
+        "select string_agg(tenant_id || ' ' || status, ', ' order by tenant_id) "
+        "from postrider.endpoint where public_id = 'orders'");
+  };
+  const auto error_of = [this](const std::string& call) -> std::string {
+    try {
+      database.sql("select postrider." + call);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+
+  const std::string ambiguous = error_of("pause_endpoint('orders', 'customer asked')");
+  EXPECT_THAT(ambiguous, HasSubstr("endpoint orders is ambiguous: 2 tenants have an endpoint with this ID"));
+  EXPECT_THAT(ambiguous, HasSubstr("Tenants: acme, gamma."));
+  EXPECT_THAT(ambiguous, HasSubstr("Pass the tenant as the first argument: ('acme', 'orders', 'reason')."));
+  EXPECT_THAT(error_of("resume_endpoint('orders', 'fixed')"), HasSubstr("endpoint orders is ambiguous"));
+  EXPECT_EQ(statuses(), "acme active, gamma active");
+
+  database.sql("select postrider.pause_endpoint('gamma', 'orders', 'customer asked')");
+  EXPECT_EQ(statuses(), "acme active, gamma paused");
+  database.sql("select postrider.resume_endpoint('gamma', 'orders', 'fixed')");
+  EXPECT_EQ(statuses(), "acme active, gamma active");
+  EXPECT_THAT(error_of("pause_endpoint('beta', 'orders', 'x')"),
+              HasSubstr("endpoint orders of tenant beta does not exist"));
+  EXPECT_THAT(error_of("pause_endpoint('nope', 'x')"), HasSubstr("endpoint nope does not exist"));
+  EXPECT_THAT(error_of("pause_endpoint('acme', 'orders', ' ')"), HasSubstr("reason is required"));
+
+  ASSERT_EQ(remove("/v1/tenants/gamma/endpoints/orders").status, 200);
+  database.sql("select postrider.pause_endpoint('orders', 'customer asked')");
+  EXPECT_EQ(get(acme + "/endpoints/orders").at("/status"), "paused");
+}
+
 TEST_F(Rights, WhoMadeItIsWhoSetItsFirstStatus) {
   const auto made = as_customer("POST", acme + "/endpoints",
                                 R"({"url": "https://hooks.acme.example/in", "event_types": ["*"]})");
