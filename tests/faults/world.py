@@ -111,7 +111,8 @@ class World:
         wait_until(lambda: node.process.poll() is not None, f"{note} is reached", seconds)
         assert node.wait_exit() == -signal.SIGKILL, node.describe()
         self.leave(node)
-        self.faults.append(Fault("kill", start, time.time(), note))
+        # It may have died long before anybody looked, while another node was being started.
+        self.faults.append(Fault("kill", min(start, node.ended_at), node.ended_at, note))
 
     @contextlib.contextmanager
     def stopped(self, node):

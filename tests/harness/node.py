@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import threading
+import time
 
 from .api import Api
 from .postgres import run_sql
@@ -65,6 +66,7 @@ class Node:
                 else:
                     self.text.append(line.rstrip("\n"))
                 self._changed.notify_all()
+        self.ended_at = time.time()
 
     def wait_for_log(self, event, seconds=PATIENCE_SECONDS, count=1, **fields):
         """The entry of that event with those fields, when it comes (the count-th one)."""
