@@ -10,7 +10,6 @@ from harness.signatures import standard_signature
 CLOCK_SECONDS = 0.25         # between the clocks of the receiver, the node and the database, on one machine
 READ_LATE_SECONDS = 5.0      # the receiver's thread may come to what a dead node sent only after its death
 UNSETTLED_SECONDS = 6.0      # how long before a fault a request may have come and still not be written down
-SETTLE_SECONDS = 2.0         # how long before a fault most of what came is not written down yet, on a busy machine
 SIGNED_SECONDS = 60
 
 
@@ -162,7 +161,7 @@ def duplicates(ledgers):
     for fault in ledgers.world.faults:
         # Not more than was in flight, or answered so shortly before that it was not written down yet.
         allowed = sum(endpoint.max_in_flight for endpoint in ledgers.endpoints.values())
-        allowed += sum(1 for got in ledgers.requests if fault.end - SETTLE_SECONDS <= got.at <= fault.end)
+        allowed += sum(1 for got in ledgers.requests if fault.end - UNSETTLED_SECONDS <= got.at <= fault.end)
         if per_fault[fault.start] > allowed:
             yield f"3: {per_fault[fault.start]} were sent again after {fault}, at most {allowed} were in flight"
 
