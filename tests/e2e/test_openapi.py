@@ -14,6 +14,9 @@ from harness.openapi import Document
 
 NUMBERS = itertools.count(1)
 NO_DATABASE = "postgresql://nobody@127.0.0.1:1/none"
+# Operations on a delivery that is not finished, and on dead letters that match a filter.
+WAITING_DELIVERY = {f"{verb}_{which}" for verb in ("cancel", "retry") for which in ("delivery", "tenant_delivery")}
+DISCARDS = {"discard_dead_letters", "discard_tenant_dead_letters"}
 CONFORMANCE = pathlib.Path(__file__).resolve().parents[1] / "conformance"
 
 
@@ -70,7 +73,7 @@ class World:
         return token
 
     def outbox(self, operation):
-        if operation.access != "administer" or operation.id == "change_outbox_capture":
+        if operation.access != "administer" or operation.id == "update_outbox_capture":
             return "local"
         outbox = f"walk-{next(NUMBERS)}"
         if operation.id == "delete_outbox":
@@ -109,7 +112,7 @@ class World:
         if "replay" in operation.parameters("path"):
             asked = {"only": "failed", "since": an_hour_ago(), "reason": "the walk"}
             values["replay"] = self.api.post(f"/v1/tenants/{self.tenant}/replays", asked).expect(202)["id"]
-        if operation.id.startswith(("cancel_delivery", "retry_delivery")):
+        if operation.id in WAITING_DELIVERY:
             values["delivery"] = self.delivery()
         if "token" in operation.parameters("path"):
             values["token"] = self.link_token(operation)
@@ -129,9 +132,9 @@ class World:
             return {**body, "url": self.hook.url}
         if operation.id == "create_replay":
             return {"only": "failed", "since": an_hour_ago(), "reason": "the walk"}
-        if operation.id == "change_brakes":
+        if operation.id == "update_brakes":
             return {"pause_all": False, "reason": "walk"}
-        if operation.id.startswith("discard_dead_letters"):
+        if operation.id in DISCARDS:
             return {"cause": "blocked", "reason": "walk"}
         if operation.id == "publish_batch":
             return [{**body[0], "tenant_id": self.tenant}, {"tenant_id": "walk-unknown", "type": "a", "data": 1}]
@@ -194,7 +197,7 @@ UNAUDITED = {
     "ack_messages": "the same",
     "nack_message": "the same",
     "extend_leases": "the same",
-    "try_endpoint": "changes nothing, counts for nothing",
+    "test_endpoint": "changes nothing, counts for nothing",
     "confirm_by_link": "is in the audit log, but no key did it: test_contacts.py",
     "unsubscribe_by_link": "the same",
 }
@@ -214,7 +217,7 @@ def changing_calls(api, document, world):
             body, headers["content-type"] = json.dumps(line).encode(), "application/x-ndjson"
         if operation.id.startswith("resume_"):
             api.post(operation.target(values).replace("/resume", "/pause")).expect(200)
-        if operation.id == "change_tenant":
+        if operation.id == "update_tenant":
             body = {"name": "Walked"}
         answer = api.call(operation.method.upper(), operation.target(values), body, headers=headers)
         answer.expect(200, 201, 202, 204)
@@ -284,9 +287,9 @@ def test_unknown_endpoints_and_tenants_of_a_filter_are_not_found(document, world
     wrong = []
     for operation in document.operations():
         asked = [("?endpoint=no-such-thing", None)] if "endpoint" in operation.parameters("query") else []
-        if operation.id == "show_stats":
+        if operation.id == "get_stats":
             asked += [("?tenant=no-such-thing", None)]
-        if operation.id.startswith("discard_dead_letters"):
+        if operation.id in DISCARDS:
             asked += [("", {"endpoint": "no-such-thing", "reason": "walk"})]
         for query, body in asked:
             answer = call(node.api, operation, world().values(operation), body, query)

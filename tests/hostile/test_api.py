@@ -117,7 +117,7 @@ def walk(scene, operations):
         one.run()
         sent += one.sent
         wrong += [f"{operation}: {what}" for what in one.wrong]
-        if operation.id in ("change_brakes", "put_outbox"):
+        if operation.id in ("update_brakes", "put_outbox"):
             restore(scene.api)
     assert not wrong, f"{len(wrong)} of {sent} answers:\n" + "\n".join(wrong[:30])
     return sent
