@@ -81,13 +81,12 @@ class World:
         return outbox
 
     def delivery(self):
-        """One that stays pending: of an endpoint that was paused before a node had anything to send to it."""
+        """One that stays pending: its endpoint is paused, and the only one that receives this type."""
         of_tenant = f"/v1/tenants/{self.tenant}"
-        held = self.api.create_endpoint(self.tenant, self.hook.url, ["invoice.held"])["id"]
+        held = self.api.create_endpoint(self.tenant, self.hook.url, ["order.held"])["id"]
         self.api.post(f"{of_tenant}/endpoints/{held}/pause").expect(200)
-        self.api.call("PATCH", f"{of_tenant}/endpoints/{self.endpoint}", {"event_types": ["invoice.paid"]}).expect(200)
-        self.api.publish(self.tenant, "invoice.held")
-        return self.api.get(f"{of_tenant}/deliveries?type=invoice.held").expect(200)["data"][0]["id"]
+        self.api.publish(self.tenant, "order.held")
+        return self.api.get(f"{of_tenant}/deliveries?type=order.held").expect(200)["data"][0]["id"]
 
     def values(self, operation):
         """A value for each parameter of the path."""
