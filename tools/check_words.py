@@ -1,41 +1,105 @@
 #!/usr/bin/python3
-"""Rejects SQL in C++ string literals (it belongs in .sql files), and what must not stand in any file: paths of one
-machine, hosts of package registries."""
+"""Rejects words that docs/glossary.md retires, in what people read: pages, help texts of the command line, the OpenAPI
+document, and the comments and errors of SQL.
+
+tools/words_left lists the files that still have some. It only gets shorter: a file that is not on it must be
+clean, and --fix removes those that have become clean.
+"""
 
 import re
 import sys
 
 import tree
 
-STRING = re.compile(r'R"(?P<mark>[^()\s\\]{0,16})\((?P<raw>.*?)\)(?P=mark)"|"(?P<plain>(?:\\.|[^"\\\n])*)"', re.DOTALL)
-SQL = re.compile(
-    r"\b(?:select\s.+\sfrom|insert\s+into|update\s+\w+\s+set|delete\s+from|create\s+(?:table|index|schema|role|database)"
-    r"|alter\s+(?:table|role|system)|drop\s+(?:table|schema|database))\b",
-    re.IGNORECASE | re.DOTALL,
-)
-# Tests may say in SQL what they set up and what they find; a private cluster is set up before there is any session.
-SQL_ALLOWED = re.compile(r"(?:_test|_pgtest)\.cpp$|(?:_testing|_fixture)\.hpp$|^tests/|^bench/|/pg/private_cluster_layout\.cpp$")
-# Written so that this file does not match itself.
-MACHINE = re.compile(r"(?<!\w)/(?:work|home|Users|root)/\w|regis[t]ry\.npmjs\.org|pypi\.[o]rg|deb\.debian\.[o]rg")
+LEFT = "tools/words_left"
+# The glossary must name what it retires; the changelog of unreleased work is rewritten at the release.
+EXEMPT = {"docs/glossary.md"}
+
+# Word or phrase → what to write. Whole words, in any case.
+RETIRED = {
+    r"nobody|somebody|anybody|whoever|whom(?:ever)?": "name the program or the person",
+    r"for good": "permanently",
+    r"so many": "name the number",
+    r"hand(?:s|ed|ing)?[ -]over": "release, take over, handoff; or send, return, pass",
+    r"unfit|judg(?:e|es|ed|ing|ement|ements|ment)": "invalid, validate",
+    r"bur(?:y|ies|ied)": "mark as failed, remove",
+    r"hurr(?:y|ies|ied)": "retry now",
+    r"answer(?:s|ed|ing)?": "response, respond; result",
+    r"(?<!connection )(?<!connections )(?:refuse|refuses|refused|refusing|refusal|refusals)(?! connections)":
+        "reject, rejected; blocked for a destination",
+    r"(?<!in )(?<!in-)flights?": "exchange; in flight",
+    r"tall(?:y|ies|ied)": "rollup counts",
+    r"under way|on its way|on the way": "in progress, in flight",
+    r"put(?:s|ting)? off|put(?:s|ting)? right": "postpone, correct",
+    r"giv(?:e|es|en|ing) up|gave up": "expire, dead-letter, stop retrying",
+    r"wish(?:es|ed)?": "request",
+    r"doors?": "request, entry point",
+    r"tell|tells|telling|told": "report, notify, show",
+    r"what bec(?:ame|omes) of": "what happened to",
+    r"are not right|is not right": "is invalid",
+    r"looked at|look(?:s)? at it": "checked, scanned",
+    r"go(?:es)? on where": "continue where",
+    r"in vain": "without success",
+    r"the other way round": "vice versa",
+    r"at most so|as it stands": "as written",
+}
+PATTERN = re.compile("|".join(rf"(?P<g{n}>\b(?:{words})\b)" for n, words in enumerate(RETIRED)), re.IGNORECASE)
+ADVICE = list(RETIRED.values())
+
+CODE = re.compile(r"^```.*?^```|`[^`]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL | re.MULTILINE)
+STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+# Names are not words: settings, fields, paths, test names. Only text with a space in it is for people.
+SQL_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def only(pattern, text):
+    """`text` with everything blanked out that the pattern does not match; the places stay."""
+    kept, end = [], 0
+    for match in pattern.finditer(text):
+        kept += [re.sub(r"[^\n]", " ", text[end:match.start()]), match.group()]
+        end = match.end()
+    return "".join(kept) + re.sub(r"[^\n]", " ", text[end:])
+
+
+def prose_of(path):
+    """What people read of a file, every character in its place; None if it is not looked at."""
+    name = str(path)
+    if path.suffix == ".md":
+        return CODE.sub(blank, tree.read(path))
+    if name.startswith("src/postrider/cli/") and path.suffix == ".cpp" and not name.endswith("_test.cpp"):
+        return only(STRING, tree.code_only(tree.read(path), keep_strings=True))
+    if name.startswith("src/postrider/api/openapi/") and path.suffix == ".json":
+        return re.sub(r"`[^`]*`", blank, only(STRING, tree.read(path)))
+    if path.suffix == ".sql" and name != "sql/schema.sql":
+        return only(SQL_TEXT, tree.read(path))
+    return None
+
+
+def find(prose):
+    """(offset, word, advice) of each retired word."""
+    return [(match.start(), match.group(), ADVICE[int(match.lastgroup[1:])]) for match in PATTERN.finditer(prose)]
 
 
 def main():
-    wrong = []
-    for path in tree.files():
-        try:
-            text = tree.read(path)
-        except UnicodeDecodeError:
-            continue
-        for match in MACHINE.finditer(text):
-            wrong.append(f"{path}:{tree.line_of(text, match.start())}: names a machine: {match.group()}")
-        if path.suffix not in (".cpp", ".hpp") or SQL_ALLOWED.search(str(path)):
-            continue
-        code = tree.code_only(text, keep_strings=True)
-        for match in STRING.finditer(code):
-            literal = match["raw"] if match["raw"] is not None else match["plain"]
-            if SQL.search(literal):
-                wrong.append(f"{path}:{tree.line_of(code, match.start())}: SQL in a string; put it into a .sql file")
-    print("\n".join(wrong), end="\n" if wrong else "")
+    left = [line for line in tree.read(LEFT).splitlines() if line and not line.startswith("#")]
+    found = {}
+    for path in tree.files(".md", ".cpp", ".json", ".sql"):
+        prose = prose_of(path) if str(path) not in EXEMPT else None
+        if prose is not None and (words := find(prose)):
+            found[str(path)] = [f"{path}:{tree.line_of(prose, at)}: {word!r}: {advice}" for at, word, advice in words]
+    if "--fix" in sys.argv[1:]:
+        header = [line for line in tree.read(LEFT).splitlines() if line.startswith("#")]
+        (tree.ROOT / LEFT).write_text("\n".join(header + [name for name in left if name in found]) + "\n")
+    if "--all" in sys.argv[1:]:
+        print("\n".join(line for lines in found.values() for line in lines))
+    wrong = [line for name, lines in found.items() if name not in left for line in lines]
+    clean = [name for name in left if name not in found]
+    print("\n".join(wrong + [f"{name} is clean now: ./dev check --fix takes it off {LEFT}" for name in clean])
+          or f"{len(left)} files still have some ({LEFT})")
     return 1 if wrong else 0
 
 

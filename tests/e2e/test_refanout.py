@@ -4,7 +4,6 @@ import collections
 import gzip
 import itertools
 import json
-import pathlib
 import re
 import signal
 import subprocess
@@ -12,11 +11,11 @@ import subprocess
 import pytest
 
 from harness import node as node_module
+from harness.documents import blocks_of
 from harness.node import binary, environment
 from harness.postgres import run_sql
 from harness.wait import wait_until
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 NUMBERS = itertools.count(1)
 EVENTS = 40
 FROM = "2020-01-01T00:00:00Z"
@@ -50,21 +49,21 @@ def lossy(start_node, database_url, receiver):
     return node, hooks, events
 
 
-def drill_commands(name):
-    """The commands as the document has them."""
-    text = (ROOT / "docs" / "recovery.md").read_text()
-    drill = text.split(f"<!-- {name} -->")[1]
-    return [line for line in re.findall(r"```sh\n(.*?)```", drill, re.S)[0].splitlines() if line and not line.startswith("#")]
+def drills():
+    """The commands of each drill, as the document has them."""
+    blocks = [block for block in blocks_of("docs/recovery.md") if block.run_by == "tests/e2e/test_refanout.py"]
+    return {block.heading + f" {number}": [line for line in block.text.splitlines() if line]
+            for number, block in enumerate(blocks, 1)}
 
 
-@pytest.mark.parametrize("name", ["drill", "drill: dropped"])
+@pytest.mark.parametrize("name", ["The drill 1", "The drill 2"])
 def test_the_documented_drill_brings_every_event_to_every_endpoint_again(name, lossy, start_node, tmp_path):
     node, hooks, events = lossy
     settings = node.settings
     (tmp_path / "postrider").symlink_to(binary())
     variables = {**environment(**settings), "PATH": f"{tmp_path}:/usr/bin:/bin"}
     again = None
-    for command in drill_commands(name):
+    for command in drills()[name]:
         if command == "systemctl stop postrider":
             node.stop()
         elif command == "systemctl start postrider":
