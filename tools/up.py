@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """`./dev up`: postrider on its private Postgres in ./.postrider (unless a setting names another database), a small receiver,
-and one event on its way.
+and a demo event.
 
 usage: up.py POSTRIDER_BINARY [flags of postrider serve]
 """
@@ -25,7 +25,7 @@ import urllib.request
 DATA_DIR = pathlib.Path(".postrider")
 KEY_FILE = DATA_DIR / "dev-admin.key"
 LOG_FILE = DATA_DIR / "postrider.log"
-DEMO_FILE = DATA_DIR / "dev-demo.json"  # what the demo made, so that the next run finds it again
+DEMO_FILE = DATA_DIR / "dev-demo.json"  # the demo's endpoint and its secret, for the next run
 TENANT = "demo"
 NETWORKS = "127.0.0.0/8,::1/128"
 RECEIVER_PORT = 8091
@@ -37,7 +37,7 @@ def say(text=""):
 
 
 class Receiver:
-    """Takes webhooks on loopback, verifies them as Standard Webhooks says and keeps the ids of the good ones."""
+    """Receives webhooks on loopback, verifies their signatures and remembers the IDs of the valid ones."""
 
     def __init__(self):
         self.secret = None
@@ -91,7 +91,7 @@ class Api:
         self.url, self.key = url, key
 
     def call(self, method, path, body=None):
-        """(status, JSON); 0 when nobody answers."""
+        """(status, JSON); the status is 0 if there is no connection."""
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("authorization", f"Bearer {self.key}")
         data = None
@@ -113,12 +113,12 @@ class Api:
     def must(self, method, path, body=None):
         status, answer = self.call(method, path, body)
         if status not in (200, 201, 202):
-            raise RuntimeError(f"{method} {path} was answered with {status}: {answer}")
+            raise RuntimeError(f"{method} {path} failed with {status}: {answer}")
         return answer
 
 
 def admin_key():
-    """Made once; only its hash is in the database, so a copy for people is kept beside it."""
+    """Created once. The database has only its hash, so the key is kept in a file."""
     DATA_DIR.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
     if not KEY_FILE.exists():
         descriptor = os.open(KEY_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -128,7 +128,7 @@ def admin_key():
 
 
 def listen_address(flags):
-    """Where the node will listen: its flag goes before its variable."""
+    """Where the node will listen: a flag overrides the environment variable."""
     for at, flag in enumerate(flags):
         if flag.startswith("--listen="):
             return flag.removeprefix("--listen=")
@@ -166,7 +166,7 @@ def start(binary, flags):
 
 
 def wait_ready(node, api, log_start):
-    """log_start: how long the log was before, so that only what this start said is shown."""
+    """log_start: the size of the log before this start, so that an error shows only lines of this start."""
     deadline = time.monotonic() + START_SECONDS
     while api.call("GET", "/readyz")[0] != 200:
         if node.poll() is not None or time.monotonic() > deadline:
@@ -176,7 +176,7 @@ def wait_ready(node, api, log_start):
 
 
 def demo_endpoint(api, receiver):
-    """The demo's tenant and endpoint; made at the first run, found again and pointed at this receiver later."""
+    """The demo's tenant and endpoint: created by the first run; later runs only update the URL."""
     if api.call("GET", f"/v1/tenants/{TENANT}")[0] != 200:
         api.must("POST", "/v1/tenants", {"id": TENANT, "name": "Demo"})
     known = json.loads(DEMO_FILE.read_text()) if DEMO_FILE.exists() else None
@@ -189,13 +189,14 @@ def demo_endpoint(api, receiver):
     receiver.secret = known["secret"]
 
 
-def show(api, key, command, database):
+def show(api, key, binary, command, database):
     say()
     say(f"postrider listens on {api.url}   (log: {LOG_FILE})")
     say(f"  admin key: {key}")
     say("  this is a development setup: http:// and loopback endpoints are allowed; `postrider serve` allows neither")
     say()
     say("publish another event:")
+    say(f"  {binary} event publish {TENANT} invoice.paid '{{\"amount\":42}}' --server {api.url} --key-file {KEY_FILE}")
     say(f"  curl -sS {api.url}/v1/tenants/{TENANT}/events -H 'authorization: Bearer {key}' \\")
     say("""    -H 'content-type: application/json' -d '{"type":"invoice.paid","data":{"amount":42}}'""")
     say("look into the database:")
@@ -220,12 +221,12 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     try:
         key = admin_key()
-    except OSError as error:  # made by somebody else, as with sudo before
-        sys.exit(f"dev up: {error.filename}: {error.strerror}; run it as whoever did first, or remove ./{DATA_DIR}")
+    except OSError as error:  # created by another user, for example with sudo
+        sys.exit(f"dev up: {error.filename}: {error.strerror}; run it as the user that created it, or remove ./{DATA_DIR}")
     listen = listen_address(flags)
     api = Api(f"http://{listen}", key)
     if api.call("GET", "/healthz")[0] != 0:
-        sys.exit(f"dev up: something already answers on {listen}; stop it, or say --listen 127.0.0.1:8095")
+        sys.exit(f"dev up: another server listens on {listen}; stop it, or pass --listen 127.0.0.1:8095")
     database = find_database(binary, flags)
     receiver = Receiver()
     say(f"── starting postrider on {database}")
@@ -240,7 +241,7 @@ def main():
         say(f"   published: {event['id']}, {event['deliveries']} delivery")
         if not receiver.wait_for(event["id"], 30):
             raise RuntimeError(f"the demo event did not arrive in 30 s; see {LOG_FILE}")
-        show(api, key, shlex.join([binary, "database-url", *flags]), database)
+        show(api, key, binary, shlex.join([binary, "database-url", *flags]), database)
         while node.poll() is None:
             time.sleep(0.5)
         sys.exit(f"dev up: postrider stopped with exit code {node.returncode}; see {LOG_FILE}")
