@@ -65,9 +65,9 @@ Task<Response> erase_event(Call& call) {
   const auto own = model::EventId::from_public_id(wanted);
   std::optional<base::Uuid> uuid;
   if (own) uuid = own->uuid;
-  pg::Params find(tenant, wanted, uuid);
   const pg::Pool::Lease lease = co_await call.database();
-  const pg::Rows found = co_await lease->run_one(history::sql::find_event, std::move(find));
+  const auto found =
+      co_await lease->run(history::sql::find_event{.tenant = tenant, .public_id = wanted, .id = uuid});
   if (found.empty()) {
     http::Problem unknown;
     unknown.status = 404;
@@ -77,12 +77,12 @@ Task<Response> erase_event(Call& call) {
   }
   pg::Transaction transaction = co_await lease->begin();
   pg::Batch erase;
-  erase.with(upkeep::sql::erase_event, found.get<base::Uuid>(0, 0));
+  erase.with(upkeep::sql::erase_event, found.front().id);
   const std::vector<pg::Rows> rows = co_await transaction.run(std::move(erase));
   const Erased erased{rows[0].get<int64_t>(0, 0), rows[0].get<int64_t>(0, 1)};
   const Erasure erasure{"event.erase", tenant, wanted};
   pg::Batch noting = proof(call, erasure, erased);
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(noting));
+  co_await transaction.run(std::move(noting));
   co_await transaction.commit();
   co_return answer(call, wanted, erased);
 }
