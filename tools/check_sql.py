@@ -13,7 +13,7 @@ import sys
 import embed_sql
 import tree
 
-UNCONVERTED = {"api", "cli", "delivery", "inbox", "outbox", "pg", "publish", "replay", "server", "upkeep"}
+UNCONVERTED = {"api", "cli", "delivery", "inbox", "outbox", "pg", "publish", "server", "upkeep"}
 POSITIONAL = re.compile(r"\bpg::Rows\b|\bpg::Params\b|\brun_one\(|\.with\(sql::")
 
 
