@@ -14,7 +14,7 @@ import sys
 import embed_sql
 import tree
 
-UNCONVERTED = {"api", "cli", "delivery", "inbox", "outbox", "pg", "publish", "server"}
+UNCONVERTED = {"api", "cli", "delivery", "inbox", "outbox", "pg", "publish"}
 COMPOSED = {"upkeep/keep.cpp", "upkeep/retention.cpp"}
 POSITIONAL = re.compile(r"\bpg::Rows\b|\bpg::Params\b|\brun_one\(|\.with\(sql::")
 
