@@ -9,6 +9,9 @@
 
 A statement starts at a line `-- name: snake_name` and ends at the next one. Comments are left out, except inside
 dollar-quoted bodies.
+
+Text that several statements have in common is written once, after a line `-- part: snake_name`, and `{{snake_name}}` in a
+statement stands for it. `{{folder/file.snake_name}}` is a part of another file below src/postrider.
 """
 
 import collections
@@ -18,7 +21,8 @@ import sys
 
 import typed_sql
 
-NAME_LINE = re.compile(r"^--\s*name:\s*(.*?)\s*$", re.MULTILINE)
+NAME_LINE = re.compile(r"^--\s*(?P<kind>name|part):\s*(?P<name>.*?)\s*$", re.MULTILINE)
+PART = re.compile(r"\{\{(?:(?P<folder>[a-z_]+)/(?P<file>[a-z_]+)\.)?(?P<name>[a-z][a-z0-9_]*)\}\}")
 SNAKE_NAME = re.compile(r"[a-z][a-z0-9_]*")
 MIGRATION_FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 LITERAL = re.compile(
@@ -86,29 +90,58 @@ def strip_comments(text):
     return out.strip()
 
 
-def statements(path):
-    """The statements of a file, in its order."""
+def without_literals(text):
+    return "".join(piece for is_literal, piece in pieces(text) if not is_literal)
+
+
+def sections(path):
+    """[(kind, name, text without comments, text with comments)] of a file; the kind is `name` or `part`."""
     source = path.read_text(encoding="utf-8")
     marks = list(NAME_LINE.finditer(source))
-    if not marks:
+    if not any(mark["kind"] == "name" for mark in marks):
         raise SqlError("no `-- name:` line")
     if strip_comments(source[: marks[0].start()]):
         raise SqlError("SQL before the first `-- name:` line")
-    found = {}
+    found, names = [], set()
     for mark, following in zip(marks, marks[1:] + [None]):
-        name = mark[1]
+        name = mark["name"]
         if not SNAKE_NAME.fullmatch(name):
             raise SqlError(f"`{name}` is not a snake_case name")
-        if name in found:
+        if name in names:
             raise SqlError(f"`{name}` is there twice")
+        names.add(name)
         commented = source[mark.end() : following.start() if following else len(source)]
         text = strip_comments(commented).removesuffix(";").rstrip()
         if not text:
             raise SqlError(f"`{name}` is empty")
+        found.append((mark["kind"], name, text, commented))
+    return found
+
+
+def with_parts(path, text, depth=0):
+    """The text with its parts in place. A part may contain others."""
+    def part(match):
+        file = path.parents[1] / match["folder"] / f"{match['file']}.sql" if match["file"] else path
+        found = [body for kind, name, body, _ in sections(file) if kind == "part" and name == match["name"]]
+        if not found or depth > 5:
+            raise SqlError(f"there is no part `{match[0]}`" if not found else f"`{match[0]}` contains itself")
+        return with_parts(file, found[0], depth + 1)
+
+    return PART.sub(part, text)
+
+
+def statements(path):
+    """The statements of a file, in its order."""
+    found = {}
+    for kind, name, text, commented in sections(path):
+        if kind == "part":
+            continue
+        text = with_parts(path, text)
         if any(not is_literal and ";" in piece for is_literal, piece in pieces(text)):
             raise SqlError(f"`{name}` has more than one statement")
         found[name] = (text, commented)
-    is_typed = typed_sql.is_typed(source, [text for text, _ in found.values()])
+    is_typed = typed_sql.is_typed("".join(comments for _, comments in found.values()),
+                                  [without_literals(text) for text, _ in found.values()])
     return [number_parameters(name, text, comments) if is_typed else Statement(name, text, None, comments)
             for name, (text, comments) in found.items()]
 

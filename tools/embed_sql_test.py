@@ -39,7 +39,24 @@ class Statements(unittest.TestCase):
         text = "-- About the file.\n\n-- name: first\n-- $1 id\nselect $1::int;\n\n-- name: second\nselect ';'\n"
         self.assertEqual(self.parse(text), [("first", "select $1::int"), ("second", "select ';'")])
 
+    def test_a_part_is_written_once_and_used_in_several_statements(self):
+        text = ("-- part: columns\n-- Of t.\na, b\n-- part: rows\n{{columns}} from t\n"
+                "-- name: first\nselect {{rows}}\n-- name: second\nselect {{columns}} from u")
+        self.assertEqual(self.parse(text), [("first", "select a, b from t"), ("second", "select a, b from u")])
+
+    def test_a_part_of_another_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for file, text in (("publish/fanout.sql", "-- part: targets\nselect 1\n-- name: a\nselect 2"),
+                               ("replay/runner.sql", "-- name: queue\nwith t as ({{publish/fanout.targets}}) select 3")):
+                (root / file).parent.mkdir()
+                (root / file).write_text(text)
+            found = embed_sql.statements(root / "replay/runner.sql")
+        self.assertEqual([statement.text for statement in found], ["with t as (select 1) select 3"])
+
     def test_what_cannot_be_right_is_refused(self):
+        self.refused("-- name: a\nselect {{b}}", "no part `{{b}}`")
+        self.refused("-- part: b\n{{b}}\n-- name: a\nselect {{b}}", "contains itself")
         self.refused("select 1", "no `-- name:` line")
         self.refused("select 1;\n-- name: a\nselect 2", "before the first")
         self.refused("-- name: a\nselect 1\n-- name: a\nselect 2", "`a` is there twice")

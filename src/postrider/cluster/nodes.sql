@@ -1,7 +1,8 @@
--- The nodes and what they serve.
+-- The nodes and the buckets that they own.
 
 -- name: list_nodes
--- No parameters. Scans node and bucket_lease, both small.
+-- Scans node and bucket_lease, both small.
+-- not null: all
 select
   node.id,
   node.name,
@@ -11,14 +12,15 @@ select
   node.started_at,
   node.heartbeat_at,
   coalesce(array_agg(bucket_lease.bucket order by bucket_lease.bucket)
-             filter (where bucket_lease.bucket is not null), '{}')
+             filter (where bucket_lease.bucket is not null), '{}') as buckets
 from node
 left join bucket_lease on bucket_lease.owner = node.id
 group by node.id
 order by node.started_at, node.id
 
 -- name: list_free_buckets
--- No parameters. Scans bucket_lease, which is small.
-select coalesce(array_agg(bucket order by bucket), '{}')
+-- Scans bucket_lease, which is small.
+-- not null: all
+select coalesce(array_agg(bucket order by bucket), '{}') as buckets
 from bucket_lease
 where owner is null

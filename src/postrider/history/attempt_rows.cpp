@@ -7,36 +7,47 @@ namespace postrider::history {
 
 namespace {
 
-std::string phases_json(const pg::Rows& rows, size_t row) {
+template <class Row>
+std::string phases_json(const Row& row) {
   base::JsonObject json;
-  json.add("lookup_us", rows.get<std::optional<int32_t>>(row, 6))
-      .add("connect_us", rows.get<std::optional<int32_t>>(row, 7))
-      .add("tls_us", rows.get<std::optional<int32_t>>(row, 8))
-      .add("first_byte_us", rows.get<std::optional<int32_t>>(row, 9))
-      .add("total_us", rows.get<int32_t>(row, 10));
+  json.add("lookup_us", row.dns_us)
+      .add("connect_us", row.connect_us)
+      .add("tls_us", row.tls_us)
+      .add("first_byte_us", row.first_byte_us)
+      .add("total_us", row.total_us);
   return json.text();
+}
+
+// Of a row with the timeline_columns of delivery.sql.
+template <class Row>
+base::JsonObject timeline_json(const Row& row, const registry::Principal& reader) {
+  const http::Audience audience = registry::audience_of(reader);
+  const std::optional<std::string> error(row.error);
+  base::JsonObject json;
+  json.add("attempt", row.attempt)
+      .add("outcome", row.outcome)
+      .add("status_code", row.status_code)
+      .add("error", error)
+      .add("error_detail",
+           registry::shown_error(audience, error, std::optional<std::string>(row.error_detail)))
+      .add("started_at", row.started_at)
+      .raw("phases", phases_json(row));
+  if (reader.sees_payloads) json.add("response_preview", row.preview);
+  json.add("address", registry::shown_to_operators(audience, std::optional<std::string>(row.address)))
+      .add("next_attempt_at", row.next_attempt_at)
+      .add("node_id", model::NodeId{row.node_id}.public_id())
+      .add("node", registry::shown_to_operators(audience, std::optional<std::string>(row.node_name)));
+  return json;
 }
 
 }  // namespace
 
-base::JsonObject attempt_json(const pg::Rows& rows, size_t row, const registry::Principal& reader) {
-  const http::Audience audience = registry::audience_of(reader);
-  const auto error = rows.get<std::optional<std::string>>(row, 3);
-  base::JsonObject json;
-  json.add("attempt", rows.get<int32_t>(row, 0))
-      .add("outcome", rows.get<std::string_view>(row, 1))
-      .add("status_code", rows.get<std::optional<int32_t>>(row, 2))
-      .add("error", error)
-      .add("error_detail",
-           registry::shown_error(audience, error, rows.get<std::optional<std::string>>(row, 4)))
-      .add("started_at", rows.get<base::Timestamp>(row, 5))
-      .raw("phases", phases_json(rows, row));
-  if (reader.sees_payloads) json.add("response_preview", rows.get<std::optional<std::string>>(row, 11));
-  json.add("address", registry::shown_to_operators(audience, rows.get<std::optional<std::string>>(row, 12)))
-      .add("next_attempt_at", rows.get<std::optional<base::Timestamp>>(row, 13))
-      .add("node_id", model::NodeId{rows.get<base::Uuid>(row, 14)}.public_id())
-      .add("node", registry::shown_to_operators(audience, rows.get<std::optional<std::string>>(row, 15)));
-  return json;
+base::JsonObject attempt_json(const sql::attempts_of::Row& row, const registry::Principal& reader) {
+  return timeline_json(row, reader);
+}
+
+base::JsonObject attempt_json(const sql::attempts_of_keys::Row& row, const registry::Principal& reader) {
+  return timeline_json(row, reader);
 }
 
 }  // namespace postrider::history

@@ -1,14 +1,15 @@
-// An attempt as people see it.
+// An attempt as the API shows it.
 #pragma once
 
 #include "postrider/base/json_writer.hpp"
-#include "postrider/pg/rows.hpp"
+#include "postrider/history/delivery.sql.hpp"
 #include "postrider/registry/keys.hpp"
 
 namespace postrider::history {
 
-// From the first columns of attempts_of and attempts_of_keys. What an endpoint answered may repeat what it
-// was sent: it is for those who may see payloads. Addresses and nodes are for operators.
-base::JsonObject attempt_json(const pg::Rows& rows, size_t row, const registry::Principal& reader);
+// A preview of the response may repeat what was sent, so only keys that may see payloads get it. Addresses
+// and nodes are shown to operators only.
+base::JsonObject attempt_json(const sql::attempts_of::Row& row, const registry::Principal& reader);
+base::JsonObject attempt_json(const sql::attempts_of_keys::Row& row, const registry::Principal& reader);
 
 }  // namespace postrider::history

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <utility>
 
-#include "postrider/history/deliveries.sql.hpp"
 #include "postrider/history/newest_days.hpp"
 #include "postrider/model/ids.hpp"
 
@@ -14,13 +13,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 12ms;  // a page that found little goes on looking for so long
-constexpr int kFirstLook = 300;   // rows, and four times as many with each further look
-// More than two deliveries can have attempts, so that the largest look always sees a whole one.
+constexpr auto kPatience = 12ms;  // a page that found little continues this long
+constexpr int kFirstLook = 300;   // rows; each further look reads four times as many
+// More rows than the attempts of two deliveries, so that the largest look always reads all of one delivery.
 constexpr int kLookMax = 4'000;
-constexpr auto kSkew = 1s;  // between the clocks of who made a delivery and who sent it
+constexpr auto kSkew = 1s;  // between the clocks of the nodes that created and sent a delivery
 
-// The last attempt that was looked at.
+// The last attempt that was read.
 struct Place {
   base::Uuid delivery;
   int rank = 0;
@@ -47,76 +46,103 @@ base::Uuid last_id() {
   return id;
 }
 
-base::Uuid just_behind(base::Uuid id) {
+base::Uuid just_after(base::Uuid id) {
   for (size_t i = id.bytes.size(); i-- > 0;)
     if (++id.bytes[i] != 0) return id;
   return last_id();
 }
 
-// Columns of history_of_….
 struct Seen {
   AttemptKey key;
   model::EventId event;
   bool is_wanted = false;
 };
 
-bool is_wanted(const AttemptFilter& filter, const pg::Rows& rows, size_t row) {
+// The filters that the statement did not apply.
+template <class Row>
+bool is_wanted(const AttemptFilter& filter, const Row& row) {
   const DeliveryFilter& which = filter.which;
-  const auto started_at = rows.get<base::Timestamp>(row, 9);
-  if (filter.outcome && rows.get<std::string_view>(row, 2) != *filter.outcome) return false;
-  if (filter.status_code && rows.get<std::optional<int32_t>>(row, 6) != filter.status_code) return false;
-  if (filter.error && rows.get<std::optional<std::string>>(row, 7) != filter.error) return false;
-  if (filter.since && started_at < *filter.since) return false;
-  if (filter.until && started_at >= *filter.until) return false;
-  if (which.endpoint && rows.get<base::Uuid>(row, 3) != which.endpoint->id.uuid) return false;
-  return !which.tenant || rows.get<std::string_view>(row, 5) == *which.tenant;
+  if (filter.outcome && row.outcome != *filter.outcome) return false;
+  if (filter.status_code && row.status_code != filter.status_code) return false;
+  if (filter.error && row.error != filter.error) return false;
+  if (filter.since && row.started_at < *filter.since) return false;
+  if (filter.until && row.started_at >= *filter.until) return false;
+  if (which.endpoint && row.endpoint_id != which.endpoint->id.uuid) return false;
+  return !which.tenant || row.tenant_id == *which.tenant;
 }
 
-pg::Batch statement(const AttemptFilter& filter, const base::Uuid& before, const base::Uuid& from, int rows) {
+template <class Rows>
+std::vector<Seen> read_seen(const AttemptFilter& filter, const Rows& rows) {
+  std::vector<Seen> seen;
+  seen.reserve(rows.size());
+  for (const auto& row : rows)
+    seen.push_back({{row.delivery_id, row.attempt}, {row.event_id}, is_wanted(filter, row)});
+  return seen;
+}
+
+struct Range {
+  base::Uuid before, from;
+  int rows_max = 0;
+};
+
+runtime::Task<std::vector<Seen>> read_event(pg::Link& link, const AttemptFilter& filter, const Range& range) {
+  const model::EventId event = *filter.which.event;
+  const auto ids = model::delivery_range(event, event);
+  const std::vector<base::Uuid> events{event.uuid}, before{range.before}, first{ids.first.uuid},
+      last{ids.last.uuid};
+  const auto rows = co_await link.run(sql::history_of_events{
+      .events = events, .before = before, .first = first, .last = last, .rows = range.rows_max});
+  co_return read_seen(filter, rows);
+}
+
+// Newest first, through the best index for the filter.
+runtime::Task<std::vector<Seen>> read_range(pg::Link& link, const AttemptFilter& filter, const Range& range) {
   const DeliveryFilter& which = filter.which;
-  pg::Batch batch;
-  if (which.event) {
-    const auto range = model::delivery_range(*which.event, *which.event);
-    batch.with(sql::history_of_events, std::vector{which.event->uuid}, std::vector{before},
-               std::vector{range.first.uuid}, std::vector{range.last.uuid}, rows);
-  } else if (which.endpoint) {
-    batch.with(sql::history_of_endpoint, before, from, rows, which.endpoint->id.uuid);
-  } else if (which.tenant && filter.outcome && *filter.outcome != "delivered") {
-    batch.with(sql::failed_of_tenant, before, from, rows, *which.tenant, *filter.outcome);
-  } else if (which.tenant) {
-    batch.with(sql::history_of_tenant, before, from, rows, *which.tenant);
-  } else {
-    batch.with(sql::history_of_all, before, from, rows);
-  }
-  return batch;
+  const auto& [before, from, rows_max] = range;
+  pg::RowList<sql::HistoryRow> rows;
+  if (which.endpoint)
+    rows = co_await link.run(sql::history_of_endpoint{
+        .before = before, .from = from, .endpoint = which.endpoint->id.uuid, .rows = rows_max});
+  else if (which.tenant && filter.outcome && *filter.outcome != "delivered")
+    rows = co_await link.run(sql::failed_of_tenant{.before = before,
+                                                   .from = from,
+                                                   .tenant = *which.tenant,
+                                                   .outcome = *filter.outcome,
+                                                   .rows = rows_max});
+  else if (which.tenant)
+    rows = co_await link.run(
+        sql::history_of_tenant{.before = before, .from = from, .tenant = *which.tenant, .rows = rows_max});
+  else
+    rows = co_await link.run(sql::history_of_all{.before = before, .from = from, .rows = rows_max});
+  co_return read_seen(filter, rows);
 }
 
 struct Look {
-  std::vector<Seen> seen;  // in the order of the list, behind the place
+  std::vector<Seen> seen;  // in the order of the list, after the place
   bool is_last = false;
 };
 
 runtime::Task<Look> look(pg::Link& link, const AttemptFilter& filter, const Place& place, int rows_max) {
-  const base::Uuid before = just_behind(place.delivery);
-  std::vector<base::Uuid> bounds = lower_bounds(before, {}, base::wall_now());
-  if (filter.which.event) bounds.erase(bounds.begin(), bounds.end() - 1);  // it has bounds of its own
-  std::vector<pg::Rows> found;
-  for (const base::Uuid& from : bounds) {
-    pg::Batch batch = statement(filter, before, from, rows_max);
-    found = co_await link.run(std::move(batch));
-    if (found[0].size() == static_cast<size_t>(rows_max)) break;
+  const base::Uuid before = just_after(place.delivery);
+  std::vector<Seen> found;
+  if (filter.which.event) {
+    const Range range{before, {}, rows_max};
+    found = co_await read_event(link, filter, range);
+  } else {
+    const std::vector<base::Uuid> bounds = lower_bounds(before, {}, base::wall_now());
+    for (const base::Uuid& from : bounds) {
+      const Range range{before, from, rows_max};
+      found = co_await read_range(link, filter, range);
+      if (found.size() == static_cast<size_t>(rows_max)) break;
+    }
   }
-  const pg::Rows& rows = found[0];
   Look look;
-  look.is_last = rows.size() < static_cast<size_t>(rows_max);
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const Seen seen{{rows.get<base::Uuid>(row, 0), rows.get<int32_t>(row, 1)},
-                    {rows.get<base::Uuid>(row, 4)},
-                    is_wanted(filter, rows, row)};
+  look.is_last = found.size() < static_cast<size_t>(rows_max);
+  for (const Seen& seen : found) {
     if (seen.key.delivery == place.delivery && seen.key.rank() >= place.rank) continue;
     look.seen.push_back(seen);
   }
-  // Of the last one attempts may be missing: the next look begins with it.
+  // Attempts of the last delivery may be missing: the next look starts with it.
   if (!look.is_last && !look.seen.empty()) {
     const base::Uuid partial = look.seen.back().key.delivery;
     std::erase_if(look.seen, [&partial](const Seen& each) { return each.key.delivery == partial; });
@@ -127,7 +153,7 @@ runtime::Task<Look> look(pg::Link& link, const AttemptFilter& filter, const Plac
   co_return look;
 }
 
-// Only those whose event has the type.
+// Keeps only attempts of events of the type.
 runtime::Task<void> filter_by_type(pg::Link& link, const std::string& type, std::vector<Seen>& seen) {
   std::vector<base::Uuid> events;
   for (const Seen& each : seen)
@@ -135,17 +161,17 @@ runtime::Task<void> filter_by_type(pg::Link& link, const std::string& type, std:
   if (events.empty()) co_return;
   std::sort(events.begin(), events.end());
   events.erase(std::unique(events.begin(), events.end()), events.end());
-  pg::Params params(events, events.front(), events.back());
-  const pg::Rows rows = co_await link.run_one(sql::events_of_ids, std::move(params));
+  const auto rows = co_await link.run(
+      sql::events_of_ids{.events = events, .smallest = events.front(), .largest = events.back()});
   std::vector<base::Uuid> fitting;
-  for (size_t row = 0; row < rows.size(); ++row)
-    if (rows.get<std::string_view>(row, 2) == type) fitting.push_back(rows.get<base::Uuid>(row, 0));
+  for (const auto& row : rows)
+    if (row.type == type) fitting.push_back(row.id);
   std::sort(fitting.begin(), fitting.end());
   for (Seen& each : seen)
     each.is_wanted &= std::binary_search(fitting.begin(), fitting.end(), each.event.uuid);
 }
 
-// Takes what fits into the page; true when it is full or nothing is left.
+// Adds to the page; true when it is full or nothing is left.
 bool take(AttemptPage& page, const AttemptFilter& filter, const Look& look, Place& place) {
   for (size_t i = 0; i < look.seen.size(); ++i) {
     const AttemptKey& key = look.seen[i].key;
@@ -173,8 +199,7 @@ runtime::Task<base::Result<AttemptPage, BadCursor>> scan_attempts(pg::Link& link
   const auto give_up_at = base::BootClock::now() + kPatience;
   for (int rows = kFirstLook;; rows = std::min(kLookMax, 4 * rows)) {
     Look found = co_await look(link, filter, place, rows);
-    if (found.seen.empty() && !found.is_last && rows < kLookMax)
-      continue;  // it was but a part of one delivery
+    if (found.seen.empty() && !found.is_last && rows < kLookMax) continue;  // read only part of one delivery
     if (filter.which.type) co_await filter_by_type(link, *filter.which.type, found.seen);
     if (take(page, filter, found, place)) co_return page;
     if (base::BootClock::now() < give_up_at) continue;

@@ -1,68 +1,69 @@
--- Dead letters, newest first, at most so many rows at a time; the caller filters further.
+-- Lists of dead letters, newest first. Runs on connections with custom plans: one statement per filter, never one with
+-- optional conditions. Each reads a limited number of rows; the caller applies the rest of its filter.
+
+-- part: dead_letters_in_range
+select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, d.cause, d.attempts, d.status_code, d.error, d.error_detail,
+       d.created_at, d.dead_at, d.resolved_at, d.resolution
+from dead_letter d
+where d.delivery_id < :before::uuid
+  and d.delivery_id >= :from::uuid
 
 -- name: dead_letters_of_all
--- $1 ids below, $2 ids from, $3 rows. Index: the key of dead_letter.
-select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, d.cause, d.attempts, d.status_code, d.error,
-       d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution
-from dead_letter d
-where d.delivery_id < $1::uuid
-  and d.delivery_id >= $2::uuid
+-- Index: the key of dead_letter.
+-- not null: delivery_id, tenant_id, endpoint_id, event_id, cause, attempts, created_at, dead_at
+-- row: dead_letter
+{{dead_letters_in_range}}
 order by d.delivery_id desc
-limit $3::integer
+limit :rows::integer
 
 -- name: dead_letters_of_tenant
--- As dead_letters_of_all, $4 tenant. Index: dead_letter_by_tenant.
-select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, d.cause, d.attempts, d.status_code, d.error,
-       d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution
-from dead_letter d
-where d.tenant_id = $4::text
-  and d.delivery_id < $1::uuid
-  and d.delivery_id >= $2::uuid
+-- Index: dead_letter_by_tenant.
+-- not null: delivery_id, tenant_id, endpoint_id, event_id, cause, attempts, created_at, dead_at
+-- row: dead_letter
+{{dead_letters_in_range}}
+  and d.tenant_id = :tenant::text
 order by d.delivery_id desc
-limit $3::integer
+limit :rows::integer
 
 -- name: dead_letters_of_endpoint
--- As dead_letters_of_all, $4 endpoint. Index: dead_letter_by_endpoint.
-select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, d.cause, d.attempts, d.status_code, d.error,
-       d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution
-from dead_letter d
-where d.endpoint_id = $4::uuid
-  and d.delivery_id < $1::uuid
-  and d.delivery_id >= $2::uuid
+-- Index: dead_letter_by_endpoint.
+-- not null: delivery_id, tenant_id, endpoint_id, event_id, cause, attempts, created_at, dead_at
+-- row: dead_letter
+{{dead_letters_in_range}}
+  and d.endpoint_id = :endpoint::uuid
 order by d.delivery_id desc
-limit $3::integer
+limit :rows::integer
 
 -- name: unresolved_of_cause
--- As dead_letters_of_all, $4 tenant, $5 cause, and nobody has seen to it yet. Index: dead_letter_unresolved.
-select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, d.cause, d.attempts, d.status_code, d.error,
-       d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution
-from dead_letter d
-where d.tenant_id = $4::text
-  and d.cause = $5::text
+-- Neither replayed nor discarded yet. Index: dead_letter_unresolved.
+-- not null: delivery_id, tenant_id, endpoint_id, event_id, cause, attempts, created_at, dead_at
+-- row: dead_letter
+{{dead_letters_in_range}}
+  and d.tenant_id = :tenant::text
+  and d.cause = :cause::text
   and d.resolved_at is null
-  and d.delivery_id < $1::uuid
-  and d.delivery_id >= $2::uuid
 order by d.delivery_id desc
-limit $3::integer
+limit :rows::integer
 
 -- name: dead_letter_summary
--- $1 tenant or null for all, $2 rows. Reads counts that are kept, never the letters: the largest of
--- dead_letter_count_by_size and whatever has changed since they were summed up. Each change may push one of the
--- largest out, so as many more are read.
+-- The largest groups of unresolved dead letters, of one tenant or of all (null). Reads the maintained counts, never the
+-- dead letters: the largest of dead_letter_count_by_size, and the changes since the counts were summed up. Each change
+-- may push one group out of the largest, so that many more are read.
+-- not null: tenant_id, cause, unresolved
 with changed as materialized (
   select tenant_id, endpoint_id, cause, sum(unresolved) as change
   from dead_letter_delta
-  where $1::text is null
-     or tenant_id = $1::text
+  where :tenant?::text is null
+     or tenant_id = :tenant
   group by tenant_id, endpoint_id, cause
 ),
 largest as materialized (
   select tenant_id, endpoint_id, cause, unresolved
   from dead_letter_count
-  where $1::text is null
-     or tenant_id = $1::text
+  where :tenant is null
+     or tenant_id = :tenant
   order by unresolved desc
-  limit $2::integer + (select count(*) from changed)
+  limit :rows::integer + (select count(*) from changed)
 ),
 summed as (
   select tenant_id, endpoint_id, cause, sum(unresolved)::bigint as unresolved
@@ -83,7 +84,7 @@ summed as (
   group by tenant_id, endpoint_id, cause
   having sum(unresolved) > 0
   order by sum(unresolved) desc, tenant_id, endpoint_id, cause
-  limit $2::integer
+  limit :rows
 )
 select s.tenant_id, e.public_id, e.url, s.cause, s.unresolved
 from summed s

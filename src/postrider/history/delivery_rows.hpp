@@ -1,5 +1,5 @@
-// A delivery as people see it. Its state follows from its queue row, if there is one, and else from how its
-// last attempt ended.
+// A delivery as the API shows it. Its status follows from its queue row if it has one, otherwise from the
+// outcome of its last attempt.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 #include "postrider/base/json_writer.hpp"
 #include "postrider/base/time.hpp"
+#include "postrider/history/deliveries.sql.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
-#include "postrider/pg/rows.hpp"
 #include "postrider/registry/keys.hpp"
 #include "postrider/runtime/task.hpp"
 
@@ -37,15 +37,50 @@ struct Delivery {
   std::optional<std::string> last_error, last_error_detail;
 };
 
-// From rows of the statements history_of_… (deliveries.sql), which have the attempts of one delivery side by
-// side: each becomes one Delivery, in the same order.
-std::vector<Delivery> read_history(const pg::Rows& rows);
-// From the first columns of the statements live_….
-Delivery read_live(const pg::Rows& rows, size_t row);
-// What is in the queue counts; of the other only what was tried last.
-void add_history(Delivery& live, const Delivery& history);
+// Builds deliveries from their attempts. The attempts of one delivery must follow each other; the deliveries
+// keep that order.
+class HistoryReader {
+ public:
+  // A row of a statement that selects the attempt_columns of deliveries.sql.
+  template <class Row>
+  void add(const Row& row) {
+    add_attempt(read(row));
+  }
+  std::vector<Delivery> take();
 
-// The names that a list shows beside its deliveries, looked up for many at once.
+ private:
+  template <class Row>
+  static Delivery read(const Row& row);
+  void add_attempt(Delivery attempt);
+  void finish_delivery();
+
+  std::vector<Delivery> deliveries_;
+  // Of the delivery that is being read: attempt 0, and the last of the others.
+  std::optional<Delivery> note_, last_;
+};
+
+std::vector<Delivery> read_history(const pg::RowList<sql::HistoryRow>& rows);
+
+// From a row of a statement that selects the queue_columns of deliveries.sql.
+template <class Row>
+Delivery read_queued(const Row& row) {
+  Delivery delivery;
+  delivery.id = {row.id};
+  delivery.endpoint = {row.endpoint_id};
+  delivery.event = {row.event_id};
+  delivery.tenant = row.tenant_id;
+  delivery.attempts = row.attempts;
+  delivery.status = row.attempts == 0 ? DeliveryStatus::pending : DeliveryStatus::retrying;
+  delivery.next_attempt_at = row.due_at;
+  delivery.created_at = row.created_at;
+  delivery.replay_id = row.replay_id;
+  return delivery;
+}
+
+// Adds the last attempt to a delivery that was read from the queue.
+void add_history(Delivery& queued, const Delivery& history);
+
+// The names that a list shows for its deliveries, found for many at once.
 struct DeliveryNames {
   struct Event {
     std::string public_id, type;
@@ -55,15 +90,36 @@ struct DeliveryNames {
     std::string public_id, url;
     int max_attempts = 0;
   };
-  std::unordered_map<model::EventId, Event> events;  // an event whose time is over is not there
+  std::unordered_map<model::EventId, Event> events;  // without events whose retention has ended
   std::unordered_map<model::EndpointId, Endpoint> endpoints;
 };
 runtime::Task<DeliveryNames> find_names(pg::Link& link, const std::vector<Delivery>& deliveries);
 
-// Gives those that are in the queue and being sent, as the nodes say, the status processing.
+// Sets the status processing on the queued deliveries that the nodes report as in flight.
 runtime::Task<void> mark_processing(pg::Link& link, std::vector<Delivery>& deliveries);
 
 base::JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names,
                                const registry::Principal& reader);
+
+template <class Row>
+Delivery HistoryReader::read(const Row& row) {
+  Delivery delivery;
+  delivery.id = {row.delivery_id};
+  delivery.endpoint = {row.endpoint_id};
+  delivery.event = {row.event_id};
+  delivery.tenant = row.tenant_id;
+  delivery.status = parse_delivery_status(row.outcome).value_or(DeliveryStatus::retrying);
+  delivery.attempts = row.attempt;
+  delivery.created_at = row.created_at;
+  delivery.replay_id = row.replay_id;
+  delivery.next_attempt_at = row.next_attempt_at;
+  delivery.last_attempt_at = row.started_at;
+  delivery.last_status_code = row.status_code;
+  delivery.last_error = row.error;
+  delivery.last_error_detail = row.error_detail;
+  if (delivery.status == DeliveryStatus::delivered)
+    delivery.delivered_at = row.started_at + base::Microseconds(row.total_us);
+  return delivery;
+}
 
 }  // namespace postrider::history

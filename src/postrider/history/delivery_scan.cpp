@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "postrider/history/deliveries.sql.hpp"
 #include "postrider/history/delivery_scan_steps.hpp"
 
 namespace postrider::history {
@@ -12,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A page that found little goes on looking for so long.
+// A page that found little continues this long.
 constexpr auto kPatience = 12ms;
 
 base::Uuid last_id() {
@@ -33,11 +32,11 @@ bool accepts(const DeliveryFilter& filter, const Delivery& delivery, const Deliv
   return !filter.subject || event->second.subject == *filter.subject;
 }
 
-bool is_live_only(const DeliveryFilter& filter) {
+bool is_queued_only(const DeliveryFilter& filter) {
   return filter.status == DeliveryStatus::pending || filter.status == DeliveryStatus::retrying;
 }
 
-// Takes what fits into the page; true when it is full. The rest is read again by the next page.
+// Adds to the page; true when it is full. The next page reads the rest again.
 bool take(DeliveryPage& page, const DeliveryFilter& filter, ScanChunk& chunk) {
   for (size_t i = 0; i < chunk.deliveries.size(); ++i) {
     Delivery& delivery = chunk.deliveries[i];
@@ -66,7 +65,7 @@ runtime::Task<base::Result<DeliveryPage, BadCursor>> scan_deliveries(pg::Link& l
       chunk = co_await scan_by_event(link, filter, from);
     else if (filter.status == DeliveryStatus::processing)
       chunk = co_await scan_in_flight(link, filter, from.after);
-    else if (is_live_only(filter))
+    else if (is_queued_only(filter))
       chunk = co_await scan_by_lane(link, filter, from.after);
     else
       chunk = co_await scan_by_time(link, filter, from);

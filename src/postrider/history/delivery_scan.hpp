@@ -1,11 +1,10 @@
-// Lists of deliveries over a history of any length: a page reads a limited number of rows and says where the
-// next one begins, also when it found little. Which statement is used depends on the filter; see
-// deliveries.sql.
+// Lists of deliveries over a history of any length. A page reads a limited number of rows and returns where
+// the next one starts, even if it found little. The filter decides which scan is used (deliveries.sql):
 //
-//   by time      newest first: what is in the queue and what has ended, merged by id
-//   by lane      status pending or retrying: in the order in which it will be sent, endpoint by endpoint
-//   in flight    status processing: what nodes say they are sending, newest first
-//   by event     event or subject: event by event, the newest first, replays with their event
+//   by time      newest first: queued and ended deliveries, merged by ID
+//   by lane      status pending or retrying: in the order of sending, endpoint by endpoint
+//   in flight    status processing: what the nodes report as in flight, newest first
+//   by event     event or subject: event by event, newest first, replays with their event
 #pragma once
 
 #include <optional>
@@ -21,7 +20,7 @@ struct LaneRef {
   model::EndpointId id;
   int bucket = 0;
   bool is_strict = false;
-  std::string tail;  // the last 12 hex digits of its deliveries' ids, but for replays
+  std::string tail;  // the last 12 hex digits of the IDs of its deliveries, except replays
 };
 
 struct DeliveryFilter {
@@ -33,13 +32,13 @@ struct DeliveryFilter {
   base::Uuid from;    // inclusive
   base::Uuid before;  // exclusive
   int limit = 50;
-  std::string after;  // where the page before ended; empty: the first page
+  std::string after;  // where the previous page ended; empty: the first page
 };
 
 struct DeliveryPage {
   std::vector<Delivery> deliveries;
   DeliveryNames names;
-  std::optional<std::string> next;  // none: this is the end
+  std::optional<std::string> next;  // none: this is the last page
 };
 
 struct BadCursor {};

@@ -1,21 +1,20 @@
-// Deliveries of one event, or of the events about one subject: event by event, the newest first, replays
-// beside what they replay.
+// Deliveries of one event, or of the events about one subject: event by event, newest first, replays with
+// their event.
 #include <algorithm>
 #include <utility>
 
-#include "postrider/history/deliveries.sql.hpp"
 #include "postrider/history/delivery_scan_steps.hpp"
 
 namespace postrider::history {
 
 namespace {
 
-constexpr int kEventsFirst = 8;  // of a subject, and twice as many with each further look
+constexpr int kEventsFirst = 8;  // of a subject; each further look reads twice as many
 constexpr int kEventsMax = 64;
 
 struct EventPlace {
   base::Uuid event;   // this one and older ones
-  base::Uuid before;  // of this one only deliveries below
+  base::Uuid before;  // of this one only deliveries with smaller IDs
 };
 
 base::Uuid last_id() {
@@ -37,7 +36,7 @@ std::string place_text(const base::Uuid& event, const base::Uuid& before) {
   return event.hex() + "," + before.hex();
 }
 
-// All ids that a delivery of the event can have; with an endpoint there is only one.
+// The range of IDs that a delivery of the event can have; with an endpoint it is a single ID.
 model::DeliveryRange ids_of(model::EventId event, const DeliveryFilter& filter) {
   if (!filter.endpoint) return model::delivery_range(event, event);
   const auto only = base::Uuid::from_hex(model::delivery_head_of(event) + filter.endpoint->tail);
@@ -51,47 +50,45 @@ runtime::Task<std::vector<base::Uuid>> find_events(pg::Link& link, const Deliver
     events.push_back(filter.event->uuid);
     co_return events;
   }
-  const base::Uuid upto = std::min(place.event, filter.before);
-  pg::Params params(*filter.subject, filter.tenant, upto, base::Uuid{}, events_max);
-  pg::Batch batch;
-  batch.add(filter.tenant ? sql::events_of_subject : sql::events_of_subject_everywhere, std::move(params));
-  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
-  for (size_t row = 0; row < found[0].size(); ++row) events.push_back(found[0].get<base::Uuid>(row, 0));
+  const base::Uuid up_to = std::min(place.event, filter.before);
+  pg::RowList<sql::EventIdRow> rows;
+  if (filter.tenant)
+    rows = co_await link.run(sql::events_of_subject{
+        .subject = *filter.subject, .up_to = up_to, .tenant = *filter.tenant, .rows = events_max});
+  else
+    rows = co_await link.run(
+        sql::events_of_subject_everywhere{.subject = *filter.subject, .up_to = up_to, .rows = events_max});
+  for (const auto& row : rows) events.push_back(row.id);
   co_return events;
 }
 
 struct OfEvent {
-  std::vector<Delivery> live, history;
-  size_t live_rows = 0, history_rows = 0;
+  std::vector<Delivery> queued, history;
+  size_t queued_rows = 0, history_rows = 0;
 };
 
-// The rows of both answers, event by event.
-std::vector<OfEvent> by_event(const pg::Rows& live_rows, const pg::Rows& history_rows, size_t events) {
+// The deliveries of both results, event by event: `number` counts the events of a statement from 1.
+std::vector<OfEvent> by_event(const pg::RowsOf<sql::queued_of_events>& queued,
+                              const pg::RowsOf<sql::history_of_events>& history, size_t events) {
   std::vector<OfEvent> found(events);
-  for (size_t row = 0; row < live_rows.size(); ++row) {
-    OfEvent& of_event = found.at(static_cast<size_t>(live_rows.get<int32_t>(row, 8)) - 1);
-    of_event.live.push_back(read_live(live_rows, row));
-    ++of_event.live_rows;
+  for (const auto& row : queued) {
+    OfEvent& of_event = found.at(static_cast<size_t>(row.number) - 1);
+    of_event.queued.push_back(read_queued(row));
+    ++of_event.queued_rows;
   }
-  for (size_t row = 0; row < history_rows.size(); ++row)
-    ++found.at(static_cast<size_t>(history_rows.get<int32_t>(row, 14)) - 1).history_rows;
-  // Each delivery belongs to one event, and they come in the order of the events.
-  std::vector<Delivery> history = read_history(history_rows);
-  size_t next = 0, rows_before = 0;
-  for (OfEvent& of_event : found) {
-    rows_before += of_event.history_rows;
-    if (of_event.history_rows == 0) continue;
-    // Versions of an event have rows of their own; their ids begin alike.
-    const std::string head = model::delivery_head_of({history_rows.get<base::Uuid>(rows_before - 1, 4)});
-    for (; next < history.size() && model::delivery_head_of(history[next].event) == head; ++next)
-      of_event.history.push_back(std::move(history[next]));
+  std::vector<HistoryReader> readers(events);
+  for (const auto& row : history) {
+    const size_t event = static_cast<size_t>(row.number) - 1;
+    readers.at(event).add(row);
+    ++found[event].history_rows;
   }
+  for (size_t event = 0; event < events; ++event) found[event].history = readers[event].take();
   return found;
 }
 
 struct Merged {
   std::vector<Delivery> deliveries;
-  std::optional<base::Uuid> covered_from;  // set when there may be more below
+  std::optional<base::Uuid> covered_from;  // set when there may be more with smaller IDs
 };
 
 Merged merge(OfEvent of_event, size_t rows_max) {
@@ -101,15 +98,15 @@ Merged merge(OfEvent of_event, size_t rows_max) {
     if (merged.deliveries.size() > 1) merged.deliveries.pop_back();  // attempts of it may be missing
     floor = merged.deliveries.back().id.uuid;
   }
-  if (of_event.live_rows == rows_max) floor = std::max(floor, of_event.live.back().id.uuid);
-  for (Delivery& live : of_event.live) {
+  if (of_event.queued_rows == rows_max) floor = std::max(floor, of_event.queued.back().id.uuid);
+  for (Delivery& queued : of_event.queued) {
     const auto known = std::find_if(merged.deliveries.begin(), merged.deliveries.end(),
-                                    [&live](const Delivery& each) { return each.id == live.id; });
+                                    [&queued](const Delivery& each) { return each.id == queued.id; });
     if (known == merged.deliveries.end()) {
-      merged.deliveries.push_back(std::move(live));
+      merged.deliveries.push_back(std::move(queued));
     } else if (known->status == DeliveryStatus::retrying) {
-      add_history(live, *known);
-      *known = std::move(live);
+      add_history(queued, *known);
+      *known = std::move(queued);
     }
   }
   if (!floor.is_nil()) merged.covered_from = floor;
@@ -119,18 +116,18 @@ Merged merge(OfEvent of_event, size_t rows_max) {
   return merged;
 }
 
-// Parameters of live_of_events and history_of_events.
-pg::Params event_columns(const std::vector<base::Uuid>& events, const DeliveryFilter& filter,
-                         const EventPlace& place, int rows_max) {
-  std::vector<base::Uuid> below, first, last;
-  for (const base::Uuid& event : events) {
-    const auto range = ids_of({event}, filter);
-    below.push_back(event == place.event || filter.event ? place.before : last_id());
-    first.push_back(range.first.uuid);
-    last.push_back(range.last.uuid);
+// The arrays of queued_of_events and history_of_events.
+struct EventColumns {
+  EventColumns(const std::vector<base::Uuid>& events, const DeliveryFilter& filter, const EventPlace& place) {
+    for (const base::Uuid& event : events) {
+      const auto range = ids_of({event}, filter);
+      before.push_back(event == place.event || filter.event ? place.before : last_id());
+      first.push_back(range.first.uuid);
+      last.push_back(range.last.uuid);
+    }
   }
-  return pg::Params(events, below, first, last, rows_max);
-}
+  std::vector<base::Uuid> before, first, last;
+};
 
 base::Uuid just_before(base::Uuid id) {
   for (size_t i = id.bytes.size(); i-- > 0;)
@@ -154,11 +151,18 @@ runtime::Task<std::optional<ScanChunk>> scan_by_event(pg::Link& link, const Deli
   ScanChunk chunk;
   if (events.empty()) co_return chunk;
   const int rows_max = 2 * filter.limit + 20;
-  pg::Batch batch;
-  batch.add(sql::live_of_events, event_columns(events, filter, place, rows_max))
-      .add(sql::history_of_events, event_columns(events, filter, place, rows_max));
-  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
-  std::vector<OfEvent> of_events = by_event(found[0], found[1], events.size());
+  const EventColumns columns(events, filter, place);
+  const auto [queued, history] = co_await link.run(sql::queued_of_events{.events = events,
+                                                                         .before = columns.before,
+                                                                         .first = columns.first,
+                                                                         .last = columns.last,
+                                                                         .rows = rows_max},
+                                                   sql::history_of_events{.events = events,
+                                                                          .before = columns.before,
+                                                                          .first = columns.first,
+                                                                          .last = columns.last,
+                                                                          .rows = rows_max});
+  std::vector<OfEvent> of_events = by_event(queued, history, events.size());
   for (size_t i = 0; i < events.size(); ++i) {
     Merged of_event = merge(std::move(of_events[i]), static_cast<size_t>(rows_max));
     for (Delivery& delivery : of_event.deliveries) {

@@ -1,8 +1,7 @@
-// What is in the queue, lane by lane, in the order in which it will be sent.
+// Queued deliveries, lane by lane, in the order of sending.
 #include <charconv>
 #include <utility>
 
-#include "postrider/history/deliveries.sql.hpp"
 #include "postrider/history/delivery_scan_steps.hpp"
 
 namespace postrider::history {
@@ -20,8 +19,8 @@ struct LaneKey {
   base::Uuid id;
 };
 
-// Where a walk stands: at a row of a lane. `name` is the endpoint's public ID, which lanes of a tenant are
-// ordered by; over all tenants they are ordered by bucket and endpoint.
+// The row of a lane that a scan has reached. The lanes of a tenant are in the order of their endpoints'
+// public IDs (`name`); over all tenants they are in the order of bucket and endpoint.
 struct Place {
   std::string name;
   int bucket = 0;
@@ -67,10 +66,10 @@ std::optional<Place> Place::parse(std::string_view text) {
 struct LaneStart {
   std::string name;
   LaneRef lane;
-  LaneKey behind;
+  LaneKey after;
 };
 
-// Of an unordered endpoint the retries are apart: the walk for them begins there.
+// The retries of an unordered endpoint come after all others, so a scan for retries starts there.
 LaneKey beginning(const DeliveryFilter& filter, bool is_strict) {
   LaneKey key;
   key.retry = filter.status == DeliveryStatus::retrying && !is_strict;
@@ -87,47 +86,47 @@ runtime::Task<LaneList> find_lanes(pg::Link& link, const DeliveryFilter& filter,
   LaneList list;
   if (filter.endpoint) {
     LaneStart only{"", *filter.endpoint, beginning(filter, filter.endpoint->is_strict)};
-    if (place) only.behind = place->key;
+    if (place) only.after = place->key;
     list.lanes.push_back(std::move(only));
     co_return list;
   }
   if (place && !place->endpoint.is_nil())
     list.lanes.push_back({place->name, {{place->endpoint}, place->bucket, false, {}}, place->key});
-  pg::Params params(*filter.tenant, place ? place->name : std::string(), kLanesPerStep);
-  const pg::Rows rows = co_await link.run_one(sql::lanes_of_tenant, std::move(params));
-  for (size_t row = 0; row < rows.size(); ++row)
-    list.lanes.push_back(
-        {rows.get<std::string>(row, 0),
-         {{rows.get<base::Uuid>(row, 1)}, rows.get<int32_t>(row, 2), rows.get<bool>(row, 3), {}},
-         beginning(filter, rows.get<bool>(row, 3))});
+  const std::string after = place ? place->name : std::string();
+  const auto rows = co_await link.run(
+      sql::lanes_of_tenant{.tenant = *filter.tenant, .after = after, .rows = kLanesPerStep});
+  for (const auto& row : rows)
+    list.lanes.push_back({std::string(row.public_id),
+                          {{row.id}, row.bucket, row.is_strict, {}},
+                          beginning(filter, row.is_strict)});
   list.is_last = rows.size() < static_cast<size_t>(kLanesPerStep);
   co_return list;
 }
 
-pg::Params lane_columns(const std::vector<LaneStart>& lanes) {
+// The arrays of queued_in_order.
+struct LaneColumns {
+  explicit LaneColumns(const std::vector<LaneStart>& lanes) {
+    for (const LaneStart& start : lanes) {
+      buckets.push_back(start.lane.bucket);
+      endpoints.push_back(start.lane.id.uuid);
+      retries.push_back(start.after.retry);
+      positions.push_back(start.after.position);
+      due_times.push_back(start.after.due_at);
+      ids.push_back(start.after.id);
+    }
+  }
   std::vector<int32_t> buckets;
   std::vector<base::Uuid> endpoints, ids;
   std::vector<bool> retries;
   std::vector<int64_t> positions;
-  std::vector<base::Timestamp> dues;
-  for (const LaneStart& start : lanes) {
-    buckets.push_back(start.lane.bucket);
-    endpoints.push_back(start.lane.id.uuid);
-    retries.push_back(start.behind.retry);
-    positions.push_back(start.behind.position);
-    dues.push_back(start.behind.due_at);
-    ids.push_back(start.behind.id);
-  }
-  pg::Params params;
-  params.add(buckets).add(endpoints).add(retries).add(positions).add(dues).add(ids);
-  return params;
-}
+  std::vector<base::Timestamp> due_times;
+};
 
-Place place_of(const pg::Rows& rows, size_t row, const Delivery& delivery) {
+template <class Row>
+Place place_of(const Row& row) {
   Place place;
-  place.endpoint = delivery.endpoint.uuid;
-  place.key = {rows.get<bool>(row, 8), rows.get<int64_t>(row, 9), *delivery.next_attempt_at,
-               delivery.id.uuid};
+  place.endpoint = row.endpoint_id;
+  place.key = {row.retry, row.position, row.due_at, row.id};
   return place;
 }
 
@@ -138,15 +137,19 @@ int rows_per_step(const DeliveryFilter& filter) {
 runtime::Task<std::optional<ScanChunk>> scan_everywhere(pg::Link& link, const DeliveryFilter& filter,
                                                         Place place) {
   const int wanted = kScannedMax;
-  pg::Params params(place.bucket, place.endpoint, place.key.retry, place.key.position, place.key.due_at,
-                    place.key.id, wanted);
-  const pg::Rows rows = co_await link.run_one(sql::live_everywhere, std::move(params));
+  const auto rows = co_await link.run(sql::queued_everywhere{.bucket = place.bucket,
+                                                             .endpoint = place.endpoint,
+                                                             .retry = place.key.retry,
+                                                             .position = place.key.position,
+                                                             .due_at = place.key.due_at,
+                                                             .id = place.key.id,
+                                                             .rows = wanted});
   ScanChunk chunk;
   std::string last;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    Delivery delivery = read_live(rows, row);
-    Place at = place_of(rows, row, delivery);
-    at.bucket = rows.get<int32_t>(row, 10);
+  for (const auto& row : rows) {
+    Delivery delivery = read_queued(row);
+    Place at = place_of(row);
+    at.bucket = row.bucket;
     last = at.text();
     if (filter.status && delivery.status != *filter.status) continue;
     chunk.cursors.push_back(last);
@@ -176,15 +179,22 @@ runtime::Task<std::optional<ScanChunk>> scan_by_lane(pg::Link& link, const Deliv
   }
   const LaneList list = co_await find_lanes(link, filter, place);
   const int wanted = rows_per_step(filter);
-  pg::Params params = lane_columns(list.lanes);
-  params.add(wanted).add(filter.status != DeliveryStatus::pending);
-  const pg::Rows rows = co_await link.run_one(sql::live_in_order, std::move(params));
+  const bool with_retries = filter.status != DeliveryStatus::pending;
+  const LaneColumns lanes(list.lanes);
+  const auto rows = co_await link.run(sql::queued_in_order{.buckets = lanes.buckets,
+                                                           .endpoints = lanes.endpoints,
+                                                           .retries = lanes.retries,
+                                                           .positions = lanes.positions,
+                                                           .due_times = lanes.due_times,
+                                                           .ids = lanes.ids,
+                                                           .with_retries = with_retries,
+                                                           .rows = wanted});
   ScanChunk chunk;
   size_t lane = 0;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    Delivery delivery = read_live(rows, row);
+  for (const auto& row : rows) {
+    Delivery delivery = read_queued(row);
     while (list.lanes[lane].lane.id != delivery.endpoint) ++lane;
-    Place at = place_of(rows, row, delivery);
+    Place at = place_of(row);
     at.name = list.lanes[lane].name;
     at.bucket = list.lanes[lane].lane.bucket;
     chunk.cursors.push_back(at.text());

@@ -1,9 +1,8 @@
-// Newest first: what has ended (or was tried) in order of id, and beside it what is in the queue in the same
-// range of ids.
+// Newest first: the attempts in the order of their deliveries' IDs, merged with the queue rows in the same
+// range of IDs.
 #include <algorithm>
 #include <utility>
 
-#include "postrider/history/deliveries.sql.hpp"
 #include "postrider/history/delivery_scan_steps.hpp"
 #include "postrider/history/newest_days.hpp"
 
@@ -12,8 +11,8 @@ namespace postrider::history {
 namespace {
 
 constexpr int kScannedMax = 2'000;        // attempts in one look
-constexpr int kSpare = 20;                // deliveries have a few attempts at most
-constexpr int kLaneRowsMax = 500;         // of an endpoint or tenant: up to so many are simply read
+constexpr int kSpare = 20;                // rows for deliveries with several attempts
+constexpr int kLaneRowsMax = 500;         // of an endpoint or tenant: up to this many are all read
 constexpr int kLanesMax = 500;            // of a tenant
 constexpr int kQueueScannedMax = 20'000;  // over all buckets
 
@@ -22,69 +21,76 @@ struct Window {
   base::Uuid from;    // inclusive
 };
 
-bool wants_live(const DeliveryFilter& filter) {
+bool wants_queued(const DeliveryFilter& filter) {
   return !filter.status;
 }
 
-// Four times as many with each look.
+// Each look reads four times as many.
 int rows_wanted(const DeliveryFilter& filter, int look, int most) {
   return std::min(most, (2 * filter.limit + kSpare) << std::min(2 * look, 16));
 }
 
-pg::Batch history_statement(const DeliveryFilter& filter, const Window& window, int rows) {
-  pg::Batch batch;
-  if (filter.status == DeliveryStatus::canceled) {
-    if (filter.tenant)
-      batch.with(sql::canceled_of_tenant, window.before, window.from, rows, *filter.tenant);
-    else
-      batch.with(sql::canceled_of_all, window.before, window.from, rows);
-  } else if (filter.endpoint) {
-    batch.with(sql::history_of_endpoint, window.before, window.from, rows, filter.endpoint->id.uuid);
-  } else if (filter.tenant) {
-    batch.with(sql::history_of_tenant, window.before, window.from, rows, *filter.tenant);
-  } else {
-    batch.with(sql::history_of_all, window.before, window.from, rows);
-  }
-  return batch;
-}
-
-pg::Batch dead_statement(const DeliveryFilter& filter, const Window& window, int rows) {
-  pg::Batch batch;
-  if (filter.endpoint)
-    batch.with(sql::dead_of_endpoint, window.before, window.from, rows, filter.endpoint->id.uuid);
+// Newest first, through the best index for the filter.
+runtime::Task<pg::RowList<sql::HistoryRow>> history_rows(pg::Link& link, const DeliveryFilter& filter,
+                                                         const Window& window, int rows_max) {
+  const auto& [before, from] = window;
+  pg::RowList<sql::HistoryRow> rows;
+  if (filter.status == DeliveryStatus::canceled && filter.tenant)
+    rows = co_await link.run(
+        sql::canceled_of_tenant{.before = before, .from = from, .tenant = *filter.tenant, .rows = rows_max});
+  else if (filter.status == DeliveryStatus::canceled)
+    rows = co_await link.run(sql::canceled_of_all{.before = before, .from = from, .rows = rows_max});
+  else if (filter.endpoint)
+    rows = co_await link.run(sql::history_of_endpoint{
+        .before = before, .from = from, .endpoint = filter.endpoint->id.uuid, .rows = rows_max});
   else if (filter.tenant)
-    batch.with(sql::dead_of_tenant, window.before, window.from, rows, *filter.tenant);
+    rows = co_await link.run(
+        sql::history_of_tenant{.before = before, .from = from, .tenant = *filter.tenant, .rows = rows_max});
   else
-    batch.with(sql::dead_of_all, window.before, window.from, rows);
-  return batch;
+    rows = co_await link.run(sql::history_of_all{.before = before, .from = from, .rows = rows_max});
+  co_return rows;
 }
 
-// The newest rows are spread over the buckets: of each only a part is looked at.
+runtime::Task<std::vector<base::Uuid>> dead_letter_ids(pg::Link& link, const DeliveryFilter& filter,
+                                                       const Window& window, int rows_max) {
+  const auto& [before, from] = window;
+  pg::RowList<sql::DeadLetterIdRow> rows;
+  if (filter.endpoint)
+    rows = co_await link.run(sql::dead_letter_ids_of_endpoint{
+        .before = before, .from = from, .endpoint = filter.endpoint->id.uuid, .rows = rows_max});
+  else if (filter.tenant)
+    rows = co_await link.run(sql::dead_letter_ids_of_tenant{
+        .before = before, .from = from, .tenant = *filter.tenant, .rows = rows_max});
+  else
+    rows = co_await link.run(sql::dead_letter_ids_of_all{.before = before, .from = from, .rows = rows_max});
+  std::vector<base::Uuid> ids;
+  for (const auto& row : rows) ids.push_back(row.delivery_id);
+  co_return ids;
+}
+
+// The newest rows are spread over the buckets, so only a share is read of each.
 int rows_share(size_t buckets) {
   return std::max(1, static_cast<int>(buckets) / 4);
 }
 
 struct Covered {
   std::vector<Delivery> deliveries;
-  base::Uuid from;  // everything from here on was seen
+  base::Uuid from;  // all deliveries from this ID on were read
 };
 
 runtime::Task<std::vector<Delivery>> histories_of(pg::Link& link, std::vector<base::Uuid> ids) {
   std::vector<Delivery> none;
   if (ids.empty()) co_return none;
   std::sort(ids.begin(), ids.end());
-  pg::Params params(ids, ids.front(), ids.back());
-  const pg::Rows rows = co_await link.run_one(sql::history_of_ids, std::move(params));
+  const auto rows = co_await link.run(
+      sql::history_of_ids{.deliveries = ids, .smallest = ids.front(), .largest = ids.back()});
   co_return read_history(rows);
 }
 
-runtime::Task<Covered> read_dead(pg::Link& link, const DeliveryFilter& filter, const Window& window,
-                                 int look) {
+runtime::Task<Covered> read_dead_letters(pg::Link& link, const DeliveryFilter& filter, const Window& window,
+                                         int look) {
   const int wanted = rows_wanted(filter, look, kScannedMax);
-  pg::Batch batch = dead_statement(filter, window, wanted);
-  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
-  std::vector<base::Uuid> ids;
-  for (size_t row = 0; row < found[0].size(); ++row) ids.push_back(found[0].get<base::Uuid>(row, 0));
+  std::vector<base::Uuid> ids = co_await dead_letter_ids(link, filter, window, wanted);
   Covered covered{.deliveries = {}, .from = window.from};
   if (ids.size() == static_cast<size_t>(wanted)) covered.from = ids.back();
   covered.deliveries = co_await histories_of(link, std::move(ids));
@@ -95,20 +101,20 @@ runtime::Task<Covered> read_ended(pg::Link& link, const DeliveryFilter& filter, 
                                   int look) {
   const int wanted = rows_wanted(filter, look, kScannedMax);
   const std::vector<base::Uuid> bounds = lower_bounds(window.before, window.from, base::wall_now());
-  std::vector<pg::Rows> found;
+  pg::RowList<sql::HistoryRow> rows;
   for (const base::Uuid& from : bounds) {
     const Window part{.before = window.before, .from = from};
-    pg::Batch batch = history_statement(filter, part, wanted);
-    found = co_await link.run(std::move(batch));
-    if (found[0].size() == static_cast<size_t>(wanted)) break;
+    rows = co_await history_rows(link, filter, part, wanted);
+    if (rows.size() == static_cast<size_t>(wanted)) break;
   }
-  Covered covered{.deliveries = read_history(found[0]), .from = window.from};
-  if (found[0].size() == static_cast<size_t>(wanted)) {
-    // Of the last one some attempts may be missing: it belongs to the next step, unless it is all there is.
+  Covered covered{.deliveries = read_history(rows), .from = window.from};
+  if (rows.size() == static_cast<size_t>(wanted)) {
+    // Attempts of the last delivery may be missing, so it is left to the next step, unless it is the only
+    // one.
     if (covered.deliveries.size() > 1) covered.deliveries.pop_back();
     covered.from = covered.deliveries.back().id.uuid;
   }
-  // Of a canceled delivery that index shows the end only.
+  // The index of canceled deliveries has only their last row.
   if (filter.status == DeliveryStatus::canceled) {
     std::vector<base::Uuid> ids;
     for (const Delivery& delivery : covered.deliveries) ids.push_back(delivery.id.uuid);
@@ -122,7 +128,7 @@ struct Lanes {
   std::vector<base::Uuid> endpoints;
 };
 
-// The lanes in question, or nothing when there are too many of them to be looked at one by one.
+// The lanes that match the filter, or nothing if there are too many to read one by one.
 runtime::Task<std::optional<Lanes>> lanes_of(pg::Link& link, const DeliveryFilter& filter) {
   Lanes lanes;
   if (filter.endpoint) {
@@ -131,12 +137,12 @@ runtime::Task<std::optional<Lanes>> lanes_of(pg::Link& link, const DeliveryFilte
     co_return lanes;
   }
   if (!filter.tenant) co_return std::nullopt;
-  pg::Params params(*filter.tenant, "", kLanesMax + 1);
-  const pg::Rows rows = co_await link.run_one(sql::lanes_of_tenant, std::move(params));
+  const auto rows =
+      co_await link.run(sql::lanes_of_tenant{.tenant = *filter.tenant, .after = "", .rows = kLanesMax + 1});
   if (rows.size() > static_cast<size_t>(kLanesMax)) co_return std::nullopt;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    lanes.endpoints.push_back(rows.get<base::Uuid>(row, 1));
-    lanes.buckets.push_back(rows.get<int32_t>(row, 2));
+  for (const auto& row : rows) {
+    lanes.endpoints.push_back(row.id);
+    lanes.buckets.push_back(row.bucket);
   }
   co_return lanes;
 }
@@ -147,23 +153,23 @@ runtime::Task<std::vector<int32_t>> buckets_of(pg::Link& link, const DeliveryFil
     buckets.push_back(filter.endpoint->bucket);
     co_return buckets;
   }
-  const pg::Rows rows = co_await link.run_one(sql::buckets);
-  buckets = rows.get<std::vector<int32_t>>(0, 0);
+  const auto rows = co_await link.run(sql::all_buckets{});
+  buckets = rows.front().buckets;
   co_return buckets;
 }
 
-// What is in the queue within the window. Few rows of the lanes in question are read as they are; otherwise
-// each bucket is read from the newest row down, a limited number of them.
+// The queued deliveries in the window. If the matching lanes have few rows, all of them are read; otherwise a
+// limited number of each bucket's newest rows.
 runtime::Task<Covered> read_queue(pg::Link& link, const DeliveryFilter& filter, const Window& window,
                                   int look) {
   Covered covered{.deliveries = {}, .from = window.from};
   const std::optional<Lanes> lanes = co_await lanes_of(link, filter);
   if (lanes) {
-    pg::Params params(lanes->buckets, lanes->endpoints, kLaneRowsMax + 1);
-    const pg::Rows rows = co_await link.run_one(sql::live_of_lanes, std::move(params));
+    const auto rows = co_await link.run(sql::queued_of_lanes{
+        .buckets = lanes->buckets, .endpoints = lanes->endpoints, .rows = kLaneRowsMax + 1});
     if (rows.size() <= static_cast<size_t>(kLaneRowsMax)) {
-      for (size_t row = 0; row < rows.size(); ++row) {
-        Delivery delivery = read_live(rows, row);
+      for (const auto& row : rows) {
+        Delivery delivery = read_queued(row);
         if (delivery.id.uuid < window.before && delivery.id.uuid >= window.from)
           covered.deliveries.push_back(std::move(delivery));
       }
@@ -171,16 +177,20 @@ runtime::Task<Covered> read_queue(pg::Link& link, const DeliveryFilter& filter, 
     }
   }
   const std::vector<int32_t> buckets = co_await buckets_of(link, filter);
-  // Where the statement filters, it may look at many; otherwise each row comes here and is named.
+  // A statement that filters may read many rows; without a filter every row is returned and needs its names.
   const int most = filter.tenant || filter.endpoint ? kQueueScannedMax : kScannedMax;
   const int per_bucket = std::max(2, rows_wanted(filter, look, most) / rows_share(buckets.size()));
   std::optional<base::Uuid> endpoint;
   if (filter.endpoint) endpoint = filter.endpoint->id.uuid;
-  pg::Params params(buckets, window.before, window.from, per_bucket, filter.tenant, endpoint);
-  const pg::Rows rows = co_await link.run_one(sql::live_of_range, std::move(params));
-  for (size_t row = 0; row < rows.size(); ++row) {
-    Delivery delivery = read_live(rows, row);
-    if (rows.get<bool>(row, 8)) covered.from = std::max(covered.from, delivery.id.uuid);
+  const auto rows = co_await link.run(sql::queued_of_range{.rows_per_bucket = per_bucket,
+                                                           .buckets = buckets,
+                                                           .before = window.before,
+                                                           .from = window.from,
+                                                           .tenant = filter.tenant,
+                                                           .endpoint = endpoint});
+  for (const auto& row : rows) {
+    Delivery delivery = read_queued(row);
+    if (row.is_edge) covered.from = std::max(covered.from, delivery.id.uuid);
     const bool is_wanted = (!filter.tenant || delivery.tenant == *filter.tenant) &&
                            (!filter.endpoint || delivery.endpoint == filter.endpoint->id);
     if (is_wanted) covered.deliveries.push_back(std::move(delivery));
@@ -188,13 +198,13 @@ runtime::Task<Covered> read_queue(pg::Link& link, const DeliveryFilter& filter, 
   co_return covered;
 }
 
-// Both in one list, newest first, without what lies below the part that both have seen.
-std::vector<Delivery> merge(Covered ended, Covered live, const base::Uuid& from) {
-  std::vector<Delivery> all = std::move(live.deliveries);
+// Both in one list, newest first, without the part that only one of them has read.
+std::vector<Delivery> merge(Covered ended, Covered queued, const base::Uuid& from) {
+  std::vector<Delivery> all = std::move(queued.deliveries);
   std::sort(all.begin(), all.end(), [](const Delivery& a, const Delivery& b) { return a.id > b.id; });
-  const size_t lives = all.size();
+  const size_t queued_count = all.size();
   for (Delivery& delivery : ended.deliveries) {
-    const auto end = all.begin() + static_cast<ptrdiff_t>(lives);
+    const auto end = all.begin() + static_cast<ptrdiff_t>(queued_count);
     const auto known = std::lower_bound(all.begin(), end, delivery,
                                         [](const Delivery& a, const Delivery& b) { return a.id > b.id; });
     if (known == end || known->id != delivery.id)
@@ -221,17 +231,18 @@ runtime::Task<std::optional<ScanChunk>> scan_by_time(pg::Link& link, const Deliv
     window.before = std::min(window.before, *last);
   }
   const bool is_dead = filter.status == DeliveryStatus::dead_letter;
-  Covered live{.deliveries = {}, .from = window.from};
-  // The queue first: what moves from it to the history in between is then seen in both, not in neither.
-  if (wants_live(filter)) live = co_await read_queue(link, filter, window, from_where.look);
+  Covered queued{.deliveries = {}, .from = window.from};
+  // The queue is read first: a delivery that ends between the two reads is then found in both, not in
+  // neither.
+  if (wants_queued(filter)) queued = co_await read_queue(link, filter, window, from_where.look);
   Covered ended;
   if (is_dead)
-    ended = co_await read_dead(link, filter, window, from_where.look);
+    ended = co_await read_dead_letters(link, filter, window, from_where.look);
   else
     ended = co_await read_ended(link, filter, window, from_where.look);
-  const base::Uuid from = std::max(live.from, ended.from);
+  const base::Uuid from = std::max(queued.from, ended.from);
   ScanChunk chunk;
-  chunk.deliveries = merge(std::move(ended), std::move(live), from);
+  chunk.deliveries = merge(std::move(ended), std::move(queued), from);
   for (const Delivery& delivery : chunk.deliveries) chunk.cursors.push_back(delivery.id.uuid.hex());
   if (from > filter.from) chunk.next = from.hex();
   co_return chunk;

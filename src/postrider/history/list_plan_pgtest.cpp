@@ -1,5 +1,5 @@
-// Lists find their rows through an index, with the plan that is made for the values at hand: without one a
-// page of a history of ten million attempts takes seconds.
+// Lists find their rows through an index, with a plan made for the given values. Without the index a page of
+// a history of ten million attempts takes seconds. Arguments are in the order of the parameters in the SQL.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,55 +66,54 @@ struct ListPlanTest : testing::Test {
 
   support::Database db;
   support::SyncSql session;
-  const std::string range =
-      "'ffffffff-ffff-ffff-ffff-ffffffffffff', '00000000-0000-0000-0000-000000000000', 51";
+  const std::string range = "'ffffffff-ffff-ffff-ffff-ffffffffffff', '00000000-0000-0000-0000-000000000000'";
   const std::string endpoint = "md5('ep7')::uuid";
 };
 
 TEST_F(ListPlanTest, HistoryOfATenantOrEndpoint) {
-  expect(sql::history_of_tenant, range + ", 't7'", "tenant_id_delivery_id_idx");
-  expect(sql::history_of_endpoint, range + ", " + endpoint, "endpoint_id_delivery_id_idx");
-  expect(sql::history_of_all, range, "_pkey");
+  expect(sql::history_of_tenant::statement, range + ", 't7', 51", "tenant_id_delivery_id_idx");
+  expect(sql::history_of_endpoint::statement, range + ", " + endpoint + ", 51",
+         "endpoint_id_delivery_id_idx");
+  expect(sql::history_of_all::statement, range + ", 51", "_pkey");
 }
 
 TEST_F(ListPlanTest, WhatDidNotArrive) {
-  expect(sql::canceled_of_all, range, "delivery_id_idx");
-  expect(sql::canceled_of_tenant, range + ", 't0'", "delivery_id_idx");
-  expect(sql::failed_of_tenant, range + ", 't0', 'retrying'", "tenant_id_outcome_delivery_id_idx");
-  expect(sql::dead_of_tenant, range + ", 't1'", "tenant_id_delivery_id_idx");
-  expect(sql::dead_of_endpoint, range + ", " + endpoint, "endpoint_id_delivery_id_idx");
+  expect(sql::canceled_of_all::statement, range + ", 51", "delivery_id_idx");
+  expect(sql::canceled_of_tenant::statement, range + ", 't0', 51", "delivery_id_idx");
+  expect(sql::failed_of_tenant::statement, range + ", 't0', 'retrying', 51",
+         "tenant_id_outcome_delivery_id_idx");
+  expect(sql::dead_letter_ids_of_tenant::statement, range + ", 't1', 51", "tenant_id_delivery_id_idx");
+  expect(sql::dead_letter_ids_of_endpoint::statement, range + ", " + endpoint + ", 51",
+         "endpoint_id_delivery_id_idx");
 }
 
 TEST_F(ListPlanTest, ByEventAndSubject) {
   const std::string event =
       "array[md5('e')::uuid], array['ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid], "
       "array[id_floor(now())], array[id_floor(now() + interval '1 second')], 51";
-  expect(sql::history_of_events, event, "event_id_delivery_id_idx");
-  expect(sql::live_of_events, event, "queue_replayed");
-  expect(sql::live_of_events, event, "queue_pkey");
-  expect(sql::events_of_subject,
-         "'s50', 't0', 'ffffffff-ffff-ffff-ffff-ffffffffffff', '00000000-0000-0000-0000-000000000000', 20",
+  expect(sql::history_of_events::statement, event, "event_id_delivery_id_idx");
+  expect(sql::queued_of_events::statement, event, "queue_replayed");
+  expect(sql::queued_of_events::statement, event, "queue_pkey");
+  expect(sql::events_of_subject::statement, "'s50', 'ffffffff-ffff-ffff-ffff-ffffffffffff', 't0', 20",
          "subject_tenant_id_id_idx");
-  expect(sql::list_events_of_subject,
-         "'t0', 'ffffffff-ffff-ffff-ffff-ffffffffffff', '00000000-0000-0000-0000-000000000000', 20, 's50'",
+  expect(sql::list_events_of_subject::statement,
+         "'t0', 'ffffffff-ffff-ffff-ffff-ffffffffffff', '00000000-0000-0000-0000-000000000000', 's50', 20",
          "subject_tenant_id_id_idx");
 }
 
 TEST_F(ListPlanTest, WhatIsInTheQueue) {
-  expect(
-      sql::live_of_range,
-      "array[1, 2, 3], 'ffffffff-ffff-ffff-ffff-ffffffffffff', '00000000-0000-0000-0000-000000000000', 300, "
-      "'t1', null",
-      "queue_pkey");
-  expect(sql::live_in_order,
+  expect(sql::queued_of_range::statement, "300, array[1, 2, 3], " + range + ", 't1', null", "queue_pkey");
+  expect(sql::queued_in_order::statement,
          "array[7, 8], array[" + endpoint + ", " + endpoint +
              "], array[false, false], array[0, 0], array[now(), now()], array[" + endpoint + ", " + endpoint +
-             "], 51, true",
+             "], true, 51",
          "queue_lane");
-  expect(sql::live_in_flight, range + ", null::text, null::uuid", "queue_pkey");
-  expect(sql::live_of_lanes, "array[7, 8], array[" + endpoint + ", " + endpoint + "], 51", "queue_lane");
-  expect(sql::live_everywhere, "0, " + endpoint + ", false, 0, now(), " + endpoint + ", 51", "queue_lane");
-  expect(sql::live_delivery, endpoint, "queue_pkey");
+  expect(sql::queued_in_flight::statement, "51, " + range + ", null::text, null::uuid", "queue_pkey");
+  expect(sql::queued_of_lanes::statement, "array[7, 8], array[" + endpoint + ", " + endpoint + "], 51",
+         "queue_lane");
+  expect(sql::queued_everywhere::statement, "0, " + endpoint + ", false, 0, now(), " + endpoint + ", 51",
+         "queue_lane");
+  expect(sql::queued_delivery::statement, endpoint, "queue_pkey");
 }
 
 }  // namespace

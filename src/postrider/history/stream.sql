@@ -1,29 +1,37 @@
--- name: events_after
--- $1 tenant, $2 ids above, $3 rows; the oldest first, with the bytes that are sent. Index: event_by_tenant.
-select e.id, coalesce(e.public_id, public_id_of('evt', e.id)), e.type, e.created_at, e.body
+-- The events of one tenant, for a stream.
+
+-- part: streamed_events
+select e.id, coalesce(e.public_id, public_id_of('evt', e.id)) as public_id, e.type, e.created_at, e.body
 from event e
-where e.tenant_id = $1::text
-  and e.id > $2::uuid
+where e.tenant_id = :tenant::text
+
+-- name: events_after
+-- Oldest first, with their bodies. Index: event_by_tenant.
+-- not null: all
+-- row: streamed_event
+{{streamed_events}}
+  and e.id > :after::uuid
   and (e.main_id is null or e.main_id = e.id)
 order by e.id
-limit $3::integer
+limit :rows::integer
 
 -- name: event_ids_between
--- $1 tenant, $2 ids above, $3 up to, $4 rows; the oldest first. Index only: event_by_tenant.
+-- Oldest first. Index only: event_by_tenant.
+-- not null: all
 select e.id
 from event e
-where e.tenant_id = $1::text
-  and e.id > $2::uuid
-  and e.id <= $3::uuid
+where e.tenant_id = :tenant::text
+  and e.id > :after::uuid
+  and e.id <= :up_to::uuid
 order by e.id
-limit $4::integer
+limit :rows::integer
 
 -- name: streamed_events_of_ids
--- As events_after, of these: $1 tenant, $2 the first and $3 the last of $4, ids in order. Key of the partitions in range.
-select e.id, coalesce(e.public_id, public_id_of('evt', e.id)), e.type, e.created_at, e.body
-from event e
-where e.tenant_id = $1::text
-  and e.id >= $2::uuid
-  and e.id <= $3::uuid
-  and e.id = any ($4::uuid[])
+-- `smallest` and `largest` of the IDs limit the partitions that are read. Index: their key.
+-- not null: all
+-- row: streamed_event
+{{streamed_events}}
+  and e.id >= :smallest::uuid
+  and e.id <= :largest::uuid
+  and e.id = any (:events::uuid[])
 order by e.id

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "postrider/base/json_writer.hpp"
-#include "postrider/history/stream.sql.hpp"
 #include "postrider/model/ids.hpp"
 
 namespace postrider::history {
@@ -17,12 +16,12 @@ namespace {
 constexpr std::string_view kTooMany =
     R"({"detail":"more events are published than are watched for late ones; see the list of events"})";
 
-// The smallest id of a minute before this one was made; its first six bytes are milliseconds.
+// The smallest ID of the minute before this one was created. The first six bytes of an ID are milliseconds.
 base::Uuid late_floor(const base::Uuid& id) {
   int64_t milliseconds = 0;
   for (size_t i = 0; i < 6; ++i) milliseconds = (milliseconds << 8) | id.bytes[i];
-  const base::Timestamp made_at{std::chrono::milliseconds(milliseconds)};
-  return model::id_floor(made_at - EventFollower::kLateMax);
+  const base::Timestamp created_at{std::chrono::milliseconds(milliseconds)};
+  return model::id_floor(created_at - EventFollower::kLateMax);
 }
 
 }  // namespace
@@ -69,7 +68,7 @@ std::optional<StreamCursor> StreamCursor::parse(std::string_view text) {
 }
 
 EventFollower::EventFollower(model::TenantId tenant, Start start)
-    : tenant_(std::move(tenant)), head_(start.after), since_(start.since), resumed_behind_(start.after) {
+    : tenant_(std::move(tenant)), head_(start.after), since_(start.since), resumed_after_(start.after) {
   if (since_) floor_ = model::id_floor(*since_);
   if (head_)
     floor_ = std::max(floor_, late_floor(*head_));
@@ -77,46 +76,44 @@ EventFollower::EventFollower(model::TenantId tenant, Start start)
     head_ = floor_;
 }
 
-// Without a cursor only what comes from now on is shown: what is there is known.
+// Without a cursor only events from now on are sent: those that exist already are marked as sent.
 Task<void> EventFollower::begin(pg::Link& link, base::Timestamp now, runtime::Loop& loop) {
   since_ = now;
   floor_ = model::id_floor(now - kLateMax);
   base::Uuid last;
   last.bytes.fill(0xFF);
-  pg::Params params(tenant_, floor_, last, kIdsMax);
-  const pg::Rows rows = co_await link.run_one(sql::event_ids_between, std::move(params));
+  const auto rows = co_await link.run(
+      sql::event_ids_between{.tenant = tenant_, .after = floor_, .up_to = last, .rows = kIdsMax});
   head_ = floor_;
   runtime::Pause pause(loop);
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const auto id = rows.get<base::Uuid>(row, 0);
-    shown_.add(id);
-    head_ = std::max(*head_, id);
+  for (const auto& row : rows) {
+    shown_.add(row.id);
+    head_ = std::max(*head_, row.id);
     co_await pause;
   }
 }
 
-void EventFollower::show(const pg::Rows& rows, size_t row, Sink sink) {
-  const auto id = rows.get<base::Uuid>(row, 0);
-  if (!shown_.add(id)) return;
-  head_ = std::max(*head_, id);
+void EventFollower::show(const sql::StreamedEventRow& row, Sink sink) {
+  if (!shown_.add(row.id)) return;
+  head_ = std::max(*head_, row.id);
   ++count_;
   base::JsonObject json;
-  json.add("id", rows.get<std::string_view>(row, 1))
-      .add("type", rows.get<std::string_view>(row, 2))
+  json.add("id", row.public_id)
+      .add("type", row.type)
       .add("tenant_id", tenant_)
-      .add("created_at", rows.get<base::Timestamp>(row, 3))
-      .add("may_be_repeat", resumed_behind_ && id <= *resumed_behind_);
-  if (sink.sees_payloads) json.add("body", rows.get<std::string_view>(row, 4));
+      .add("created_at", row.created_at)
+      .add("may_be_repeat", resumed_after_ && row.id <= *resumed_after_);
+  if (sink.sees_payloads) json.add("body", row.body);
   const StreamCursor cursor{head_, std::nullopt, since_};
   append_message(sink.out, "event", cursor.text(), json.text());
 }
 
 Task<bool> EventFollower::look_for_new(pg::Link& link, Sink sink) {
-  pg::Params params(tenant_, *head_, kEventsAtOnce);
-  const pg::Rows rows = co_await link.run_one(sql::events_after, std::move(params));
+  const auto rows =
+      co_await link.run(sql::events_after{.tenant = tenant_, .after = *head_, .rows = kEventsAtOnce});
   runtime::Pause pause(sink.loop);
-  for (size_t row = 0; row < rows.size(); ++row) {
-    show(rows, row, sink);
+  for (const auto& row : rows) {
+    show(row, sink);
     co_await pause;
   }
   co_return rows.size() == static_cast<size_t>(kEventsAtOnce);
@@ -124,22 +121,22 @@ Task<bool> EventFollower::look_for_new(pg::Link& link, Sink sink) {
 
 Task<void> EventFollower::look_for_late(pg::Link& link, Sink sink) {
   const base::Uuid from = std::max(floor_, late_floor(*head_));
-  pg::Params window(tenant_, from, *head_, kIdsMax);
-  const pg::Rows ids = co_await link.run_one(sql::event_ids_between, std::move(window));
-  if (ids.size() == static_cast<size_t>(kIdsMax) && !std::exchange(is_gap_told_, true))
+  const auto ids = co_await link.run(
+      sql::event_ids_between{.tenant = tenant_, .after = from, .up_to = *head_, .rows = kIdsMax});
+  if (ids.size() == static_cast<size_t>(kIdsMax) && !std::exchange(is_gap_reported_, true))
     append_message(sink.out, "gap", "", kTooMany);
   std::vector<base::Uuid> late;
   runtime::Pause pause(sink.loop);
-  for (size_t row = 0; row < ids.size() && late.size() < static_cast<size_t>(kEventsAtOnce); ++row) {
-    const auto id = ids.get<base::Uuid>(row, 0);
-    if (!shown_.contains(id)) late.push_back(id);
+  for (const auto& row : ids) {
+    if (late.size() == static_cast<size_t>(kEventsAtOnce)) break;
+    if (!shown_.contains(row.id)) late.push_back(row.id);
     co_await pause;
   }
   if (late.empty()) co_return;
-  pg::Params params(tenant_, late.front(), late.back(), late);
-  const pg::Rows rows = co_await link.run_one(sql::streamed_events_of_ids, std::move(params));
-  for (size_t row = 0; row < rows.size(); ++row) {
-    show(rows, row, sink);
+  const auto rows = co_await link.run(sql::streamed_events_of_ids{
+      .tenant = tenant_, .smallest = late.front(), .largest = late.back(), .events = late});
+  for (const auto& row : rows) {
+    show(row, sink);
     co_await pause;
   }
   if (late.size() == static_cast<size_t>(kEventsAtOnce)) late_due_ = {};
@@ -147,7 +144,7 @@ Task<void> EventFollower::look_for_late(pg::Link& link, Sink sink) {
 
 Task<bool> EventFollower::look(pg::Link& link, base::Timestamp now, Sink sink) {
   if (!head_) co_await begin(link, now, sink.loop);
-  // Late ones first, so that a resumed stream is in order.
+  // Late events first, so that a resumed stream is in order.
   if (base::BootClock::now() >= late_due_) {
     late_due_ = base::BootClock::now() + kLateInterval;
     co_await look_for_late(link, sink);

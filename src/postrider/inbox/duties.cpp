@@ -58,13 +58,10 @@ Task<void> Duties::run_once() {
 }
 
 Task<void> Duties::measure() {
-  pg::Batch batch;
-  batch.add(sql::inbox_lag).add(sql::inbox_depth);
-  const auto results = co_await link_.run(std::move(batch));
-  for (size_t row = 0; row < results[0].size(); ++row)
-    if (const auto* lag = metrics_.inbox_lag_seconds.find(results[0].get<std::string_view>(row, 0)))
-      lag->set(results[0].get<double>(row, 1));
-  if (!results[1].empty()) metrics_.inbox_depth.set(static_cast<double>(results[1].get<int64_t>(0, 0)));
+  const auto [lags, depths] = co_await link_.run(sql::inbox_lag{}, sql::inbox_depth{});
+  for (const auto& row : lags)
+    if (const auto* lag = metrics_.inbox_lag_seconds.find(row.work)) lag->set(row.seconds);
+  if (!depths.empty()) metrics_.inbox_depth.set(static_cast<double>(depths.front().messages));
 }
 
 Task<void> Duties::run() {

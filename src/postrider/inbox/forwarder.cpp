@@ -5,7 +5,6 @@
 
 #include "postrider/base/fail_point.hpp"
 #include "postrider/inbox/event_type.hpp"
-#include "postrider/inbox/forward.sql.hpp"
 #include "postrider/inbox/pick.hpp"
 #include "postrider/publish/json_scanner.hpp"
 #include "postrider/telemetry/log.hpp"
@@ -104,12 +103,13 @@ Task<void> Forwarder::run() {
 
 Task<size_t> Forwarder::run_once(base::SteadyTime now) {
   if (!link_.is_up()) co_return 0;
-  const pg::Rows rows = co_await link_.run_one(sql::forwarding_sources);
+  const auto rows = co_await link_.run(sql::forwarding_sources{});
   size_t count = 0;
-  for (size_t row = 0; row < rows.size() && !is_stopping_; ++row) {
-    const SourceId source = rows.get<std::string>(row, 0);
+  for (const auto& row : rows) {
+    if (is_stopping_) break;
+    const SourceId source(row.id);
     if (is_held(source, now)) continue;
-    const Forward how{rows.get<std::string>(row, 1), rows.get<std::string>(row, 2)};
+    const Forward how{std::string(row.forward_tenant_id), std::string(row.forward_type)};
     auto task = forward(source, how);
     count += co_await task;
   }
@@ -122,25 +122,28 @@ bool Forwarder::is_held(const SourceId& source, base::SteadyTime now) {
 }
 
 Task<size_t> Forwarder::forward(const SourceId& source, const Forward& how) {
-  pg::Params params(worker_, source, kBatch, kLeaseSeconds, kBatchBytes);
-  const pg::Rows rows = co_await link_.run_one(sql::take_forwards, std::move(params));
+  const auto rows = co_await link_.run(sql::take_forwards{.worker = worker_,
+                                                          .source = source,
+                                                          .rows = kBatch,
+                                                          .lease_seconds = kLeaseSeconds,
+                                                          .bytes_max = kBatchBytes});
   if (rows.empty()) co_return 0;
   std::vector<Job> jobs;
-  for (size_t row = 0; row < rows.size(); ++row) jobs.push_back(read_job(rows, row, how));
+  for (const auto& row : rows) jobs.push_back(read_job(row, how));
   auto publishing = publish(jobs, how);
   const Outcome outcome = co_await publishing;
   auto settling = settle(source, outcome);
   co_return co_await settling;
 }
 
-Forwarder::Job Forwarder::read_job(const pg::Rows& rows, size_t row, const Forward& how) {
-  Job job{rows.get<base::Uuid>(row, 0), rows.get<std::optional<std::string>>(row, 1), {}, {}, {}};
-  const auto headers = read_headers(rows.get<std::string_view>(row, 2));
+Forwarder::Job Forwarder::read_job(const sql::take_forwards::Row& row, const Forward& how) {
+  Job job{row.id, std::optional<std::string>(row.partition_key), {}, {}, {}};
+  const auto headers = read_headers(row.headers);
   if (!headers) {
     job.error = "the stored headers cannot be read";
     return job;
   }
-  const Stored stored(*headers, rows.get<std::string_view>(row, 3));
+  const Stored stored(*headers, row.body);
   Picker picker(stored.arrival());
   job.type = event_type(how.type, picker);
   if (auto form = picker.form_as_json())
@@ -149,7 +152,7 @@ Forwarder::Job Forwarder::read_job(const pg::Rows& rows, size_t row, const Forwa
     job.data = stored.arrival().body;
   else
     job.error = "the body is neither JSON nor a form";
-  // The publisher would have no room for it, ever. A form grows when it becomes JSON.
+  // The publisher never has room for it. A form grows when it becomes JSON.
   if (job.data.size() > kDataBytesMax) job.error = "the body is too large for an event";
   return job;
 }
@@ -192,8 +195,7 @@ Task<Forwarder::Outcome> Forwarder::publish(const std::vector<Job>& jobs, const 
 Task<size_t> Forwarder::settle(const SourceId& source, const Outcome& outcome) {
   size_t count = outcome.done.size();
   if (!outcome.done.empty()) {
-    pg::Params params(worker_, outcome.done);
-    co_await link_.run_one(sql::finish_forwards, std::move(params));
+    co_await link_.run(sql::finish_forwards{.ids = outcome.done, .worker = worker_});
   }
   if (!outcome.held.empty()) {
     auto task = give_back(source, outcome);
@@ -214,8 +216,8 @@ Task<void> Forwarder::give_back(const SourceId& source, const Outcome& outcome) 
       .field("error", outcome.held_error);
   held_until_[source] = base::BootClock::now() + kHold;
   const double pause_seconds = std::chrono::duration<double>(kHold).count();
-  pg::Params params(worker_, outcome.held, outcome.held_error, pause_seconds);
-  co_await link_.run_one(sql::give_back_forwards, std::move(params));
+  co_await link_.run(sql::give_back_forwards{
+      .worker = worker_, .ids = outcome.held, .error = outcome.held_error, .pause_seconds = pause_seconds});
 }
 
 Task<void> Forwarder::note_failure(const Failure& failure) {
@@ -224,13 +226,10 @@ Task<void> Forwarder::note_failure(const Failure& failure) {
       .field("error", failure.refused.detail);
   if (is_final(failure.refused.reason)) {
     const std::vector<base::Uuid> ids{failure.id};
-    pg::Params params(ids, failure.refused.detail);
-    co_await link_.run_one(sql::bury_forward, std::move(params));
+    co_await link_.run(sql::fail_forward_permanently{.ids = ids, .error = failure.refused.detail});
     co_return;
   }
-  const std::optional<double> usual_pause;
-  pg::Params params(worker_, failure.id, failure.refused.detail, usual_pause);
-  co_await link_.run_one(sql::fail_forward, std::move(params));
+  co_await link_.run(sql::fail_forward{.id = failure.id, .worker = worker_, .error = failure.refused.detail});
 }
 
 }  // namespace postrider::inbox

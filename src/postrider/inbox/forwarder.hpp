@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "postrider/base/time.hpp"
+#include "postrider/inbox/forward.sql.hpp"
 #include "postrider/inbox/sources.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/publish/publisher.hpp"
@@ -67,7 +68,7 @@ class Forwarder {
   runtime::Task<void> run();
   bool is_held(const SourceId& source, base::SteadyTime now);
   runtime::Task<size_t> forward(const SourceId& source, const Forward& how);
-  static Job read_job(const pg::Rows& rows, size_t row, const Forward& how);
+  static Job read_job(const sql::take_forwards::Row& row, const Forward& how);
   runtime::Task<Outcome> publish(const std::vector<Job>& jobs, const Forward& how);
   runtime::Task<size_t> settle(const SourceId& source, const Outcome& outcome);
   runtime::Task<void> give_back(const SourceId& source, const Outcome& outcome);

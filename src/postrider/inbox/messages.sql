@@ -1,34 +1,34 @@
--- The inbox for people and programs: lists, repairs, and consumers that do not speak SQL.
+-- The inbox for the API: lists, repairs, and consumers that do not use SQL.
+
+-- part: messages_in_range
+select m.id, m.status
+from inbox m
+where m.source_id = :source::text
+  and (:before?::uuid is null or m.id < :before)
+  and (:since?::timestamptz is null or m.id >= id_floor(:since))
+  and (:until?::timestamptz is null or m.id < id_floor(:until))
 
 -- name: newest_messages
--- $1 source, $2 the last id of the page before (newest first) or null, $3 rows, $4 since, $5 until or null: id and status.
--- A custom plan: inbox_by_source.
-select m.id, m.status
-from inbox m
-where m.source_id = $1::text
-  and ($2::uuid is null or m.id < $2)
-  and ($4::timestamptz is null or m.id >= id_floor($4))
-  and ($5::timestamptz is null or m.id < id_floor($5))
+-- Newest first, with a custom plan. Index: inbox_by_source.
+-- not null: all
+-- row: listed_message
+{{messages_in_range}}
 order by m.id desc
-limit $3::integer
+limit :rows::integer
 
 -- name: dead_messages
--- As newest_messages, the dead ones. Index: inbox_dead.
-select m.id, m.status
-from inbox m
-where m.source_id = $1::text
+-- As newest_messages, those with the status dead. Index: inbox_dead.
+-- not null: all
+-- row: listed_message
+{{messages_in_range}}
   and m.dead_at is not null
-  and ($2::uuid is null or m.id < $2)
-  and ($4::timestamptz is null or m.id >= id_floor($4))
-  and ($5::timestamptz is null or m.id < id_floor($5))
 order by m.id desc
-limit $3::integer
+limit :rows::integer
 
--- name: messages_of_ids
--- $1 ids, $2 the smallest and $3 the largest of them; the newest first. Keys of the partitions in range.
-select
-  m.id, m.source_id, m.provider_id, m.partition_key, m.bucket, m.headers::text, m.body, m.status, m.attempts,
-  m.last_error, m.event_id, m.received_at, m.done_at, m.dead_at, q.attempts, q.leased_by, q.due_at, q.last_error
+-- part: shown_messages
+select m.id, m.source_id, m.provider_id, m.partition_key, m.bucket, m.headers::text as headers, m.body, m.status,
+       m.attempts, m.last_error, m.event_id, m.received_at, m.done_at, m.dead_at, q.attempts as queue_attempts,
+       q.leased_by, q.due_at, q.last_error as queue_error
 from inbox m
 left join lateral (
   select w.attempts, w.leased_by, w.due_at, w.last_error
@@ -37,44 +37,43 @@ left join lateral (
   order by w.work
   limit 1
 ) as q on true
-where m.id = any ($1::uuid[])
-  and m.id >= $2::uuid
-  and m.id <= $3::uuid
+
+-- name: messages_of_ids
+-- Newest first. `smallest` and `largest` of the IDs limit the partitions that are read. Index: their key.
+-- not null: id, source_id, bucket, headers, body, status, attempts, received_at
+-- row: message
+{{shown_messages}}
+where m.id = any (:ids::uuid[])
+  and m.id >= :smallest::uuid
+  and m.id <= :largest::uuid
 order by m.id desc
 
 -- name: find_message
--- $1 source, $2 id. Key of its partition.
-select
-  m.id, m.source_id, m.provider_id, m.partition_key, m.bucket, m.headers::text, m.body, m.status, m.attempts,
-  m.last_error, m.event_id, m.received_at, m.done_at, m.dead_at, q.attempts, q.leased_by, q.due_at, q.last_error
-from inbox m
-left join lateral (
-  select w.attempts, w.leased_by, w.due_at, w.last_error
-  from inbox_queue w
-  where w.id = m.id
-  order by w.work
-  limit 1
-) as q on true
-where m.id = $2::uuid
-  and m.source_id = $1::text
+-- Key of its partition.
+-- not null: id, source_id, bucket, headers, body, status, attempts, received_at
+-- row: message
+{{shown_messages}}
+where m.id = :id::uuid
+  and m.source_id = :source::text
 
 -- name: dead_ids
--- $1 source, $2 limit: the oldest dead ones. inbox_dead.
+-- Oldest first. Index: inbox_dead.
+-- not null: all
 select m.id
 from inbox m
-where m.source_id = $1::text
+where m.source_id = :source::text
   and m.dead_at is not null
 order by m.id
-limit $2::integer
+limit :rows::integer
 
 -- name: lock_messages
--- $1 ids. In front of a repair, in its transaction: the repair then sees what others have just done to the messages'
--- work. See inbox_lock.
-select inbox_lock($1::uuid[])
+-- Before a repair, in its transaction: the repair then sees the latest state of the messages' work. See inbox_lock.
+select inbox_lock(:ids::uuid[]) as locked
 
 -- name: retry_messages
--- $1 source, $2 ids in order, $3 the first and $4 the last of them. The dead go back into the queue, at its end; those
--- that wait for their next try are due now. Returns how many of both.
+-- Puts dead messages back at the end of the queue, and makes those that wait for their next attempt due now. `ids` are in
+-- order; `smallest` and `largest` of them limit the partitions. Returns how many of both.
+-- not null: all
 with revived as (
   update inbox m
   set
@@ -82,14 +81,14 @@ with revived as (
     dead_at = null,
     dead_work = null
   from inbox old
-  where m.id = any ($2::uuid[])
-    and m.id >= $3::uuid
-    and m.id <= $4::uuid
-    and m.source_id = $1::text
+  where m.id = any (:ids::uuid[])
+    and m.id >= :smallest::uuid
+    and m.id <= :largest::uuid
+    and m.source_id = :source::text
     and m.dead_at is not null
     and old.id = m.id
-    and old.id >= $3::uuid
-    and old.id <= $4::uuid
+    and old.id >= :smallest
+    and old.id <= :largest
   returning m.id, m.bucket, m.source_id, m.partition_key, old.dead_work
 ),
 requeued as (
@@ -102,20 +101,21 @@ requeued as (
   order by r.id
   on conflict do nothing
 ),
-hurried as (
+due_now as (
   update inbox_queue q
   set due_at = now()
-  where q.id = any ($2::uuid[])
-    and q.source_id = $1::text
+  where q.id = any (:ids)
+    and q.source_id = :source
     and q.leased_by is null
     and q.due_at > now()
   returning q.id
 )
-select (select count(*) from revived) + (select count(*) from hurried)
+select (select count(*) from revived) + (select count(*) from due_now) as messages
 
 -- name: discard_messages
--- $1 source, $2 ids, $3 the first and $4 the last of them, $5 reason. What is neither done nor discarded leaves the
--- queue, whoever holds it. Returns how many.
+-- Messages that are neither done nor discarded leave the queue, even if they are leased. Parameters as in retry_messages.
+-- Returns how many.
+-- not null: all
 with discarded as (
   update inbox m
   set
@@ -123,11 +123,11 @@ with discarded as (
     dead_at = null,
     dead_work = null,
     done_at = now(),
-    last_error = coalesce($5::text, m.last_error)
-  where m.id = any ($2::uuid[])
-    and m.id >= $3::uuid
-    and m.id <= $4::uuid
-    and m.source_id = $1::text
+    last_error = coalesce(:reason?::text, m.last_error)
+  where m.id = any (:ids::uuid[])
+    and m.id >= :smallest::uuid
+    and m.id <= :largest::uuid
+    and m.source_id = :source::text
     and m.status in ('pending', 'dead')
   returning m.id
 ),
@@ -136,29 +136,33 @@ unqueued as (
   using discarded d
   where q.id = d.id
 )
-select count(*)
+select count(*) as messages
 from discarded
 
 -- name: claim
--- $1 worker, $2 source, $3 how many at most, $4 seconds of lease.
-select id, source, provider_id, partition_key, headers::text, body, attempts, received_at
-from inbox_claim($1::text, $2::text, $3::integer, make_interval(secs => $4::float8))
+-- not null: all but provider_id, partition_key
+select id, source, provider_id, partition_key, headers::text as headers, body, attempts, received_at
+from inbox_claim(:worker::text, :source_id::text, :rows::integer, make_interval(secs => :lease_seconds::float8))
 
 -- name: ack
--- $1 worker, $2 ids.
-select inbox_ack($1::text, $2::text[])
+-- not null: all
+select inbox_ack(:worker::text, :ids::text[]) as acked
 
 -- name: nack
--- $1 worker, $2 id, $3 error, $4 seconds until the next try or null.
-select inbox_fail('consume', $1::text, message_id($2::text), $3::text, make_interval(secs => $4::float8))
+-- Without `pause_seconds` the next attempt follows after the usual pause.
+-- not null: all
+select inbox_fail('consume', :worker::text, message_id(:id::text), :error?::text,
+                  make_interval(secs => :pause_seconds?::float8)) as is_nacked
 
 -- name: extend
--- $1 worker, $2 ids, $3 seconds of lease.
-select inbox_extend($1::text, $2::text[], make_interval(secs => $3::float8))
+-- not null: all
+select inbox_extend(:worker::text, :ids::text[], make_interval(secs => :lease_seconds::float8)) as extended
 
 -- name: inbox_lag
--- The oldest due message per kind of work, over all sources: a look at the first row of each range of inbox_queue_due.
-select w.work, coalesce(max(extract(epoch from now() - first.due_at)), 0)::float8
+-- The age of the oldest due message for each kind of work, over all sources: reads the first row of each range of
+-- inbox_queue_due.
+-- not null: all
+select w.work, coalesce(max(extract(epoch from now() - first.due_at)), 0)::float8 as seconds
 from unnest(array['consume', 'forward']) as w (work)
 left join lateral (
   select q.due_at
@@ -176,7 +180,8 @@ left join lateral (
 group by w.work
 
 -- name: inbox_depth
--- An estimate from the statistics collector; 5,000 sentinels are not messages.
-select greatest(n_live_tup - 5000, 0)::bigint
+-- An estimate from the statistics; the 5,000 sentinel rows are not messages.
+-- not null: all
+select greatest(n_live_tup - 5000, 0)::bigint as messages
 from pg_stat_user_tables
 where relid = 'postrider.inbox_queue'::regclass

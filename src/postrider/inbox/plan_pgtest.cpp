@@ -89,7 +89,7 @@ TEST_F(InboxPlanTest, ManyLiveRowsOfOrderedKeys) {
 TEST_F(InboxPlanTest, ForwardingLooksIntoTheDaysOfItsMessagesOnly) {
   fill(1'000);
   db.sql("update inbox_queue set work = 'forward' where source_id = 's'; analyze inbox");
-  consumer("prepare take as " + std::string(sql::take_forwards.text));
+  consumer("prepare take as " + std::string(sql::take_forwards::statement.text));
   consumer("begin");
   consumer("execute take('w', 's', 10, 60, 8000000)");
   const std::string looks = consumer(

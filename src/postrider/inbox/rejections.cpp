@@ -62,11 +62,11 @@ runtime::Task<void> Rejections::write(pg::Link& link) {
     times.push_back(sum.last_at);
     details.push_back(sum.last_detail);
   }
-  pg::Params params(sources, reasons, counts, times, details);
   try {
-    co_await link.run_one(sql::add_rejections, std::move(params));
+    co_await link.run(sql::add_rejections{
+        .sources = sources, .reasons = reasons, .counts = counts, .times = times, .details = details});
   } catch (const pg::Error& error) {
-    if (error.kind() != pg::Kind::unknown) add(sums);  // rather too few than counted twice
+    if (error.kind() != pg::Kind::unknown) add(sums);  // better too few than counted twice
     throw;
   }
 }

@@ -1,11 +1,11 @@
--- What was refused at the door.
+-- Requests that were rejected.
 
 -- name: add_rejections
--- $1 source, $2 reason, $3 count, $4 last time, $5 last detail: arrays in order of source and reason. Sources that are
--- gone are left out. Primary key; locks the rows in order.
+-- The arrays go together, in the order of source and reason. Skips sources that were deleted. Primary key; locks the rows in
+-- order.
 insert into source_rejection (source_id, reason, count, last_at, last_detail)
 select g.source_id, g.reason, g.count, g.last_at, g.last_detail
-from unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::text[])
+from unnest(:sources::text[], :reasons::text[], :counts::bigint[], :times::timestamptz[], :details::text[])
   as g (source_id, reason, count, last_at, last_detail)
 join source s on s.id = g.source_id
 order by g.source_id collate "C", g.reason collate "C"

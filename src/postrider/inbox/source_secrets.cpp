@@ -7,7 +7,6 @@
 #include "postrider/crypto/random.hpp"
 #include "postrider/crypto/signing_key.hpp"
 #include "postrider/inbox/source_rows.hpp"
-#include "postrider/inbox/sources.sql.hpp"
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/control_log.hpp"
 
@@ -31,35 +30,24 @@ struct OpenedSecret {
   std::optional<std::string> text;
 };
 
-std::vector<OpenedSecret> read_secrets(const pg::Rows& rows, const crypto::MasterKeys& keys,
+using SecretRows = pg::RowsOf<sql::load_source_secrets>;
+
+std::vector<OpenedSecret> read_secrets(const SecretRows& rows, const crypto::MasterKeys& keys,
                                        const SourceId& source) {
   std::vector<OpenedSecret> secrets;
-  for (size_t row = 0; row < rows.size(); ++row) {
+  for (const auto& row : rows) {
     OpenedSecret opened;
-    opened.secret.id.uuid = rows.get<base::Uuid>(row, 0);
-    opened.secret.created_at = rows.get<base::Timestamp>(row, 2);
-    opened.secret.expires_at = rows.get<std::optional<base::Timestamp>>(row, 3);
-    const std::string_view sealed = rows.get<pg::Bytes>(row, 1).view;
-    if (auto text = keys.open(crypto::Purpose::stored_secret, sealed, context_of(source, opened.secret.id))) {
+    opened.secret.id.uuid = row.id;
+    opened.secret.created_at = row.created_at;
+    opened.secret.expires_at = row.expires_at;
+    if (auto text = keys.open(crypto::Purpose::stored_secret, row.sealed.view,
+                              context_of(source, opened.secret.id))) {
       opened.secret.masked = crypto::masked_secret(*text);
       opened.text = std::move(*text);
     }
     secrets.push_back(std::move(opened));
   }
   return secrets;
-}
-
-// The source, locked, and its active secrets.
-struct Locked {
-  std::vector<Source> sources;  // one, or none when it does not exist
-  std::vector<OpenedSecret> active;
-};
-
-pg::Batch lock(const SourceId& source) {
-  const std::vector<SourceId> ids{source};
-  pg::Batch batch;
-  batch.with(sql::lock_source, source).with(sql::load_sources, ids).with(sql::load_source_secrets, source);
-  return batch;
 }
 
 base::Result<std::string, Refusal> choose(const Source& source, const std::vector<OpenedSecret>& active,
@@ -113,7 +101,7 @@ base::Result<std::string, Refusal> choose_source_secret(Provider provider, const
 }
 
 void set_active_secrets(pg::Batch& batch, const registry::Context& context, const registry::Caller& caller,
-                        const ConfiguredSource& wanted, const pg::Rows& active) {
+                        const ConfiguredSource& wanted, const pg::RowsOf<sql::load_source_secrets>& active) {
   std::vector<std::string> missing = wanted.secrets;
   for (const OpenedSecret& each : read_secrets(active, context.keys, wanted.id)) {
     const auto found = each.text && !each.secret.expires_at
@@ -123,13 +111,13 @@ void set_active_secrets(pg::Batch& batch, const registry::Context& context, cons
       missing.erase(found);
       continue;
     }
-    batch.with(sql::delete_source_secret, wanted.id, each.secret.id.uuid);
+    batch.add(sql::delete_source_secret{.id = each.secret.id.uuid, .source = wanted.id});
     registry::add_audit(batch, caller, removed(wanted.id, each.secret.id));
   }
   for (const std::string& text : missing) {
     const model::SecretId id{context.ids.next()};
     const std::string sealed = seal_source_secret(context.keys, wanted.id, id, text);
-    batch.with(sql::insert_source_secret, id.uuid, wanted.id, pg::Bytes{sealed});
+    batch.add(sql::insert_source_secret{.id = id.uuid, .source = wanted.id, .sealed = pg::Bytes{sealed}});
     registry::add_audit(batch, caller, added(wanted.id, id, {.secret = text, .overlap = {}}));
   }
 }
@@ -138,13 +126,11 @@ Task<base::Result<std::vector<SourceSecret>, Refusal>> list_source_secrets(pg::L
                                                                            const registry::Context& context,
                                                                            SourceId source) {
   const std::vector<SourceId> ids{source};
-  pg::Batch batch;
-  batch.with(sql::load_sources, ids).with(sql::load_source_secrets, source);
-  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
-  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_source}};
+  const auto [sources, rows] =
+      co_await link.run(sql::load_sources{.ids = ids}, sql::load_source_secrets{.source = source});
+  if (sources.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_source}};
   std::vector<SourceSecret> secrets;
-  for (auto& opened : read_secrets(found[1], context.keys, source))
-    secrets.push_back(std::move(opened.secret));
+  for (auto& opened : read_secrets(rows, context.keys, source)) secrets.push_back(std::move(opened.secret));
   co_return secrets;
 }
 
@@ -153,27 +139,30 @@ Task<base::Result<AddedSourceSecret, Refusal>> add_source_secret(pg::Link& link,
                                                                  const registry::Caller& caller,
                                                                  SourceId source, NewSourceSecret wanted) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch locking = lock(source);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(locking));
-  const auto sources = read_sources(found[1]);
+  const std::vector<SourceId> ids{source};
+  const auto [locked, source_rows, secret_rows] =
+      co_await transaction.run(sql::lock_source{.id = source}, sql::load_sources{.ids = ids},
+                               sql::load_source_secrets{.source = source});
+  const auto sources = read_sources(source_rows);
   if (sources.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_source}};
-  const auto text = choose(sources[0], read_secrets(found[2], context.keys, source), wanted);
+  const auto text = choose(sources[0], read_secrets(secret_rows, context.keys, source), wanted);
   if (!text) co_return base::Failure{text.error()};
 
   const model::SecretId id{context.ids.next()};
   const std::string sealed = seal_source_secret(context.keys, source, id, *text);
   pg::Batch batch;
   if (wanted.overlap)
-    batch.with(sql::start_source_overlap, source, static_cast<double>(wanted.overlap->count()));
-  batch.with(sql::delete_expired_source_secrets, source)
-      .with(sql::insert_source_secret, id.uuid, source, pg::Bytes{sealed});
-  const size_t loaded = batch.size();
-  batch.with(sql::load_source_secrets, source);
+    batch.add(sql::start_source_overlap{.overlap_seconds = static_cast<double>(wanted.overlap->count()),
+                                        .source = source});
+  batch.add(sql::delete_expired_source_secrets{.source = source});
+  batch.add(sql::insert_source_secret{.id = id.uuid, .source = source, .sealed = pg::Bytes{sealed}});
+  const auto loaded = batch.add(sql::load_source_secrets{.source = source});
   registry::add_audit(batch, caller, added(source, id, wanted));
   registry::add_note(batch, registry::ChangeKind::source);
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
+  pg::Results results = co_await transaction.run(std::move(batch));
   co_await transaction.commit();
-  auto newest = std::move(read_secrets(answers[loaded], context.keys, source).front());
+  const auto active = results.take(loaded);
+  auto newest = std::move(read_secrets(active, context.keys, source).front());
   AddedSourceSecret secret{std::move(newest.secret), *text};
   co_return secret;
 }
@@ -181,27 +170,25 @@ Task<base::Result<AddedSourceSecret, Refusal>> add_source_secret(pg::Link& link,
 Task<std::optional<Refusal>> delete_source_secret(pg::Link& link, const registry::Caller& caller,
                                                   SourceId source, model::SecretId secret) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch locking = lock(source);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(locking));
-  if (found[0].empty()) co_return Refusal{RefusalKind::unknown_source};
-  bool is_there = false;
-  for (size_t row = 0; row < found[2].size(); ++row)
-    is_there |= found[2].get<base::Uuid>(row, 0) == secret.uuid;
-  if (!is_there) co_return Refusal{RefusalKind::unknown_secret};
-  if (found[2].size() == 1) co_return Refusal{RefusalKind::is_last_secret};
+  const auto [locked, active] =
+      co_await transaction.run(sql::lock_source{.id = source}, sql::load_source_secrets{.source = source});
+  if (locked.empty()) co_return Refusal{RefusalKind::unknown_source};
+  bool exists = false;
+  for (const auto& row : active) exists |= row.id == secret.uuid;
+  if (!exists) co_return Refusal{RefusalKind::unknown_secret};
+  if (active.size() == 1) co_return Refusal{RefusalKind::is_last_secret};
   pg::Batch batch;
-  batch.with(sql::delete_source_secret, source, secret.uuid);
+  batch.add(sql::delete_source_secret{.id = secret.uuid, .source = source});
   registry::add_audit(batch, caller, removed(source, secret));
   registry::add_note(batch, registry::ChangeKind::source);
-  const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
+  co_await transaction.run(std::move(batch));
   co_await transaction.commit();
   co_return std::nullopt;
 }
 
 Task<std::vector<ActiveKey>> load_active_keys(pg::Link& link, const crypto::MasterKeys& keys,
                                               const Source& source) {
-  pg::Params params(source.id);
-  const pg::Rows rows = co_await link.run_one(sql::load_source_secrets, std::move(params));
+  const auto rows = co_await link.run(sql::load_source_secrets{.source = source.id});
   std::vector<ActiveKey> active;
   for (const auto& opened : read_secrets(rows, keys, source.id)) {
     if (!opened.text) continue;

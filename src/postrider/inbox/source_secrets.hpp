@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "postrider/inbox/sources.hpp"
+#include "postrider/inbox/sources.sql.hpp"
 #include "postrider/inbox/verify.hpp"
 
 namespace postrider::inbox {
@@ -41,7 +42,7 @@ runtime::Task<std::optional<registry::Refusal>> delete_source_secret(pg::Link& l
                                                                      const registry::Caller& caller,
                                                                      SourceId source, model::SecretId secret);
 
-// What verifying needs: the active keys, each with its end.
+// The active keys, for verifying.
 struct ActiveKey {
   VerifyKey key;
   std::optional<base::Timestamp> expires_at;
@@ -49,9 +50,9 @@ struct ActiveKey {
 runtime::Task<std::vector<ActiveKey>> load_active_keys(pg::Link& link, const crypto::MasterKeys& keys,
                                                        const Source& source);
 
-// Private to inbox/: adds what makes the wanted secrets the active ones; `active` is of load_source_secrets.
+// Private to inbox/: adds the statements that make the wanted secrets the active ones.
 void set_active_secrets(pg::Batch& batch, const registry::Context& context, const registry::Caller& caller,
-                        const ConfiguredSource& wanted, const pg::Rows& active);
+                        const ConfiguredSource& wanted, const pg::RowsOf<sql::load_source_secrets>& active);
 
 // Private to inbox/.
 std::string seal_source_secret(const crypto::MasterKeys& keys, const SourceId& source, model::SecretId id,

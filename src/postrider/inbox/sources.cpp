@@ -4,7 +4,6 @@
 
 #include "postrider/inbox/source_rows.hpp"
 #include "postrider/inbox/source_secrets.hpp"
-#include "postrider/inbox/sources.sql.hpp"
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/tenants.hpp"
@@ -21,14 +20,12 @@ std::vector<SourceId> one(const SourceId& id) {
   return {id};
 }
 
-// Why messages cannot be forwarded so, or nothing.
+// The reason why messages cannot be forwarded to this tenant, or nothing.
 Task<std::optional<Refusal>> check_forward(pg::Transaction& transaction, const SourceSettings& settings) {
   if (!settings.forward) co_return std::nullopt;
   if (settings.forward->tenant_id == model::kReservedTenant) co_return Refusal{RefusalKind::reserved_tenant};
-  pg::Batch batch;
-  batch.with(sql::tenant_is_there, settings.forward->tenant_id);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(batch));
-  if (found[0].empty()) co_return Refusal{RefusalKind::unknown_forward_tenant};
+  const auto found = co_await transaction.run(sql::find_tenant{.id = settings.forward->tenant_id});
+  if (found.empty()) co_return Refusal{RefusalKind::unknown_forward_tenant};
   co_return std::nullopt;
 }
 
@@ -59,7 +56,7 @@ registry::Snapshot snapshot(const Source& source) {
   return fields;
 }
 
-// A change of one source, as the audit log wants it.
+// A change of one source, for the audit log.
 struct SourceChange {
   const registry::Caller& caller;
   const SourceId& id;
@@ -67,12 +64,13 @@ struct SourceChange {
   std::optional<registry::Snapshot> before = {};
 };
 
-// Makes the change, writes it down with the source as it then is, and commits.
+// Runs the batch, records the change with the resulting source, and commits.
 Task<Source> finish(pg::Transaction& transaction, pg::Batch batch, SourceChange change) {
-  const size_t loaded = batch.size();
-  batch.with(sql::load_sources, one(change.id));
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
-  Source source = std::move(read_sources(answers[loaded]).front());
+  const std::vector<SourceId> ids = one(change.id);
+  const auto loaded = batch.add(sql::load_sources{.ids = ids});
+  pg::Results results = co_await transaction.run(std::move(batch));
+  const auto rows = results.take(loaded);
+  Source source = std::move(read_sources(rows).front());
   pg::Batch last;
   registry::add_audit(last, change.caller,
                       {.action = change.action,
@@ -80,7 +78,7 @@ Task<Source> finish(pg::Transaction& transaction, pg::Batch batch, SourceChange 
                        .before = std::move(change.before),
                        .after = snapshot(source)});
   registry::add_note(last, registry::ChangeKind::source);
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(last));
+  co_await transaction.run(std::move(last));
   co_await transaction.commit();
   co_return source;
 }
@@ -92,18 +90,22 @@ Task<base::Result<CreatedSource, Refusal>> create_source(pg::Link& link, const r
   const auto secret = choose_source_secret(wanted.provider, wanted.settings.signature, wanted.secret);
   if (!secret) co_return base::Failure{secret.error()};
   pg::Transaction transaction = co_await link.begin();
-  const std::optional<Refusal> unfit = co_await check_forward(transaction, wanted.settings);
-  if (unfit) co_return base::Failure{*unfit};
-  pg::Params params(wanted.id, label(wanted.provider));
-  add_settings(params, wanted.provider, wanted.settings);
-  pg::Batch insert(sql::insert_source, std::move(params));
-  const std::vector<pg::Rows> inserted = co_await transaction.run(std::move(insert));
-  if (inserted[0].empty()) co_return base::Failure{Refusal{RefusalKind::source_exists}};
+  const std::optional<Refusal> refusal = co_await check_forward(transaction, wanted.settings);
+  if (refusal) co_return base::Failure{*refusal};
+  Source draft;
+  draft.id = wanted.id;
+  draft.provider = wanted.provider;
+  draft.settings = wanted.settings;
+  const SourceWriter writer(draft);
+  const sql::insert_source insert = writer.insert();
+  const auto inserted = co_await transaction.run(insert);
+  if (inserted.empty()) co_return base::Failure{Refusal{RefusalKind::source_exists}};
 
   const model::SecretId secret_id{context.ids.next()};
   const std::string sealed = seal_source_secret(context.keys, wanted.id, secret_id, *secret);
   pg::Batch batch;
-  batch.with(sql::insert_source_secret, secret_id.uuid, wanted.id, pg::Bytes{sealed});
+  batch.add(
+      sql::insert_source_secret{.id = secret_id.uuid, .source = wanted.id, .sealed = pg::Bytes{sealed}});
   SourceChange change{caller, wanted.id, "source.create"};
   Source source = co_await finish(transaction, std::move(batch), std::move(change));
   CreatedSource created{std::move(source), *secret};
@@ -115,29 +117,26 @@ Task<std::optional<Refusal>> apply_source(pg::Link& link, const registry::Contex
   registry::Caller caller = registry::Caller::system();
   caller.id = "configuration file";
   pg::Transaction transaction = co_await link.begin();
-  const std::optional<Refusal> unfit = co_await check_forward(transaction, wanted.settings);
-  if (unfit) co_return unfit;
-  pg::Params settings(wanted.id, label(wanted.provider));
-  add_settings(settings, wanted.provider, wanted.settings);
-  pg::Batch insert(sql::insert_source, std::move(settings));
-  insert.with(sql::lock_source, wanted.id)
-      .with(sql::load_sources, one(wanted.id))
-      .with(sql::load_source_secrets, wanted.id);
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(insert));
-  const bool is_new = !found[0].empty();
-  const Source source = std::move(read_sources(found[2]).front());
+  const std::optional<Refusal> refusal = co_await check_forward(transaction, wanted.settings);
+  if (refusal) co_return refusal;
+  Source after;
+  after.id = wanted.id;
+  after.provider = wanted.provider;
+  after.settings = wanted.settings;
+  const SourceWriter writer(after);
+  const sql::insert_source insert = writer.insert();
+  const std::vector<SourceId> ids = one(wanted.id);
+  const auto [inserted, locked, rows, secrets] =
+      co_await transaction.run(insert, sql::lock_source{.id = wanted.id}, sql::load_sources{.ids = ids},
+                               sql::load_source_secrets{.source = wanted.id});
+  const bool is_new = !inserted.empty();
+  const Source source = std::move(read_sources(rows).front());
   if (source.provider != wanted.provider)
     co_return Refusal{RefusalKind::source_exists,
                       "exists with the provider " + std::string(label(source.provider))};
 
   pg::Batch batch;
-  if (source.settings != wanted.settings) {
-    pg::Params params(wanted.id);
-    add_settings(params, wanted.provider, wanted.settings);
-    batch.add(sql::update_source, std::move(params));
-  }
-  Source after = source;
-  after.settings = wanted.settings;
+  if (source.settings != wanted.settings) batch.add(writer.update());
   if (is_new || source.settings != wanted.settings)
     registry::add_audit(
         batch, caller,
@@ -145,75 +144,71 @@ Task<std::optional<Refusal>> apply_source(pg::Link& link, const registry::Contex
          .object = wanted.id,
          .before = is_new ? std::nullopt : std::optional<registry::Snapshot>(snapshot(source)),
          .after = snapshot(after)});
-  set_active_secrets(batch, context, caller, wanted, found[3]);
+  set_active_secrets(batch, context, caller, wanted, secrets);
   if (batch.size() == 0) co_return std::nullopt;
   registry::add_note(batch, registry::ChangeKind::source);
-  const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
+  co_await transaction.run(std::move(batch));
   co_await transaction.commit();
   co_return std::nullopt;
 }
 
 Task<std::optional<Source>> find_source(pg::Link& link, SourceId id) {
-  pg::Params params(one(id));
-  const pg::Rows rows = co_await link.run_one(sql::load_sources, std::move(params));
+  const std::vector<SourceId> ids = one(id);
+  const auto rows = co_await link.run(sql::load_sources{.ids = ids});
   auto sources = read_sources(rows);
   if (sources.empty()) co_return std::nullopt;
   co_return std::move(sources.front());
 }
 
 Task<std::vector<SourceRejections>> list_rejections(pg::Link& link, SourceId id) {
-  pg::Params params(id);
-  const pg::Rows rows = co_await link.run_one(sql::source_rejections, std::move(params));
+  const auto rows = co_await link.run(sql::source_rejections{.source = id});
   std::vector<SourceRejections> rejections;
-  for (size_t row = 0; row < rows.size(); ++row)
-    rejections.push_back({rows.get<std::string>(row, 0), rows.get<int64_t>(row, 1),
-                          rows.get<base::Timestamp>(row, 2), rows.get<std::string>(row, 3)});
+  for (const auto& row : rows)
+    rejections.push_back({std::string(row.reason), row.count, row.last_at, std::string(row.last_detail)});
   co_return rejections;
 }
 
 Task<std::vector<Source>> list_sources(pg::Link& link, std::string after, int limit) {
-  pg::Params page(after, limit);
-  const pg::Rows listed = co_await link.run_one(sql::list_source_ids, std::move(page));
+  const auto listed = co_await link.run(sql::list_source_ids{.after = after, .rows = limit});
   std::vector<SourceId> ids;
-  for (size_t row = 0; row < listed.size(); ++row) ids.push_back(listed.get<std::string>(row, 0));
-  pg::Params wanted(ids);
-  const pg::Rows rows = co_await link.run_one(sql::load_sources, std::move(wanted));
+  for (const auto& row : listed) ids.emplace_back(row.id);
+  const auto rows = co_await link.run(sql::load_sources{.ids = ids});
   co_return read_sources(rows);
 }
 
 Task<SourceResult> change_source(pg::Link& link, const registry::Caller& caller, SourceId id,
                                  SourceEdit edit) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock;
-  lock.with(sql::lock_source, id).with(sql::load_sources, one(id));
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (found[0].empty()) co_return base::Failure{Refusal{RefusalKind::unknown_source}};
-  Source source = std::move(read_sources(found[1]).front());
+  const std::vector<SourceId> ids = one(id);
+  const auto [locked, rows] =
+      co_await transaction.run(sql::lock_source{.id = id}, sql::load_sources{.ids = ids});
+  if (locked.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_source}};
+  Source source = std::move(read_sources(rows).front());
   SourceSettings settings = source.settings;
   if (!edit(source.provider, settings)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
   if (settings == source.settings) co_return source;
-  const std::optional<Refusal> unfit = co_await check_forward(transaction, settings);
-  if (unfit) co_return base::Failure{*unfit};
-  pg::Params params(id);
-  add_settings(params, source.provider, settings);
-  pg::Batch update(sql::update_source, std::move(params));
+  const std::optional<Refusal> refusal = co_await check_forward(transaction, settings);
+  if (refusal) co_return base::Failure{*refusal};
   SourceChange change{caller, id, "source.change", snapshot(source)};
+  source.settings = std::move(settings);
+  pg::Batch update;
+  update.add(SourceWriter(source).update());
   co_return co_await finish(transaction, std::move(update), std::move(change));
 }
 
 Task<std::optional<Refusal>> delete_source(pg::Link& link, const registry::Caller& caller, SourceId id) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch lock;
-  lock.with(sql::lock_source, id).with(sql::load_sources, one(id));
-  const std::vector<pg::Rows> found = co_await transaction.run(std::move(lock));
-  if (found[0].empty()) co_return Refusal{RefusalKind::unknown_source};
+  const std::vector<SourceId> ids = one(id);
+  const auto [locked, rows] =
+      co_await transaction.run(sql::lock_source{.id = id}, sql::load_sources{.ids = ids});
+  if (locked.empty()) co_return Refusal{RefusalKind::unknown_source};
   pg::Batch batch;
-  batch.with(sql::delete_source, id);
+  batch.add(sql::delete_source{.id = id});
   registry::add_audit(
       batch, caller,
-      {.action = "source.delete", .object = id, .before = snapshot(read_sources(found[1]).front())});
+      {.action = "source.delete", .object = id, .before = snapshot(read_sources(rows).front())});
   registry::add_note(batch, registry::ChangeKind::source);
-  const std::vector<pg::Rows> done = co_await transaction.run(std::move(batch));
+  co_await transaction.run(std::move(batch));
   co_await transaction.commit();
   co_return std::nullopt;
 }

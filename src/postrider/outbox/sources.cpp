@@ -13,13 +13,12 @@ std::string context(const std::string& id) {
   return "outbox_source/" + id;
 }
 
-Source read_source(const pg::Rows& rows, size_t row) {
-  return {rows.get<std::string>(row, 0), rows.get<std::string>(row, 1),
-          std::string(rows.get<pg::Bytes>(row, 2).view), rows.get<base::Timestamp>(row, 3),
-          rows.get<base::Timestamp>(row, 4)};
+Source read_source(const sql::SourceRow& row) {
+  return {std::string(row.id), std::string(row.shown_url), std::string(row.database_url_sealed.view),
+          row.created_at, row.updated_at};
 }
 
-// As the audit log shows it. Who puts a URL gives its password anew, so that always counts as changed.
+// As the audit log shows it. A new URL always has its password, so the password always counts as changed.
 registry::Snapshot snapshot(const Source& source) {
   registry::Snapshot fields;
   fields.add("database_url", source.shown_url).masked("password", R"("***")", source.sealed);
@@ -28,11 +27,9 @@ registry::Snapshot snapshot(const Source& source) {
 
 // Locks it.
 Task<std::optional<Source>> lock_source(pg::Transaction& transaction, const std::string& id) {
-  pg::Batch batch;
-  batch.with(sql::lock_source, id);
-  const auto found = co_await transaction.run(std::move(batch));
-  if (found[0].empty()) co_return std::nullopt;
-  co_return read_source(found[0], 0);
+  const auto rows = co_await transaction.run(sql::lock_source{.id = id});
+  if (rows.empty()) co_return std::nullopt;
+  co_return read_source(rows.front());
 }
 
 }  // namespace
@@ -46,17 +43,16 @@ base::Result<std::string, crypto::OpenError> open_url(const crypto::MasterKeys& 
 }
 
 Task<std::vector<Source>> list_sources(pg::Link& link) {
-  const auto rows = co_await link.run_one(sql::list_sources);
+  const auto rows = co_await link.run(sql::list_sources{});
   std::vector<Source> sources;
-  for (size_t i = 0; i < rows.size(); ++i) sources.push_back(read_source(rows, i));
+  for (const auto& row : rows) sources.push_back(read_source(row));
   co_return sources;
 }
 
 Task<std::optional<Source>> find_source(pg::Link& link, std::string id) {
-  pg::Params params(id);
-  const auto rows = co_await link.run_one(sql::find_source, std::move(params));
+  const auto rows = co_await link.run(sql::find_source{.id = id});
   std::optional<Source> found;
-  if (!rows.empty()) found = read_source(rows, 0);
+  if (!rows.empty()) found = read_source(rows.front());
   co_return found;
 }
 
@@ -67,9 +63,10 @@ Task<bool> put_source(pg::Link& link, const registry::Caller& caller, Source sou
       .action = old ? "outbox.change" : "outbox.create", .object = source.id, .after = snapshot(source)};
   if (old) entry.before = snapshot(*old);
   pg::Batch batch;
-  batch.with(sql::put_source, source.id, source.shown_url, pg::Bytes{source.sealed});
+  batch.add(
+      sql::put_source{.id = source.id, .shown_url = source.shown_url, .sealed = pg::Bytes{source.sealed}});
   registry::add_audit(batch, caller, std::move(entry));
-  const auto done = co_await transaction.run(std::move(batch));
+  co_await transaction.run(std::move(batch));
   co_await transaction.commit();
   co_return !old;
 }
@@ -79,9 +76,9 @@ Task<bool> delete_source(pg::Link& link, const registry::Caller& caller, std::st
   const std::optional<Source> old = co_await lock_source(transaction, id);
   if (!old) co_return false;
   pg::Batch batch;
-  batch.with(sql::delete_source, id);
+  batch.add(sql::delete_source{.id = id});
   registry::add_audit(batch, caller, {.action = "outbox.delete", .object = id, .before = snapshot(*old)});
-  const auto done = co_await transaction.run(std::move(batch));
+  co_await transaction.run(std::move(batch));
   co_await transaction.commit();
   co_return true;
 }

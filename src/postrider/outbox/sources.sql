@@ -1,33 +1,40 @@
--- Outboxes in other databases: where they are.
+-- Outboxes in other databases, and the URLs of these databases.
+
+-- part: shown_source
+select id, shown_url, database_url_sealed, created_at, updated_at
+from outbox_source
 
 -- name: list_sources
-select id, shown_url, database_url_sealed, created_at, updated_at
-from outbox_source
-order by id;
+-- not null: all
+-- row: source
+{{shown_source}}
+order by id
 
 -- name: find_source
--- $1 id
-select id, shown_url, database_url_sealed, created_at, updated_at
-from outbox_source
-where id = $1::text;
+-- Primary key.
+-- not null: all
+-- row: source
+{{shown_source}}
+where id = :id::text
 
 -- name: lock_source
--- $1 id. Locks the row against other changes.
-select id, shown_url, database_url_sealed, created_at, updated_at
-from outbox_source
-where id = $1::text
-for no key update;
+-- Primary key; locks the row against other changes.
+-- not null: all
+-- row: source
+{{shown_source}}
+where id = :id::text
+for no key update
 
 -- name: put_source
--- $1 id, $2 what people see, $3 sealed URL.
+-- `shown_url` has no password.
 insert into outbox_source as s (id, shown_url, database_url_sealed)
-values ($1::text, $2::text, $3::bytea)
+values (:id::text, :shown_url::text, :sealed::bytea)
 on conflict (id) do update
   set shown_url = excluded.shown_url,
       database_url_sealed = excluded.database_url_sealed,
-      updated_at = now();
+      updated_at = now()
 
 -- name: delete_source
--- $1 id
+-- Primary key.
 delete from outbox_source
-where id = $1::text;
+where id = :id::text

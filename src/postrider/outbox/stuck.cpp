@@ -46,8 +46,7 @@ runtime::Task<void> StuckReporter::report() {
   const auto data = tally_.due(now);
   if (!data) co_return;
   try {
-    pg::Params params(*data);
-    co_await link_.run_one(sql::tell_stuck, std::move(params));
+    co_await link_.run(sql::report_stuck{.data = *data});
     tally_.told(now);
   } catch (const pg::Error& error) {
     telemetry::log_debug("outbox_stuck_not_told").field("error", error.what());

@@ -1,5 +1,5 @@
--- Telling operators about rows that were set aside, in postrider's own database.
+-- Reports rows that were set aside, in postrider's own database.
 
--- name: tell_stuck
--- $1 what is told, as JSON. An event of the reserved tenant; see operational_event().
-select operational_event('outbox.stuck', $1::text::json);
+-- name: report_stuck
+-- An event of the reserved tenant with this data (JSON); see operational_event().
+select operational_event('outbox.stuck', :data::text::json) as event_id

@@ -48,14 +48,15 @@ concept Query = std::is_trivially_destructible_v<S> && requires(const S& query) 
   { query.params() } -> std::same_as<Params>;
 };
 
-// The rows that a statement returned.
-template <Query S>
-class RowsOf {
+// The rows that a statement returned. Statements that share a row type (`-- row:`) return the same RowList,
+// so that one of them can be chosen at run time.
+template <class RowType>
+class RowList {
  public:
-  using Row = typename S::Row;
+  using Row = RowType;
 
-  RowsOf() = default;
-  explicit RowsOf(Rows rows) : rows_(std::move(rows)) {}
+  RowList() = default;
+  explicit RowList(Rows rows) : rows_(std::move(rows)) {}
 
   size_t size() const { return rows_.size(); }
   bool empty() const { return rows_.empty(); }
@@ -70,7 +71,7 @@ class RowsOf {
     using value_type = Row;
     using difference_type = ptrdiff_t;
     Iterator() = default;
-    Iterator(const RowsOf& rows, size_t at) : rows_(&rows), at_(at) {}
+    Iterator(const RowList& rows, size_t at) : rows_(&rows), at_(at) {}
     Row operator*() const { return (*rows_)[at_]; }
     Iterator& operator++() {
       ++at_;
@@ -80,7 +81,7 @@ class RowsOf {
     bool operator==(const Iterator& other) const { return at_ == other.at_; }
 
    private:
-    const RowsOf* rows_ = nullptr;
+    const RowList* rows_ = nullptr;
     size_t at_ = 0;
   };
   Iterator begin() const [[clang::lifetimebound]] { return Iterator(*this, 0); }
@@ -89,6 +90,9 @@ class RowsOf {
  private:
   Rows rows_;
 };
+
+template <Query S>
+using RowsOf = RowList<typename S::Row>;
 
 // co_await gives the RowsOf<S> of one statement, or throws as the task would. Adds types to the task and no
 // coroutine of its own, so that a typed statement allocates no more than another.

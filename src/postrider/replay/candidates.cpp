@@ -13,6 +13,51 @@ std::optional<base::Uuid> uuid_of(const std::optional<model::EndpointId>& endpoi
   return endpoint->uuid;
 }
 
+Found read_found(const pg::RowList<sql::CandidateRow>& rows, const Cursor& from, const Look& look) {
+  Found found;
+  for (const auto& row : rows) {
+    if (!row.event_id) continue;
+    found.candidates.push_back({*row.event_id, *row.endpoint_id, row.origin_id});
+    // Several endpoints may match one event, but a dead letter matches once.
+    found.next = {*row.cursor_id, row.origin_id ? base::Uuid{} : *row.endpoint_id};
+  }
+  const bool is_full = found.candidates.size() == static_cast<size_t>(look.candidates_max);
+  if (is_full) return found;
+  const auto first = rows.front();
+  found.is_last = first.scanned < look.rows_max;
+  found.next = {first.last_id.value_or(from.id), last_uuid()};
+  return found;
+}
+
+// `Runner` is a pg::Link or a pg::Transaction.
+template <class Runner>
+runtime::Task<Found> search(Runner& runner, const Range& range, Cursor from, Look look) {
+  const base::Uuid before = model::id_floor(range.until);
+  const std::optional<base::Uuid> endpoint = uuid_of(range.endpoint);
+  pg::RowList<sql::CandidateRow> rows;
+  if (range.scope == Scope::failed)
+    rows = co_await runner.run(sql::failed_candidates{.tenant = range.tenant,
+                                                      .endpoint = endpoint,
+                                                      .deliveries = range.deliveries,
+                                                      .after = from.id,
+                                                      .before = before,
+                                                      .scanned_max = look.rows_max,
+                                                      .event_types = range.event_types,
+                                                      .causes = range.causes,
+                                                      .matches_max = look.candidates_max});
+  else
+    rows = co_await runner.run(sql::event_candidates{.tenant = range.tenant,
+                                                     .first = from.id,
+                                                     .before = before,
+                                                     .scanned_max = look.rows_max,
+                                                     .endpoint = endpoint,
+                                                     .after_endpoint = from.endpoint,
+                                                     .missing_only = range.scope == Scope::missing,
+                                                     .matches_max = look.candidates_max,
+                                                     .event_types = range.event_types});
+  co_return read_found(rows, from, look);
+}
+
 }  // namespace
 
 base::Uuid last_uuid() {
@@ -31,34 +76,13 @@ Cursor start_of(const Range& range) {
   return {model::id_floor(range.since), base::Uuid{}};
 }
 
-void add_search(pg::Batch& batch, const Range& range, const Cursor& from, const Look& look) {
-  const base::Uuid before = model::id_floor(range.until);
-  if (range.scope == Scope::failed)
-    batch.with(sql::failed_candidates, range.tenant, uuid_of(range.endpoint), range.event_types, range.causes,
-               range.deliveries, from.id, before, look.rows_max, look.candidates_max);
-  else
-    batch.with(sql::event_candidates, range.tenant, uuid_of(range.endpoint), range.event_types,
-               range.scope == Scope::missing, from.id, from.endpoint, before, look.rows_max,
-               look.candidates_max);
+runtime::Task<Found> find_candidates(pg::Link& link, const Range& range, Cursor from, Look look) {
+  return search(link, range, from, look);
 }
 
-Found read_found(const pg::Rows& rows, const Range& range, const Cursor& from, const Look& look) {
-  enum Column : size_t { looked_at, last, event, endpoint, origin, main = origin };
-  Found found;
-  const bool is_failed = range.scope == Scope::failed;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    if (rows.is_null(row, event)) continue;
-    Candidate candidate{rows.get<base::Uuid>(row, event), rows.get<base::Uuid>(row, endpoint), std::nullopt};
-    if (is_failed) candidate.origin = rows.get<base::Uuid>(row, origin);
-    found.candidates.push_back(candidate);
-    found.next = is_failed ? Cursor{*candidate.origin, base::Uuid{}}
-                           : Cursor{rows.get<base::Uuid>(row, main), candidate.endpoint};
-  }
-  const bool is_full = found.candidates.size() == static_cast<size_t>(look.candidates_max);
-  if (is_full) return found;
-  found.is_last = rows.get<int64_t>(0, looked_at) < look.rows_max;
-  found.next = {rows.get<std::optional<base::Uuid>>(0, last).value_or(from.id), last_uuid()};
-  return found;
+runtime::Task<Found> find_candidates(pg::Transaction& transaction, const Range& range, Cursor from,
+                                     Look look) {
+  return search(transaction, range, from, look);
 }
 
 }  // namespace postrider::replay

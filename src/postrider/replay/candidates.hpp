@@ -1,4 +1,4 @@
-// What a range matches, a bounded number of rows at a time, behind a cursor.
+// The matches of a range, a limited number of rows at a time, after a cursor.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "postrider/model/ids.hpp"
-#include "postrider/pg/batch.hpp"
-#include "postrider/pg/rows.hpp"
+#include "postrider/pg/connection.hpp"
+#include "postrider/pg/link.hpp"
 #include "postrider/replay/request.hpp"
 
 namespace postrider::replay {
@@ -21,20 +21,21 @@ struct Candidate {
 struct Found {
   std::vector<Candidate> candidates;
   Cursor next;
-  bool is_last = false;  // nothing is behind `next`
+  bool is_last = false;  // nothing is after `next`
 };
 
 struct Look {
-  int rows_max = 2'000;        // to look at
+  int rows_max = 2'000;        // to scan
   int candidates_max = 2'000;  // to return
 };
 
-// The largest id there is, and the one after `id`.
+// The largest ID, and the one after `id`.
 base::Uuid last_uuid();
 base::Uuid successor(base::Uuid id);
 
 Cursor start_of(const Range& range);
-void add_search(pg::Batch& batch, const Range& range, const Cursor& from, const Look& look);
-Found read_found(const pg::Rows& rows, const Range& range, const Cursor& from, const Look& look);
+runtime::Task<Found> find_candidates(pg::Link& link, const Range& range, Cursor from, Look look);
+runtime::Task<Found> find_candidates(pg::Transaction& transaction, const Range& range, Cursor from,
+                                     Look look);
 
 }  // namespace postrider::replay

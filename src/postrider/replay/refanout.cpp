@@ -40,7 +40,7 @@ Task<bool> Refanout::begin() {
   const bool is_ours = co_await taking;
   if (!is_ours) co_return false;
   if (options_.is_dry) co_return true;
-  const auto filled = co_await link_.run_one(sql::fill_sentinels);
+  const auto filled = co_await link_.run(sql::fill_sentinels{});
   if (filled.affected_rows() > 0) co_await link_.connection().execute("analyze queue");
   co_return true;
 }
@@ -55,7 +55,7 @@ Task<void> Refanout::hold_retention() {
   }
 }
 
-// They end with the session; until then they are kept alive.
+// The leases end with the session.
 Task<void> Refanout::keep_leases() {
   auto holding = lease_.hold();
   bool is_ours = co_await holding;
@@ -67,8 +67,9 @@ Task<void> Refanout::keep_leases() {
 }
 
 Task<Refanout::KeptSince> Refanout::kept_since() {
-  const auto rows = co_await link_.run_one(sql::kept_since);
-  const KeptSince kept{rows.get<base::Timestamp>(0, 0), rows.get<base::Timestamp>(0, 1)};
+  const auto rows = co_await link_.run(sql::kept_since{});
+  const auto row = rows.front();
+  const KeptSince kept{row.events, row.attempts};
   co_return kept;
 }
 
@@ -76,29 +77,39 @@ Task<Standing> Refanout::stand(std::string place) {
   Standing standing;
   standing.place = std::move(place);
   const std::string tenant = text_of(range_.tenant);
-  pg::Params which(range_.since, range_.until, tenant, standing.place);
-  const auto rows = co_await link_.run_one(sql::unfinished, std::move(which));
+  const auto rows = co_await link_.run(sql::unfinished{
+      .since = range_.since, .until = range_.until, .tenant = tenant, .place = standing.place});
   if (!rows.empty()) {
-    standing.after_id = rows.get<std::optional<base::Uuid>>(0, 0);
-    standing.after_endpoint = rows.get<std::optional<base::Uuid>>(0, 1);
-    standing.after_time = rows.get<std::optional<base::Timestamp>>(0, 2);
-    standing.after_row = rows.get<int64_t>(0, 3);
-    standing.looked_at = rows.get<int64_t>(0, 4);
-    standing.queued = rows.get<int64_t>(0, 5);
+    const auto row = rows.front();
+    standing.after_id = row.after_id;
+    standing.after_endpoint = row.after_endpoint;
+    standing.after_time = row.after_time;
+    standing.after_row = row.after_row;
+    standing.looked_at = row.looked_at;
+    standing.queued = row.queued;
     standing.is_resumed = true;
   } else if (!options_.is_dry) {
-    pg::Params begun(range_.since, range_.until, tenant, standing.place);
-    co_await link_.run_one(sql::begin_refanout, std::move(begun));
+    co_await link_.run(sql::begin_refanout{
+        .since = range_.since, .until = range_.until, .tenant = tenant, .place = standing.place});
   }
-  tell(standing);
+  report(standing);
   co_return standing;
 }
 
 pg::Batch Refanout::move_batch(const Standing& standing, const Step& step) const {
   pg::Batch batch;
-  batch.with(sql::move_refanout, range_.since, range_.until, text_of(range_.tenant), standing.place,
-             standing.after_id, standing.after_endpoint, standing.after_time, standing.after_row,
-             step.looked_at, step.queued, step.is_last);
+  const std::string tenant = text_of(range_.tenant);
+  batch.add(sql::move_refanout{.after_id = standing.after_id,
+                               .after_endpoint = standing.after_endpoint,
+                               .after_time = standing.after_time,
+                               .after_row = standing.after_row,
+                               .more_looked_at = step.looked_at,
+                               .more_queued = step.queued,
+                               .is_complete = step.is_last,
+                               .since = range_.since,
+                               .until = range_.until,
+                               .tenant = tenant,
+                               .place = standing.place});
   lease_.fence(batch);
   if (holds_retention_) retention_lease_.fence(batch);
   return batch;
@@ -111,15 +122,15 @@ Task<void> Refanout::move(Standing& standing, Step step) {
   }
   standing.looked_at += step.looked_at;
   standing.queued += step.queued;
-  tell(standing);
+  report(standing);
   co_await rest(step.queued);
 }
 
-void Refanout::tell(const Standing& standing) const {
+void Refanout::report(const Standing& standing) const {
   if (progress_) progress_(standing);
 }
 
-// So that sending, and not this, decides how much is under way.
+// Waits, so that the rate of sending and not of this loop decides how much is queued.
 Task<void> Refanout::rest(int64_t queued) {
   auto keeping = keep_leases();
   co_await keeping;
@@ -137,25 +148,28 @@ Task<void> Refanout::rest(int64_t queued) {
 
 // One step over the events of `ids`; moves the standing's cursor.
 Task<Refanout::Step> Refanout::fan_out(pg::Transaction& transaction, Ids ids, Standing& standing) {
-  enum Column : size_t { read, last, matched, queued, last_event, last_endpoint, done };
-  pg::Batch batch;
-  batch.with(sql::refan_out, range_.tenant, standing.after_id.value_or(ids.from),
-             standing.after_endpoint.value_or(base::Uuid{}), ids.below, options_.step_events_max,
-             options_.step_deliveries_max, options_.is_dry);
-  const auto answers = co_await transaction.run(std::move(batch));
-  const pg::Rows& rows = answers.front();
+  const base::Uuid first = standing.after_id.value_or(ids.from);
+  const base::Uuid after_endpoint = standing.after_endpoint.value_or(base::Uuid{});
+  const auto rows = co_await transaction.run(sql::refan_out{.tenant = range_.tenant,
+                                                            .first = first,
+                                                            .before = ids.below,
+                                                            .events_max = options_.step_events_max,
+                                                            .after_endpoint = after_endpoint,
+                                                            .deliveries_max = options_.step_deliveries_max,
+                                                            .count_only = options_.is_dry});
+  const auto row = rows.front();
   Step step;
-  step.queued = rows.get<int64_t>(0, queued);
-  step.looked_at = rows.get<int64_t>(0, done);
-  if (rows.get<int64_t>(0, matched) == options_.step_deliveries_max) {
-    // Not all of what was looked at has been matched: the next step begins at the last match.
-    standing.after_id = rows.get<base::Uuid>(0, last_event);
-    standing.after_endpoint = rows.get<base::Uuid>(0, last_endpoint);
+  step.queued = row.queued;
+  step.looked_at = row.completed;
+  if (row.matched == options_.step_deliveries_max) {
+    // The limit cut off the matches: the next step starts after the last one.
+    standing.after_id = row.last_event;
+    standing.after_endpoint = row.last_endpoint;
     co_return step;
   }
-  step.is_last = rows.get<int64_t>(0, read) < options_.step_events_max;
-  if (const auto end = rows.get<std::optional<base::Uuid>>(0, last)) {
-    standing.after_id = *end;
+  step.is_last = row.scanned < options_.step_events_max;
+  if (row.last_scanned) {
+    standing.after_id = *row.last_scanned;
     standing.after_endpoint = last_uuid();
   }
   co_return step;
@@ -167,7 +181,8 @@ Task<Standing> Refanout::from_events() {
   auto asking = kept_since();
   const KeptSince kept = co_await asking;
   base::Timestamp since = std::max(range_.since, kept.events);
-  // Retention has removed the attempts of events between the two, whether they were delivered or not.
+  // Between the two times the events exist but their attempts are gone, so it is unknown whether they were
+  // delivered.
   if (kept.attempts > since && !options_.is_without_history)
     standing.unknown_before = since = std::min(kept.attempts, range_.until);
   const Ids ids{model::id_floor(since), model::id_floor(range_.until)};
@@ -183,29 +198,29 @@ Task<Standing> Refanout::from_events() {
     co_await transaction.commit();
     standing.looked_at += step.looked_at;
     standing.queued += step.queued;
-    tell(standing);
+    report(standing);
     auto resting = rest(step.queued);
     co_await resting;
   } while (!step.is_last);
   co_return standing;
 }
 
-// Brings events back; returns the range of their ids, empty if there are none.
+// Restores events; returns the range of their IDs, empty if there are none.
 Task<Refanout::Ids> Refanout::restore(pg::Transaction& transaction, const std::string& rows) {
   const base::Uuid from = model::id_floor(range_.since), below = model::id_floor(range_.until);
-  pg::Batch batch;
-  batch.with(sql::make_days, rows, range_.tenant, from, below);
-  batch.with(sql::restore_events, rows, range_.tenant, from, below);
-  const auto answers = co_await transaction.run(std::move(batch));
+  const auto [days, restored] = co_await transaction.run(
+      sql::make_days{.archived = rows, .tenant = range_.tenant, .from = from, .before = below},
+      sql::restore_events{.archived = rows, .tenant = range_.tenant, .from = from, .before = below});
+  const auto row = restored.front();
   Ids ids;
-  if (answers[1].get<int64_t>(0, 0) == 0) co_return ids;
-  ids.from = answers[1].get<base::Uuid>(0, 2);
-  ids.below = successor(answers[1].get<base::Uuid>(0, 3));
+  if (row.found == 0) co_return ids;
+  ids.from = row.smallest.value();
+  ids.below = successor(row.largest.value());
   co_return ids;
 }
 
-// Lines that are one step of reading may be several of making deliveries: a wide event has many. The lines
-// count as read with the last of them.
+// The lines of one reading step may need several steps of creating deliveries, because one event may have
+// many. The lines count as read with the last of these steps.
 Task<void> Refanout::fan_out_rows(const std::string& rows, Standing& standing, int64_t lines) {
   Ids ids;
   Standing within;
@@ -239,7 +254,7 @@ Task<void> Refanout::fan_out_rows(const std::string& rows, Standing& standing, i
     }
     standing.looked_at += counted.looked_at;
     standing.queued += counted.queued;
-    tell(standing);
+    report(standing);
     auto resting = rest(step.queued);
     co_await resting;
   } while (!step.is_last);
@@ -248,14 +263,14 @@ Task<void> Refanout::fan_out_rows(const std::string& rows, Standing& standing, i
 Task<void> Refanout::publish_rows(const std::string& rows, Standing& standing, int64_t lines) {
   auto transaction = co_await link_.begin();
   if (!options_.is_dry) {
-    pg::Batch forget;
-    forget.with(sql::forget_keys_of_rows, rows);
-    co_await transaction.run(std::move(forget));
+    co_await transaction.run(sql::forget_keys_of_rows{.archived = rows});
   }
-  pg::Batch batch;
-  batch.with(sql::publish_rows, rows, range_.tenant, range_.since, range_.until, options_.is_dry);
-  const auto answers = co_await transaction.run(std::move(batch));
-  const Step step{lines, answers.front().get<int64_t>(0, 0), false};
+  const auto published = co_await transaction.run(sql::publish_rows{.archived = rows,
+                                                                    .tenant = range_.tenant,
+                                                                    .since = range_.since,
+                                                                    .until = range_.until,
+                                                                    .count_only = options_.is_dry});
+  const Step step{lines, published.front().published, false};
   standing.after_row += lines;
   if (!options_.is_dry) {
     pg::Batch moved = move_batch(standing, step);
@@ -264,7 +279,7 @@ Task<void> Refanout::publish_rows(const std::string& rows, Standing& standing, i
   co_await transaction.commit();
   standing.looked_at += step.looked_at;
   standing.queued += step.queued;
-  tell(standing);
+  report(standing);
   auto resting = rest(step.queued);
   co_await resting;
 }
@@ -307,19 +322,17 @@ Task<Standing> Refanout::from_archive(std::string file, NextLine next_line) {
 }
 
 Task<std::vector<size_t>> Refanout::lost(Named named) {
-  pg::Params params(named.tenants, named.events);
-  const auto rows = co_await link_.run_one(sql::lost_events, std::move(params));
+  const auto rows = co_await link_.run(sql::lost_events{.tenants = named.tenants, .events = named.events});
   std::vector<size_t> places;
   Named gone;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const auto place = static_cast<size_t>(rows.get<int64_t>(i, 0)) - 1;
+  for (const auto& row : rows) {
+    const auto place = static_cast<size_t>(row.place) - 1;
     places.push_back(place);
     gone.tenants.push_back(named.tenants[place]);
     gone.events.push_back(named.events[place]);
   }
   if (!options_.is_dry && !places.empty()) {
-    pg::Params keys(gone.tenants, gone.events);
-    co_await link_.run_one(sql::forget_keys, std::move(keys));
+    co_await link_.run(sql::forget_keys{.tenants = gone.tenants, .events = gone.events});
   }
   co_return places;
 }
@@ -331,10 +344,10 @@ base::Timestamp time_of(const base::Uuid& id) {
 }
 
 Task<std::optional<base::Timestamp>> unfinished_until(pg::Link& link, RefanoutRange range) {
-  pg::Params params(range.since, text_of(range.tenant));
-  const auto rows = co_await link.run_one(sql::unfinished_until, std::move(params));
+  const std::string tenant = text_of(range.tenant);
+  const auto rows = co_await link.run(sql::unfinished_until{.since = range.since, .tenant = tenant});
   std::optional<base::Timestamp> until;
-  if (!rows.empty()) until = rows.get<base::Timestamp>(0, 0);
+  if (!rows.empty()) until = rows.front().until;
   co_return until;
 }
 

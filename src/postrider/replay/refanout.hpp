@@ -1,9 +1,10 @@
-// Makes deliveries again from event rows, after the queue, or the queue and the history, was lost.
+// Creates deliveries again from event rows, after the queue, or the queue and the history, was lost.
 //
-// What is pending, or has ended according to the history, gets no second delivery; where the history is lost,
-// too, the event is sent again: at least once, under the same event id. A few events at a time, each step one
-// transaction that also moves the cursor, at a bounded rate: no snapshot is held for long, and a run that was
-// killed goes on where it stood. Nodes find the new rows through the publish log. Used on one loop.
+// A delivery that is pending, or has ended according to the history, is not created again. Where the history
+// is lost as well, the event is sent again: at least once, under the same event ID. Each step handles a few
+// events in one transaction that also moves the cursor, at a limited rate: no snapshot is held for long, and
+// a run that was killed resumes where it was. Nodes find the new rows through the publish log. Used on one
+// loop.
 #pragma once
 
 #include <functional>
@@ -28,14 +29,14 @@ struct RefanoutRange {
 struct RefanoutOptions {
   bool is_dry = false;  // counts and writes nothing
   double rate_per_second = 1'000;
-  int step_events_max = 500;  // that one step looks at
+  int step_events_max = 500;  // that one step reads
   int step_deliveries_max = 500;
   size_t step_bytes_max = 4 << 20;  // of an archive
   // Also events whose attempts retention has removed: all of them are sent again.
   bool is_without_history = false;
 };
 
-// How far the reading of one place is.
+// The progress of reading one place.
 struct Standing {
   std::string place;  // "events", "outbox:billing", "archive:/var/…"
   std::optional<base::Uuid> after_id{}, after_endpoint{};
@@ -43,8 +44,8 @@ struct Standing {
   int64_t after_row = 0;
   int64_t looked_at = 0, queued = 0;
   bool is_resumed = false;
-  bool is_of_rows = false;  // of an outbox: `queued` are those that are given to the relay again
-  std::optional<base::Timestamp> unknown_before{};  // events of the range from before were left out
+  bool is_of_rows = false;  // of an outbox: `queued` counts rows that are given to the relay again
+  std::optional<base::Timestamp> unknown_before{};  // earlier events of the range were left out
   // Lines of an archive that were left out.
   int64_t refused = 0;
   std::vector<std::string> first_refused{};  // at most kShownMax, each with its reason
@@ -103,15 +104,15 @@ class Refanout {
   runtime::Task<void> fan_out_rows(const std::string& rows, Standing& standing, int64_t lines);
   pg::Batch move_batch(const Standing& standing, const Step& step) const;
   runtime::Task<void> rest(int64_t queued);
-  void tell(const Standing& standing) const;
+  void report(const Standing& standing) const;
 
   runtime::Task<void> hold_retention();
   runtime::Task<void> keep_leases();
 
   runtime::Loop& loop_;
   pg::Link& link_;
-  // Retention stands still while an archive is read: a day that was brought back must not be dropped before
-  // its deliveries are there.
+  // Retention is stopped while an archive is read: a day that was restored must not be dropped before its
+  // deliveries exist.
   pg::Lease lease_, retention_lease_;
   bool holds_retention_ = false;
   RefanoutRange range_;

@@ -1,83 +1,88 @@
--- Deliveries made again from event rows, after the queue or the history was lost. Custom plans.
+-- Creates deliveries again from event rows, after the queue or the history was lost. Runs on connections with custom plans.
+-- A run is identified by its range, its tenant ('' for all) and the place that it reads.
 
 -- name: fill_sentinels
--- What a truncated queue lacks: see 0001_engine.sql.
+-- A truncated queue lacks them: see 0001_engine.sql.
 insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at)
 select -1, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '', 'infinity', 'epoch'
 from generate_series(1, 5000 - (select count(*) from queue where bucket = -1))
 
 -- name: kept_since
--- From when on events are kept, and their attempts.
-select greatest(e.since, 'epoch'), greatest(a.since, 'epoch')
+-- Events and attempts are retained from these times on.
+-- not null: all
+select greatest(e.since, 'epoch') as events, greatest(a.since, 'epoch') as attempts
 from kept_since e
 cross join kept_since a
 where e.name = 'events'
   and a.name = 'attempts'
 
 -- name: unfinished
--- $1 since, $2 until, $3 tenant or '', $4 place: how far one is that was begun and not finished.
+-- The progress of a run that was started and not finished.
+-- not null: after_row, looked_at, queued
 select after_id, after_endpoint, after_time, after_row, looked_at, queued
 from refanout
-where since = $1::timestamptz
-  and until = $2::timestamptz
-  and tenant_id = $3::text
-  and place = $4::text
+where since = :since::timestamptz
+  and until = :until::timestamptz
+  and tenant_id = :tenant::text
+  and place = :place::text
   and finished_at is null
 
 -- name: unfinished_until
--- $1 since, $2 tenant or '': the end of the last one that was begun and not finished.
+-- The end of the range of the last run that was started and not finished.
+-- not null: all
 select until
 from refanout
-where since = $1::timestamptz
-  and tenant_id = $2::text
+where since = :since::timestamptz
+  and tenant_id = :tenant::text
   and finished_at is null
 order by started_at desc
 limit 1
 
 -- name: begin_refanout
--- $1 since, $2 until, $3 tenant or '', $4 place. One that was finished begins anew.
+-- A run that was finished starts again.
 insert into refanout (since, until, tenant_id, place)
-values ($1::timestamptz, $2::timestamptz, $3::text, $4::text)
+values (:since::timestamptz, :until::timestamptz, :tenant::text, :place::text)
 on conflict (since, until, tenant_id, place) do update
   set after_id = null, after_endpoint = null, after_time = null, after_row = 0, looked_at = 0, queued = 0,
       started_at = now(), updated_at = now(), finished_at = null
 
 -- name: move_refanout
--- $1 since, $2 until, $3 tenant or '', $4 place, $5 to $8 how far it is, $9 how many more were looked at, $10 and queued,
--- $11 whether that was all.
+-- The end of a step.
 update refanout
-set after_id = $5::uuid,
-    after_endpoint = $6::uuid,
-    after_time = $7::timestamptz,
-    after_row = $8::bigint,
-    looked_at = looked_at + $9::bigint,
-    queued = queued + $10::bigint,
+set after_id = :after_id?::uuid,
+    after_endpoint = :after_endpoint?::uuid,
+    after_time = :after_time?::timestamptz,
+    after_row = :after_row::bigint,
+    looked_at = looked_at + :more_looked_at::bigint,
+    queued = queued + :more_queued::bigint,
     updated_at = now(),
-    finished_at = case when $11::boolean then now() end
-where since = $1::timestamptz
-  and until = $2::timestamptz
-  and tenant_id = $3::text
-  and place = $4::text
+    finished_at = case when :is_complete::boolean then now() end
+where since = :since::timestamptz
+  and until = :until::timestamptz
+  and tenant_id = :tenant::text
+  and place = :place::text
 
 -- name: refan_out
--- The deliveries that events lack, by the subscriptions of now, some at a time in the order of event and endpoint.
---   $1 tenant or null, $2 the event to begin with, $3 and behind which of its endpoints, $4 events below this one,
---   $5 events to look at, $6 deliveries to make, $7 whether only to count
--- Left out: what is in the queue; what history says was delivered or canceled; dead letters, which wait for a person; the
--- same for deliveries of replays; endpoints made after the event. A delivery that was being retried goes on with its next
--- attempt. One that was a dead letter and whose replay is lost gets a fresh id, as a replay does.
--- Returns one row: how many events were read, the last of them, how many deliveries are missing and how many were made,
--- event and endpoint of the last, and how many events were done that were not before. Indexes: event_pkey or event_by_tenant, subscription_pkey, the keys of endpoint, queue, attempt, dead_letter
--- and replayed. Locks: events against erasure, and the positions of strict endpoints in order, until commit.
+-- Creates (or with `count_only` counts) the deliveries that events lack according to the current subscriptions, some at a
+-- time in the order of event and endpoint: from event `first` on, and of that one only endpoints after `after_endpoint`.
+-- Skipped are deliveries in the queue, deliveries that were delivered or canceled according to the history, dead letters
+-- (a person decides about them), the same for deliveries of replays, and endpoints that were created after the event. A
+-- delivery that was being retried continues with its next attempt. A dead letter whose replay is lost gets a new ID, as in
+-- a replay.
+-- Returns one row: the number of events read and the last of them, the number of missing and of created deliveries, event
+-- and endpoint of the last delivery, and the number of events that this step completed.
+-- Indexes: event_pkey or event_by_tenant, subscription_pkey, the keys of endpoint, queue, attempt, dead_letter and
+-- replayed. Locks: events against erasure, and the positions of strict endpoints in order, until commit.
+-- not null: scanned, matched, queued, completed
 with scan as materialized (
   select v.id, v.tenant_id, v.type, v.version, v.main_id, v.erased_at
   from event v
-  where ($1::text is null or v.tenant_id = $1)
-    and v.id >= $2::uuid
-    and v.id < $4::uuid
+  where (:tenant?::text is null or v.tenant_id = :tenant)
+    and v.id >= :first::uuid
+    and v.id < :before::uuid
     and (v.main_id is null or v.main_id = v.id)
   order by v.id
-  limit $5::integer
+  limit :events_max::integer
 ),
 match as materialized (
   select row_number() over (order by s.id, t.endpoint_id) as place,
@@ -97,7 +102,7 @@ match as materialized (
       and b.pattern = any (type_patterns(s.type))
       and b.enabled
       and w.id is not null
-      and (s.id > $2::uuid or b.endpoint_id > $3::uuid)
+      and (s.id > :first or b.endpoint_id > :after_endpoint::uuid)
       and e.status in ('active', 'paused')
       and e.created_at < id_time(s.id) + interval '1 minute'
       and not exists (
@@ -121,12 +126,12 @@ match as materialized (
                         and d.resolution is distinct from 'replayed')
       )
     order by e.id, b.versions is null, w.id < s.id, w.id
-    limit $6::integer
+    limit :deliveries_max::integer
   ) as t
   where s.erased_at is null
     and not exists (select from fanout_task f where f.event_id = s.id)
   order by s.id, t.endpoint_id
-  limit $6::integer
+  limit :deliveries_max
 ),
 made as materialized (
   select m.place, m.version_id as event_id, m.tenant_id, m.endpoint_id, m.bucket, m.is_strict, m.was_dead, m.first_id,
@@ -142,25 +147,9 @@ made as materialized (
     offset 0
     for share
   ) as v
-  where not $7::boolean
+  where not :count_only::boolean
 ),
-ordered as (
-  select m.place, m.endpoint_id,
-         row_number() over (partition by m.endpoint_id order by m.place) as rank,
-         count(*) over (partition by m.endpoint_id) as size
-  from made m
-  where m.is_strict
-),
-counter as (
-  insert into endpoint_position as p (endpoint_id, position)
-  select o.endpoint_id, o.size
-  from ordered o
-  where o.rank = 1
-  order by o.endpoint_id
-  on conflict (endpoint_id) do update
-    set position = p.position + excluded.position
-  returning p.endpoint_id, p.position
-),
+{{replay/runner.strict_positions}},
 queued as (
   insert into queue (bucket, id, event_id, endpoint_id, tenant_id, retry, position, due_at, attempts, created_at)
   select m.bucket, m.id, m.event_id, m.endpoint_id, m.tenant_id, m.attempts > 0 and not m.is_strict,
@@ -185,15 +174,16 @@ logged as (
   from made m
   group by m.was_dead
 )
-select f.scanned, f.last, f.matched, case when $7 then f.matched else (select count(*) from queued) end, l.event_id,
-       l.endpoint_id,
+select f.scanned, f.last_scanned, f.matched,
+       case when :count_only then f.matched else (select count(*) from queued) end as queued,
+       l.event_id as last_event, l.endpoint_id as last_endpoint,
        (select count(*)
         from scan s
-        where (s.id > $2::uuid or $3::uuid = '00000000-0000-0000-0000-000000000000')
-          and (f.matched < $6 or s.id <= l.event_id))
+        where (s.id > :first or :after_endpoint = '00000000-0000-0000-0000-000000000000')
+          and (f.matched < :deliveries_max or s.id <= l.event_id)) as completed
 from (
   select (select count(*) from scan) as scanned,
-         (select s.id from scan s order by s.id desc limit 1) as last,
+         (select s.id from scan s order by s.id desc limit 1) as last_scanned,
          (select count(*) from match) as matched
 ) as f
 left join (
@@ -204,15 +194,15 @@ left join (
 ) as l on true
 
 -- name: restore_events
--- Events of an archive: $1 a JSON array of rows as retention writes them, $2 tenant or null, $3 and $4 ids from and below.
--- Those that are there stay as they are. Returns how many were in the range, how many were brought back, and the smallest
--- and the largest id of the range.
+-- Events of an archive: `archived` is a JSON array of rows as retention writes them. Events that exist stay unchanged.
+-- Returns how many rows are in the range, and the smallest and the largest ID of these.
+-- not null: found
 with given as materialized (
   select r.*
-  from json_populate_recordset(null::event, $1::text::json) as r
-  where ($2::text is null or r.tenant_id = $2)
-    and r.id >= $3::uuid
-    and r.id < $4::uuid
+  from json_populate_recordset(null::event, :archived::text::json) as r
+  where (:tenant?::text is null or r.tenant_id = :tenant)
+    and r.id >= :from::uuid
+    and r.id < :before::uuid
     and exists (select from tenant t where t.id = r.tenant_id and t.status <> 'deleted')
 ),
 back as (
@@ -224,26 +214,28 @@ back as (
   on conflict do nothing
   returning id
 )
-select (select count(*) from given), (select count(*) from back),
-       (select g.id from given g order by g.id limit 1), (select g.id from given g order by g.id desc limit 1)
+select (select count(*) from given) as found,
+       (select g.id from given g order by g.id limit 1) as smallest,
+       (select g.id from given g order by g.id desc limit 1) as largest
 
 -- name: make_days
--- The partitions of the days of these rows: $1, $2, $3, $4 as restore_events.
-select count(*)
+-- Creates the partitions for the days of these rows; parameters as in restore_events.
+select count(*) as created
 from (
   select distinct (id_time(r.id) at time zone 'UTC')::date as day
-  from json_populate_recordset(null::event, $1::text::json) as r
-  where ($2::text is null or r.tenant_id = $2)
-    and r.id >= $3::uuid
-    and r.id < $4::uuid
+  from json_populate_recordset(null::event, :archived::text::json) as r
+  where (:tenant?::text is null or r.tenant_id = :tenant)
+    and r.id >= :from::uuid
+    and r.id < :before::uuid
 ) as d
 cross join unnest(array['event', 'attempt', 'dead_letter']) as parent
 where make_partition(parent, d.day)
 
 -- name: lost_events
--- $1 tenants, $2 event ids as everybody knows them. Returns the places (from 1) of those that have no event row.
+-- The arrays go together; `events` are public IDs. Returns the places (from 1) of those that have no event row.
+-- not null: all
 select i.place
-from unnest($1::text[], $2::text[]) with ordinality as i (tenant_id, key, place)
+from unnest(:tenants::text[], :events::text[]) with ordinality as i (tenant_id, key, place)
 where not exists (
   select
   from event_key k
@@ -254,33 +246,34 @@ where not exists (
 )
 
 -- name: forget_keys
--- Of events that are lost, so that they can be published again: $1 tenants, $2 event ids.
+-- Deletes the keys of lost events, so that they can be published again. The arrays go together.
 delete from event_key k
-using unnest($1::text[], $2::text[]) as i (tenant_id, key)
+using unnest(:tenants::text[], :events::text[]) as i (tenant_id, key)
 where k.tenant_id = i.tenant_id
   and k.kind = 'id'
   and k.key = i.key
   and not exists (select from event v where v.id = k.event_id)
 
 -- name: forget_keys_of_rows
--- As forget_keys, for $1 rows of an outbox as a JSON array.
+-- As forget_keys, for rows of an outbox as a JSON array.
 delete from event_key k
-using json_populate_recordset(null::outbox, $1::text::json) as r
+using json_populate_recordset(null::outbox, :archived::text::json) as r
 where k.tenant_id = r.tenant_id
   and k.kind = 'id'
   and k.key = coalesce(r.public_id, 'evt_' || replace(r.event_id::text, '-', ''))
   and not exists (select from event v where v.id = k.event_id)
 
 -- name: publish_rows
--- Archived rows of an outbox: $1 a JSON array, $2 tenant or null, written from $3 on and before $4, $5 whether only to
--- count. Those whose event is gone are published again, by postrider's own outbox and under the same ids. Returns how many.
+-- Archived rows of an outbox as a JSON array. Those whose event is gone are published again (with `count_only`: counted),
+-- through postrider's own outbox and under the same IDs. Returns how many.
+-- not null: all
 with lost as materialized (
   select r.tenant_id, r.type, r.data, r.version, r.occurred_at, r.subject, r.traceparent,
          coalesce(r.public_id, 'evt_' || replace(r.event_id::text, '-', '')) as id
-  from json_populate_recordset(null::outbox, $1::text::json) as r
-  where ($2::text is null or r.tenant_id = $2)
-    and r.created_at >= $3::timestamptz
-    and r.created_at < $4::timestamptz
+  from json_populate_recordset(null::outbox, :archived::text::json) as r
+  where (:tenant?::text is null or r.tenant_id = :tenant)
+    and r.created_at >= :since::timestamptz
+    and r.created_at < :until::timestamptz
     and not exists (select
                     from event_key k
                     join event v on v.id = k.event_id
@@ -291,6 +284,7 @@ with lost as materialized (
 published as materialized (
   select publish(l.tenant_id, l.type, l.data, l.id, l.version, l.occurred_at, l.subject, l.traceparent) as id
   from lost l
-  where not $5::boolean
+  where not :count_only::boolean
 )
-select case when $5 then (select count(*) from lost) else (select count(p.id) from published p) end
+select case when :count_only then (select count(*) from lost)
+            else (select count(p.id) from published p) end as published

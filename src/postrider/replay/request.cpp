@@ -23,32 +23,30 @@ Single::Outcome outcome_of(std::string_view text) {
   throw pg::Error(pg::Kind::other, "make_replay() returned an unknown outcome");
 }
 
-Replay read_replay(const pg::Rows& rows, size_t row) {
+Replay read_replay(const sql::ReplayRow& row) {
   Replay replay;
-  size_t column = 0;
-  replay.id = {rows.get<base::Uuid>(row, column++)};
-  replay.kind = rows.get<std::string>(row, column++);
-  replay.status = rows.get<std::string>(row, column++);
-  replay.scope = rows.get<std::optional<std::string>>(row, column++);
-  replay.endpoint = rows.get<std::optional<std::string>>(row, column++);
-  replay.event_types = rows.get<std::optional<std::vector<std::string>>>(row, column++);
-  replay.since = rows.get<std::optional<base::Timestamp>>(row, column++);
-  replay.until = rows.get<std::optional<base::Timestamp>>(row, column++);
-  replay.rate_per_second = rows.get<std::optional<double>>(row, column++);
-  replay.reason = rows.get<std::string>(row, column++);
-  replay.requested_by = rows.get<std::string>(row, column++);
-  replay.on_behalf_of = registry::known(model::parse_actor(rows.get<std::string_view>(row, column++)));
-  if (const auto old = rows.get<std::optional<base::Uuid>>(row, column++))
-    replay.delivery = model::DeliveryId{*old};
-  replay.is_counted = rows.get<bool>(row, column++);
-  replay.matched = rows.get<int64_t>(row, column++);
-  replay.queued = rows.get<int64_t>(row, column++);
-  replay.delivered = rows.get<int64_t>(row, column++);
-  replay.failed = rows.get<int64_t>(row, column++);
-  replay.canceled = rows.get<int64_t>(row, column++);
-  replay.created_at = rows.get<base::Timestamp>(row, column++);
-  replay.started_at = rows.get<std::optional<base::Timestamp>>(row, column++);
-  replay.finished_at = rows.get<std::optional<base::Timestamp>>(row, column++);
+  replay.id = {row.id};
+  replay.kind = row.kind;
+  replay.status = row.status;
+  replay.scope = row.scope;
+  replay.endpoint = row.endpoint_public_id;
+  if (row.event_types) replay.event_types.emplace(row.event_types->begin(), row.event_types->end());
+  replay.since = row.since;
+  replay.until = row.until;
+  replay.rate_per_second = row.rate_per_second;
+  replay.reason = row.reason;
+  replay.requested_by = row.requested_by;
+  replay.on_behalf_of = registry::known(model::parse_actor(row.on_behalf_of));
+  if (row.delivery_id) replay.delivery = model::DeliveryId{*row.delivery_id};
+  replay.is_counted = row.is_counted;
+  replay.matched = row.matched;
+  replay.queued = row.queued;
+  replay.delivered = row.delivered;
+  replay.failed = row.failed;
+  replay.canceled = row.canceled;
+  replay.created_at = row.created_at;
+  replay.started_at = row.started_at;
+  replay.finished_at = row.finished_at;
   return replay;
 }
 
@@ -58,7 +56,7 @@ std::vector<std::string> public_ids(const std::vector<base::Uuid>& deliveries) {
   return ids;
 }
 
-// What was asked for, as the audit log shows it.
+// The request as the audit log shows it.
 registry::Snapshot snapshot(const RangeRequest& request) {
   const Range& range = request.range;
   registry::Snapshot fields;
@@ -93,19 +91,22 @@ std::optional<Scope> parse_scope(std::string_view text) {
 
 Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, SingleRequest request) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch make;
-  make.with(sql::make_replay, request.tenant, request.delivery.uuid, request.reason, caller.id,
-            request.not_before, singles_per_second_max, model::label(caller.actor));
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(make));
-  const pg::Rows& row = answers.front();
+  const auto rows = co_await transaction.run(sql::make_replay{.tenant = request.tenant,
+                                                              .delivery = request.delivery.uuid,
+                                                              .reason = request.reason,
+                                                              .requested_by = caller.id,
+                                                              .due_at = request.not_before,
+                                                              .per_second_max = singles_per_second_max,
+                                                              .actor = model::label(caller.actor)});
+  const auto row = rows.front();
   Single single;
-  single.outcome = outcome_of(row.get<std::string_view>(0, 0));
+  single.outcome = outcome_of(row.outcome);
   if (single.outcome != Single::Outcome::made) {
     co_await transaction.rollback();
     co_return single;
   }
-  single.replay = {row.get<base::Uuid>(0, 1)};
-  single.delivery = {row.get<base::Uuid>(0, 2)};
+  single.replay = {row.replay_id.value()};
+  single.delivery = {row.delivery_id.value()};
   registry::Snapshot after;
   after.add("delivery_id", single.delivery.public_id()).add("replay_id", single.replay.public_id());
   if (request.not_before) after.add("not_before", *request.not_before);
@@ -116,7 +117,7 @@ Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, Sin
                        .object = request.delivery.public_id(),
                        .after = std::move(after),
                        .reason = request.reason});
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
+  co_await transaction.run(std::move(note));
   co_await transaction.commit();
   co_return single;
 }
@@ -126,12 +127,19 @@ Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& call
   std::optional<base::Uuid> endpoint;
   if (range.endpoint) endpoint = range.endpoint->uuid;
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch insert;
-  insert.with(sql::insert_replay, range.tenant, label(range.scope), endpoint, range.event_types, range.causes,
-              range.deliveries, range.since, range.until, request.rate_per_second, request.reason, caller.id,
-              model::label(caller.actor));
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(insert));
-  const model::ReplayId id{answers.front().get<base::Uuid>(0, 0)};
+  const auto rows = co_await transaction.run(sql::insert_replay{.tenant = range.tenant,
+                                                                .scope = label(range.scope),
+                                                                .endpoint = endpoint,
+                                                                .event_types = range.event_types,
+                                                                .causes = range.causes,
+                                                                .deliveries = range.deliveries,
+                                                                .since = range.since,
+                                                                .until = range.until,
+                                                                .rate_per_second = request.rate_per_second,
+                                                                .reason = request.reason,
+                                                                .requested_by = caller.id,
+                                                                .actor = model::label(caller.actor)});
+  const model::ReplayId id{rows.front().id};
   pg::Batch note;
   registry::add_audit(note, caller,
                       {.action = "replay.create",
@@ -139,7 +147,7 @@ Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& call
                        .object = id.public_id(),
                        .after = snapshot(request),
                        .reason = request.reason});
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
+  co_await transaction.run(std::move(note));
   co_await transaction.commit();
   co_return id;
 }
@@ -148,39 +156,35 @@ MatchCount::MatchCount(Range range) : range_(std::move(range)), cursor_(start_of
 
 Task<void> MatchCount::look(pg::Link& link) {
   const Look look;
-  pg::Batch search;
-  add_search(search, range_, cursor_, look);
-  const std::vector<pg::Rows> answers = co_await link.run(std::move(search));
-  const Found found = read_found(answers.front(), range_, cursor_, look);
+  auto searching = find_candidates(link, range_, cursor_, look);
+  const Found found = co_await searching;
   matched_ += static_cast<int64_t>(found.candidates.size());
   cursor_ = found.next;
   is_complete_ = found.is_last;
 }
 
 Task<std::optional<Replay>> find_replay(pg::Link& link, model::TenantId tenant, model::ReplayId id) {
-  pg::Params params(tenant, id.uuid);
-  const pg::Rows rows = co_await link.run_one(sql::find_replay, std::move(params));
+  const auto rows = co_await link.run(sql::find_replay{.tenant = tenant, .replay = id.uuid});
   if (rows.empty()) co_return std::nullopt;
-  co_return read_replay(rows, 0);
+  co_return read_replay(rows.front());
 }
 
 Task<std::vector<Replay>> list_replays(pg::Link& link, ListFilter filter) {
   base::Uuid before;
   before.bytes.fill(0xFF);
   if (filter.before) before = filter.before->uuid;
-  pg::Params params(filter.tenant, before, filter.status, filter.limit);
-  const pg::Rows rows = co_await link.run_one(sql::list_replays, std::move(params));
+  const auto rows = co_await link.run(sql::list_replays{
+      .tenant = filter.tenant, .before = before, .status = filter.status, .rows = filter.limit});
   std::vector<Replay> replays;
-  for (size_t row = 0; row < rows.size(); ++row) replays.push_back(read_replay(rows, row));
+  for (const auto& row : rows) replays.push_back(read_replay(row));
   co_return replays;
 }
 
 Task<bool> cancel_replay(pg::Link& link, const registry::Caller& caller, CancelRequest request) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch cancel;
-  cancel.with(sql::cancel_replay, request.tenant, request.id.uuid);
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(cancel));
-  if (answers.front().empty()) {
+  const auto canceled =
+      co_await transaction.run(sql::cancel_replay{.tenant = request.tenant, .replay = request.id.uuid});
+  if (canceled.empty()) {
     co_await transaction.rollback();
     co_return false;
   }
@@ -190,19 +194,19 @@ Task<bool> cancel_replay(pg::Link& link, const registry::Caller& caller, CancelR
                        .tenant = request.tenant,
                        .object = request.id.public_id(),
                        .reason = request.reason});
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
+  co_await transaction.run(std::move(note));
   co_await transaction.commit();
   co_return true;
 }
 
 Task<std::optional<FoundEndpoint>> find_endpoint(pg::Link& link, model::TenantId tenant,
                                                  std::string public_id) {
-  pg::Params params(tenant, public_id);
-  const pg::Rows rows = co_await link.run_one(sql::find_endpoint, std::move(params));
+  const auto rows = co_await link.run(sql::find_endpoint{.tenant = tenant, .public_id = public_id});
   if (rows.empty()) co_return std::nullopt;
+  const auto row = rows.front();
   FoundEndpoint found;
-  found.id = {rows.get<base::Uuid>(0, 0)};
-  found.is_active = rows.get<std::string_view>(0, 1) != "disabled";
+  found.id = {row.id};
+  found.is_active = row.status != "disabled";
   co_return found;
 }
 

@@ -1,7 +1,7 @@
-// Asking for replays, and what became of them. Who asks is remembered with the replay and in the audit log.
+// Requests for replays, and their progress. The caller is recorded with the replay and in the audit log.
 //
-// A replay of one delivery is made at once. A replay of a range is a row that a ReplayRunner works on, on
-// whichever node takes it.
+// A replay of one delivery creates the new delivery at once. A replay of a range is a row that a ReplayRunner
+// of any node takes and runs.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ inline constexpr int singles_per_second_max = 10;
 
 enum class Scope {
   failed,   // unresolved dead letters
-  missing,  // events that an endpoint wants and never got a delivery of
-  all,      // every event that an endpoint wants
+  missing,  // events that an endpoint is subscribed to and never had a delivery of
+  all,      // every event that an endpoint is subscribed to
 };
 std::string_view label(Scope scope);
 std::optional<Scope> parse_scope(std::string_view text);
@@ -39,12 +39,12 @@ struct SingleRequest {
 struct Single {
   enum class Outcome { made, unknown_delivery, endpoint_inactive, event_gone, event_erased, too_fast };
   Outcome outcome = Outcome::made;
-  model::ReplayId replay{};      // only when made, as the next
+  model::ReplayId replay{};      // set if made, as is `delivery`
   model::DeliveryId delivery{};  // the new one
 };
 runtime::Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, SingleRequest request);
 
-// What a range matches. Empty filters match everything.
+// Empty filters match everything.
 struct Range {
   model::TenantId tenant;
   Scope scope = Scope::failed;
@@ -52,7 +52,7 @@ struct Range {
   std::optional<std::vector<std::string>> event_types{};  // patterns
   std::optional<std::vector<std::string>> causes{};       // Scope::failed only
   std::optional<std::vector<base::Uuid>> deliveries{};    // Scope::failed only: these dead letters
-  base::Timestamp since{};  // when the delivery (failed) or the event (others) was made: inclusive
+  base::Timestamp since{};  // when the delivery (failed) or the event (others) was created: inclusive
   base::Timestamp until{};  // exclusive
 };
 struct RangeRequest {
@@ -63,14 +63,14 @@ struct RangeRequest {
 runtime::Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& caller,
                                              RangeRequest request);
 
-// How far a search for what a range matches has come: dead letters by delivery id, events by event id and
-// then endpoint.
+// The place that the search of a range has reached: dead letters are in the order of their delivery IDs,
+// events in the order of their IDs and then endpoints.
 struct Cursor {
   base::Uuid id;
   base::Uuid endpoint;
 };
 
-// A dry run. Each look reads a bounded number of rows, so that the connection can be released in between.
+// A dry run. Each look reads a limited number of rows, so that the connection can be released in between.
 class MatchCount {
  public:
   explicit MatchCount(Range range);
@@ -95,7 +95,7 @@ struct Replay {
   std::string reason, requested_by;
   model::Actor on_behalf_of = model::Actor::operator_;
   std::optional<model::DeliveryId> delivery;  // kind delivery: the old one
-  bool is_counted = false;                    // until then, matched goes on growing
+  bool is_counted = false;                    // until then, matched keeps growing
   int64_t matched = 0, queued = 0, delivered = 0, failed = 0, canceled = 0;
   base::Timestamp created_at{};
   std::optional<base::Timestamp> started_at, finished_at;
@@ -105,13 +105,14 @@ runtime::Task<std::optional<Replay>> find_replay(pg::Link& link, model::TenantId
 struct ListFilter {
   model::TenantId tenant;
   std::optional<std::string> status{};
-  std::optional<model::ReplayId> before{};  // the last one of the page before
+  std::optional<model::ReplayId> before{};  // the last one of the previous page
   int limit = 50;
 };
-// The newest first.
+// Newest first.
 runtime::Task<std::vector<Replay>> list_replays(pg::Link& link, ListFilter filter);
 
-// What is queued already goes its way; nothing more is. False: it is over, or there is no such replay.
+// Deliveries that are queued already are sent; no more are created. False: it has ended, or there is no such
+// replay.
 struct CancelRequest {
   model::TenantId tenant;
   model::ReplayId id;

@@ -1,28 +1,29 @@
--- Asking for replays and looking at them. Runs on connections with custom plans.
+-- Requesting replays and reading them. Runs on connections with custom plans.
 
 -- name: make_replay
--- $1 tenant, $2 delivery, $3 reason, $4 who, $5 when it may be sent, null for now, $6 how many of these a key may make
--- per second, $7 customer or operator. Returns one row: the outcome, the replay and the new delivery. Locks: see the
--- function.
+-- Replays one delivery, at `due_at` or now (null); a key may create at most `per_second_max` of these. `actor` is customer
+-- or operator. Returns one row: the outcome, the replay and the new delivery. Locks: see the function.
+-- not null: outcome
 select m.outcome, m.replay_id, m.delivery_id
-from make_replay($1::text, $2::uuid, $3::text, $4::text, coalesce($5::timestamptz, now()), $6::integer,
-                 on_behalf_of => $7::text) as m
+from make_replay(:tenant::text, :delivery::uuid, :reason::text, :requested_by::text,
+                 coalesce(:due_at?::timestamptz, now()), :per_second_max::integer, on_behalf_of => :actor::text) as m
 
 -- name: insert_replay
--- $1 tenant, $2 scope, $3 endpoint, $4 types, $5 causes, $6 dead letters, $7 since, $8 until, $9 rate, $10 reason,
--- $11 who, $12 customer or operator. The next node that looks works on the row.
+-- `actor` is customer or operator. The next node that polls works on the row.
+-- not null: all
 insert into replay (id, tenant_id, kind, status, scope, endpoint_id, event_types, causes, delivery_ids, since, until,
                     rate_per_second, reason, requested_by, on_behalf_of)
-values (make_id(), $1::text, 'range', 'queued', $2::text, $3::uuid, $4::text[], $5::text[], $6::uuid[],
-        $7::timestamptz, $8::timestamptz, $9::float8, $10::text, $11::text, $12::text)
+values (make_id(), :tenant::text, 'range', 'queued', :scope::text, :endpoint?::uuid, :event_types?::text[],
+        :causes?::text[], :deliveries?::uuid[], :since::timestamptz, :until::timestamptz, :rate_per_second::float8,
+        :reason::text, :requested_by::text, :actor::text)
 returning id
 
--- name: find_replay
--- $1 tenant, $2 replay. Primary keys of replay and replay_progress.
-select r.id, r.kind, r.status, r.scope, e.public_id, r.event_types, r.since, r.until, r.rate_per_second, r.reason,
-       r.requested_by, r.on_behalf_of, r.delivery_id, r.is_counted, r.matched, r.queued, p.delivered, p.failed, p.canceled,
-       r.created_at, r.started_at, r.finished_at
-from replay r
+-- part: shown_replay
+select r.id, r.kind, r.status, r.scope, e.public_id as endpoint_public_id, r.event_types, r.since, r.until,
+       r.rate_per_second, r.reason, r.requested_by, r.on_behalf_of, r.delivery_id, r.is_counted, r.matched, r.queued,
+       p.delivered, p.failed, p.canceled, r.created_at, r.started_at, r.finished_at
+
+-- part: with_progress
 left join endpoint e on e.id = r.endpoint_id
 cross join lateral (
   select coalesce(sum(c.delivered), 0)::bigint as delivered,
@@ -31,48 +32,51 @@ cross join lateral (
   from replay_progress c
   where c.replay_id = r.id
 ) as p
-where r.tenant_id = $1::text
-  and r.id = $2::uuid
+
+-- name: find_replay
+-- Primary keys of replay and replay_progress.
+-- not null: id, kind, status, reason, requested_by, on_behalf_of, is_counted, matched, queued, delivered, failed, canceled, created_at
+-- row: replay
+{{shown_replay}}
+from replay r
+{{with_progress}}
+where r.tenant_id = :tenant::text
+  and r.id = :replay::uuid
 
 -- name: list_replays
--- The newest first: $1 tenant, $2 ids below this one, $3 status or null, $4 how many. Index replay_by_tenant.
-select r.id, r.kind, r.status, r.scope, e.public_id, r.event_types, r.since, r.until, r.rate_per_second, r.reason,
-       r.requested_by, r.on_behalf_of, r.delivery_id, r.is_counted, r.matched, r.queued, p.delivered, p.failed, p.canceled,
-       r.created_at, r.started_at, r.finished_at
+-- Newest first. Index replay_by_tenant.
+-- not null: id, kind, status, reason, requested_by, on_behalf_of, is_counted, matched, queued, delivered, failed, canceled, created_at
+-- row: replay
+{{shown_replay}}
 from (
   select *
   from replay
-  where tenant_id = $1::text
-    and id < $2::uuid
-    and ($3::text is null or status = $3)
+  where tenant_id = :tenant::text
+    and id < :before::uuid
+    and (:status?::text is null or status = :status)
   order by id desc
-  limit $4::integer
+  limit :rows::integer
 ) as r
-left join endpoint e on e.id = r.endpoint_id
-cross join lateral (
-  select coalesce(sum(c.delivered), 0)::bigint as delivered,
-         coalesce(sum(c.failed), 0)::bigint as failed,
-         coalesce(sum(c.canceled), 0)::bigint as canceled
-  from replay_progress c
-  where c.replay_id = r.id
-) as p
+{{with_progress}}
 order by r.id desc
 
 -- name: cancel_replay
--- $1 tenant, $2 replay. Zero rows: it is over, or not this tenant's. Waits for the chunk that is being written.
+-- No row: it has ended, or is not this tenant's. Waits for the chunk that is being written.
+-- not null: all
 update replay
 set status = 'canceled',
     finished_at = now(),
     runner = null
-where tenant_id = $1::text
-  and id = $2::uuid
+where tenant_id = :tenant::text
+  and id = :replay::uuid
   and status in ('queued', 'running')
 returning id
 
 -- name: find_endpoint
--- $1 tenant, $2 the id as callers know it. Index endpoint_by_public_id.
+-- Index endpoint_by_public_id.
+-- not null: all
 select id, status
 from endpoint
-where tenant_id = $1::text
-  and public_id = $2::text
+where tenant_id = :tenant::text
+  and public_id = :public_id::text
   and status <> 'deleted'

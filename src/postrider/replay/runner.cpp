@@ -40,48 +40,49 @@ struct Held {
   }
 };
 
-Held read_held(const pg::Rows& rows, SteadyTime now) {
+Held read_held(const sql::take_replay::Row& row, SteadyTime now) {
   Held held;
-  held.id = {rows.get<base::Uuid>(0, 0)};
-  held.range.tenant = rows.get<std::string>(0, 1);
-  const auto scope = parse_scope(rows.get<std::string_view>(0, 2));
+  held.id = {row.id};
+  held.range.tenant = row.tenant_id;
+  const auto scope = parse_scope(row.scope);
   if (!scope) throw pg::Error(pg::Kind::other, "a replay has an unknown scope");
   held.range.scope = *scope;
-  if (const auto endpoint = rows.get<std::optional<base::Uuid>>(0, 3))
-    held.range.endpoint = model::EndpointId{*endpoint};
-  held.range.event_types = rows.get<std::optional<std::vector<std::string>>>(0, 4);
-  held.range.causes = rows.get<std::optional<std::vector<std::string>>>(0, 5);
-  held.range.deliveries = rows.get<std::optional<std::vector<base::Uuid>>>(0, 6);
-  held.range.since = rows.get<base::Timestamp>(0, 7);
-  held.range.until = rows.get<base::Timestamp>(0, 8);
-  held.rate_per_second = rows.get<double>(0, 9);
-  held.is_counted = rows.get<bool>(0, 10);
+  if (row.endpoint_id) held.range.endpoint = model::EndpointId{*row.endpoint_id};
+  if (row.event_types) held.range.event_types.emplace(row.event_types->begin(), row.event_types->end());
+  if (row.causes) held.range.causes.emplace(row.causes->begin(), row.causes->end());
+  held.range.deliveries = row.delivery_ids;
+  held.range.since = row.since;
+  held.range.until = row.until;
+  held.rate_per_second = row.rate_per_second;
+  held.is_counted = row.is_counted;
   held.filled_at = held.renewed_at = now;
   return held;
 }
 
-// What a step came to.
+// The result of a step.
 struct Step {
   bool is_counted = false;
   int64_t matched = 0, queued = 0;
-  std::optional<Cursor> next;  // none: the pass begins anew
+  std::optional<Cursor> next;  // none: counting is complete, and the search starts again
   bool is_done = false;
 };
 
-pg::Params queue_params(const Held& held, const std::vector<Candidate>& candidates) {
+// The arrays of queue_replays.
+struct CandidateColumns {
+  explicit CandidateColumns(const std::vector<Candidate>& candidates) {
+    for (const Candidate& candidate : candidates) {
+      events.push_back(candidate.event);
+      endpoints.push_back(candidate.endpoint);
+      origins.push_back(candidate.origin);
+      if (!candidate.origin) continue;
+      if (origin_min.is_nil() || *candidate.origin < origin_min) origin_min = *candidate.origin;
+      origin_max = std::max(origin_max, *candidate.origin);
+    }
+  }
   std::vector<base::Uuid> events, endpoints;
   std::vector<std::optional<base::Uuid>> origins;
-  base::Uuid first, last;
-  for (const Candidate& candidate : candidates) {
-    events.push_back(candidate.event);
-    endpoints.push_back(candidate.endpoint);
-    origins.push_back(candidate.origin);
-    if (!candidate.origin) continue;
-    if (first.is_nil() || *candidate.origin < first) first = *candidate.origin;
-    last = std::max(last, *candidate.origin);
-  }
-  return pg::Params(held.id.uuid, held.range.tenant, events, endpoints, origins, first, last);
-}
+  base::Uuid origin_min, origin_max;
+};
 
 }  // namespace
 
@@ -104,7 +105,9 @@ struct ReplayRunner::State {
   Task<void> take(SteadyTime now);
   Task<void> renew(SteadyTime now);
   Task<bool> step(Held& replay);
-  Task<Step> search(pg::Transaction& transaction, const Held& replay, const pg::Rows& held_row);
+  Task<Step> search(pg::Transaction& transaction, const Held& replay, const sql::hold_replay::Row& held_row);
+  Task<int64_t> queue(pg::Transaction& transaction, const Held& replay,
+                      const std::vector<Candidate>& candidates);
   std::vector<base::Uuid> ids() const;
 };
 
@@ -122,7 +125,7 @@ Task<void> ReplayRunner::State::run() {
       auto pass = run_once(now);
       next = co_await pass;
     } catch (const pg::Error& error) {
-      held.clear();  // whatever was under way is in the row; it is taken again
+      held.clear();  // the progress is in the rows, which are taken again
       look_at = {};
       if (error.kind() != pg::Kind::unavailable)
         telemetry::log_warn("replay_failed").field("error", error.what());
@@ -151,13 +154,13 @@ Task<SteadyTime> ReplayRunner::State::run_once(SteadyTime now) {
       has_more = co_await stepping;
     } catch (const pg::Error& error) {
       if (error.kind() == pg::Kind::unavailable || error.kind() == pg::Kind::unknown) throw;
-      replay.rest_until = now + kFailurePause;  // others go on
+      replay.rest_until = now + kFailurePause;  // the others continue
       telemetry::log_warn("replay_failed")
           .field("replay_id", replay.id.public_id())
           .field("error", error.what());
     }
     if (has_more) next = std::min<SteadyTime>(next, now + (replay.allowance < 1 ? options.pace : 0ms));
-    if (replay.is_over) look_at = now;  // the tenant's next one may begin
+    if (replay.is_over) look_at = now;  // the tenant's next one may start
   }
   std::erase_if(held, [](const Held& replay) { return replay.is_over; });
   if (look_at <= now) next = now;
@@ -166,10 +169,11 @@ Task<SteadyTime> ReplayRunner::State::run_once(SteadyTime now) {
 
 Task<void> ReplayRunner::State::take(SteadyTime now) {
   while (held.size() < static_cast<size_t>(options.replays_max)) {
-    pg::Params params(options.node_id.uuid, options.lease_seconds, ids());
-    const pg::Rows rows = co_await link.run_one(sql::take_replay, std::move(params));
+    const std::vector<base::Uuid> held_ids = ids();
+    const auto rows = co_await link.run(sql::take_replay{
+        .node = options.node_id.uuid, .held = held_ids, .lease_seconds = options.lease_seconds});
     if (rows.empty()) break;
-    held.push_back(read_held(rows, now));
+    held.push_back(read_held(rows.front(), now));
     telemetry::log_info("replay_taken")
         .field("replay_id", held.back().id.public_id())
         .field("tenant_id", held.back().range.tenant);
@@ -181,28 +185,40 @@ Task<void> ReplayRunner::State::renew(SteadyTime now) {
     return now - replay.renewed_at > std::chrono::seconds(options.lease_seconds) / 3;
   };
   if (std::none_of(held.begin(), held.end(), is_due)) co_return;
-  pg::Params params(ids(), options.node_id.uuid, options.lease_seconds);
-  co_await link.run_one(sql::renew_replays, std::move(params));
+  const std::vector<base::Uuid> held_ids = ids();
+  co_await link.run(sql::renew_replays{
+      .lease_seconds = options.lease_seconds, .replays = held_ids, .node = options.node_id.uuid});
   for (Held& replay : held) replay.renewed_at = now;
 }
 
-// Looks at the next rows and, once everything is counted, makes deliveries of what they match.
+Task<int64_t> ReplayRunner::State::queue(pg::Transaction& transaction, const Held& replay,
+                                         const std::vector<Candidate>& candidates) {
+  const CandidateColumns columns(candidates);
+  const auto rows = co_await transaction.run(sql::queue_replays{.events = columns.events,
+                                                                .endpoints = columns.endpoints,
+                                                                .origins = columns.origins,
+                                                                .origin_min = columns.origin_min,
+                                                                .origin_max = columns.origin_max,
+                                                                .tenant = replay.range.tenant,
+                                                                .replay = replay.id.uuid});
+  co_return rows.front().queued;
+}
+
+// Scans the next rows. The first pass counts the matches, the second creates their deliveries.
 Task<Step> ReplayRunner::State::search(pg::Transaction& transaction, const Held& replay,
-                                       const pg::Rows& held_row) {
+                                       const sql::hold_replay::Row& held_row) {
   Step step;
-  step.is_counted = held_row.get<bool>(0, 0);
+  step.is_counted = held_row.is_counted;
   Cursor from = start_of(replay.range);
-  if (const auto id = held_row.get<std::optional<base::Uuid>>(0, 1)) {
-    from.id = *id;
-    from.endpoint = held_row.get<std::optional<base::Uuid>>(0, 2).value_or(base::Uuid{});
+  if (held_row.after_id) {
+    from.id = *held_row.after_id;
+    from.endpoint = held_row.after_endpoint.value_or(base::Uuid{});
   }
   Look look{.rows_max = options.step_rows_max, .candidates_max = options.step_rows_max};
   if (step.is_counted)
     look.candidates_max = std::clamp(static_cast<int>(replay.allowance), 1, options.step_deliveries_max);
-  pg::Batch batch;
-  add_search(batch, replay.range, from, look);
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(batch));
-  const Found found = read_found(answers.front(), replay.range, from, look);
+  auto searching = find_candidates(transaction, replay.range, from, look);
+  const Found found = co_await searching;
   step.next = found.next;
   if (!step.is_counted) {
     step.matched = static_cast<int64_t>(found.candidates.size());
@@ -212,34 +228,37 @@ Task<Step> ReplayRunner::State::search(pg::Transaction& transaction, const Held&
   }
   step.is_done = found.is_last;
   if (found.candidates.empty()) co_return step;
-  pg::Batch make(sql::queue_replays, queue_params(replay, found.candidates));
-  const std::vector<pg::Rows> made = co_await transaction.run(std::move(make));
-  step.queued = made.front().get<int64_t>(0, 0);
+  auto queueing = queue(transaction, replay, found.candidates);
+  step.queued = co_await queueing;
   co_return step;
 }
 
-// True: there is more to do. Sets is_over when there is not, for whatever reason.
+// True: there is more to do. Otherwise sets is_over.
 Task<bool> ReplayRunner::State::step(Held& replay) {
   pg::Transaction transaction = co_await link.begin();
-  pg::Batch hold;
-  hold.with(sql::hold_replay, replay.id.uuid, options.node_id.uuid);
-  const std::vector<pg::Rows> held_rows = co_await transaction.run(std::move(hold));
-  if (held_rows.front().empty()) {
+  const auto held_rows =
+      co_await transaction.run(sql::hold_replay{.replay = replay.id.uuid, .node = options.node_id.uuid});
+  if (held_rows.empty()) {
     co_await transaction.rollback();
     replay.is_over = true;
     co_return false;
   }
-  auto searching = search(transaction, replay, held_rows.front());
+  const auto held_row = held_rows.front();
+  auto searching = search(transaction, replay, held_row);
   const Step step = co_await searching;
   std::optional<base::Uuid> after_id, after_endpoint;
   if (step.next) {
     after_id = step.next->id;
     after_endpoint = step.next->endpoint;
   }
-  pg::Batch move;
-  move.with(sql::move_replay, replay.id.uuid, options.lease_seconds, step.is_counted, step.matched,
-            step.queued, after_id, after_endpoint, step.is_done);
-  const std::vector<pg::Rows> moved = co_await transaction.run(std::move(move));
+  co_await transaction.run(sql::move_replay{.lease_seconds = options.lease_seconds,
+                                            .is_counted = step.is_counted,
+                                            .is_complete = step.is_done,
+                                            .more_queued = step.queued,
+                                            .more_matched = step.matched,
+                                            .after_id = after_id,
+                                            .after_endpoint = after_endpoint,
+                                            .replay = replay.id.uuid});
   co_await transaction.commit();
   replay.is_counted = step.is_counted;
   replay.is_over = step.is_done;
@@ -269,10 +288,10 @@ Task<void> ReplayRunner::stop() {
   co_await state.group.join();
   if (state.held.empty() || !state.link.is_up()) co_return;
   try {
-    pg::Params params(state.ids(), state.options.node_id.uuid);
-    co_await state.link.run_one(sql::release_replays, std::move(params));
+    const std::vector<base::Uuid> ids = state.ids();
+    co_await state.link.run(sql::release_replays{.replays = ids, .node = state.options.node_id.uuid});
   } catch (const pg::Error& error) {
-    telemetry::log_warn("replay_failed").field("error", error.what());  // the lease ends by itself
+    telemetry::log_warn("replay_failed").field("error", error.what());  // the lease will expire
   }
 }
 

@@ -1,9 +1,8 @@
-// Works on replays of ranges: first counts what matches, then makes the new deliveries, at the rate that was
-// asked for.
+// Runs range replays: first counts the matches, then creates the new deliveries at the requested rate.
 //
-// Every step is one transaction that makes deliveries, resolves their dead letters, counts them and moves the
-// replay's cursor, so a node that dies in between forgets nothing and repeats nothing. A replay belongs to
-// one node at a time, by a lease on its row; another takes it when the lease is over. Used on one loop.
+// Every step is one transaction that creates deliveries, resolves their dead letters, counts them and moves
+// the replay's cursor, so a node that dies in between loses and repeats nothing. A replay belongs to one node
+// at a time, by a lease on its row; another node takes it over when the lease expires. Used on one loop.
 #pragma once
 
 #include <chrono>
@@ -21,11 +20,11 @@ namespace postrider::replay {
 struct RunnerOptions {
   model::NodeId node_id{};
   int lease_seconds = 10;
-  int replays_max = 8;  // that this node works on at the same time, each of another tenant
+  int replays_max = 8;  // that this node runs at the same time, each of another tenant
   int step_deliveries_max = 1'000;
-  int step_rows_max = 2'000;              // that one step looks at
-  std::chrono::milliseconds poll{1'000};  // for replays that wait or were left by other nodes
-  std::chrono::milliseconds pace{100};    // between two steps of a replay that has used up its rate
+  int step_rows_max = 2'000;              // that one step scans
+  std::chrono::milliseconds poll{1'000};  // for replays that wait or were released by other nodes
+  std::chrono::milliseconds pace{100};    // between two steps of a replay that has reached its rate
 };
 
 class ReplayRunner {
@@ -36,15 +35,15 @@ class ReplayRunner {
   ReplayRunner(const ReplayRunner&) = delete;
   ReplayRunner& operator=(const ReplayRunner&) = delete;
 
-  // Deliveries were committed; their owners may be on other nodes.
+  // Called after deliveries were committed; their owners may be on other nodes.
   void on_committed(base::UniqueFunction<void()> callback);
 
   void start();
   // Leaves its replays to other nodes.
   runtime::Task<void> stop();
 
-  // Takes what is free and makes one step of each replay that may make one. Returns when to come again: at
-  // once, if there is more to do. Throws pg::Error.
+  // Takes free replays and runs one step of each replay whose rate allows it. Returns when to run again: at
+  // once if there is more to do. Throws pg::Error.
   runtime::Task<base::SteadyTime> run_once(base::SteadyTime now);
 
  private:

@@ -1,15 +1,17 @@
--- Working on replays of ranges. One runs per tenant, on one node, which holds it by a lease that every step renews.
+-- Running range replays. One runs per tenant, on one node, which holds it by a lease that every step renews.
 
 -- name: take_replay
--- The oldest replay that is its tenant's turn and nobody's: the one that runs, or else the first that waits. (Requests
--- may commit in another order than that of their ids: the one that runs need not be the first.) $1 node, $2 lease in
--- seconds, $3 replays that this node has already. Index replay_unfinished, which is small. Locks the row it takes; one that somebody changes is left.
+-- The oldest replay that is next in its tenant and has no runner: the running one, otherwise the first queued one.
+-- (Requests may commit in another order than that of their IDs, so the running one need not be the first.) `held` are the
+-- replays that this node runs already. Index replay_unfinished, which is small. Locks the row that it takes, and skips
+-- rows that are locked.
+-- not null: id, tenant_id, scope, since, until, rate_per_second, is_counted
 with free as (
   select r.id
   from replay r
   where r.status in ('queued', 'running')
-    and (r.runner is null or r.lease_until < now() or r.runner = $1::uuid)
-    and r.id <> all ($3::uuid[])
+    and (r.runner is null or r.lease_until < now() or r.runner = :node::uuid)
+    and r.id <> all (:held::uuid[])
     and not exists (select
                     from replay o
                     where o.tenant_id = r.tenant_id
@@ -21,34 +23,58 @@ with free as (
   for update skip locked
 )
 update replay r
-set runner = $1::uuid,
-    lease_until = now() + make_interval(secs => $2::integer),
+set runner = :node,
+    lease_until = now() + make_interval(secs => :lease_seconds::integer),
     status = 'running',
     started_at = coalesce(r.started_at, now())
 from free
 where r.id = free.id
 returning r.id, r.tenant_id, r.scope, r.endpoint_id, r.event_types, r.causes, r.delivery_ids, r.since, r.until,
-          r.rate_per_second, r.is_counted, r.after_id, r.after_endpoint
+          r.rate_per_second, r.is_counted
 
 -- name: hold_replay
--- $1 replay, $2 node. Zero rows: canceled, or somebody else's by now. Locks the row to the end of the step, so that what
--- is read of it is what the step goes on from.
+-- No row: it was canceled, or another node has taken it over. Locks the row until the end of the step, so that the step
+-- continues from what it reads here.
+-- not null: is_counted
 select is_counted, after_id, after_endpoint
 from replay
-where id = $1::uuid
-  and runner = $2::uuid
+where id = :replay::uuid
+  and runner = :node::uuid
   and status = 'running'
 for no key update
 
+-- part: strict_positions
+-- Positions of the new deliveries (`made`) of strict endpoints: as many as there are of an endpoint are taken from its
+-- counter at once, in the order of the endpoints, so that two transactions cannot deadlock. Position of a delivery:
+-- counter.position - ordered.size + ordered.rank.
+ordered as (
+  select m.place, m.endpoint_id,
+         row_number() over (partition by m.endpoint_id order by m.place) as rank,
+         count(*) over (partition by m.endpoint_id) as size
+  from made m
+  where m.is_strict
+),
+counter as (
+  insert into endpoint_position as p (endpoint_id, position)
+  select o.endpoint_id, o.size
+  from ordered o
+  where o.rank = 1
+  order by o.endpoint_id
+  on conflict (endpoint_id) do update
+    set position = p.position + excluded.position
+  returning p.endpoint_id, p.position
+)
+
 -- name: queue_replays
--- The new deliveries of one step, their line in the publish log, and the dead letters that they resolve.
---   $1 replay, $2 tenant, $3 event, $4 endpoint and $5 old delivery of each, $6 and $7 the smallest and the largest old
---   delivery. Left out: dead letters that somebody else resolved, and events that were erased meanwhile
--- Nobody hands them over in memory: their owners fetch them. Returns how many were queued.
+-- Creates the deliveries of one step, logs them in the publish log, and resolves the dead letters that they replay
+-- (`origins`, null elements for others; `origin_min` and `origin_max` limit the partitions). Skips dead letters that were
+-- resolved and events that were erased since the search. There is no handoff in memory: the owners of the buckets fetch
+-- the rows. Returns how many were queued.
 -- Locks: events against erasure, dead letters, and the positions of strict endpoints in order, until commit.
+-- not null: all
 with item as materialized (
   select i.place, i.event_id, i.endpoint_id, i.origin_id, e.bucket, e.ordering = 'strict' as is_strict
-  from unnest($3::uuid[], $4::uuid[], $5::uuid[]) with ordinality as i (event_id, endpoint_id, origin_id, place)
+  from unnest(:events::uuid[], :endpoints::uuid[], :origins::uuid[]) with ordinality as i (event_id, endpoint_id, origin_id, place)
   join endpoint e on e.id = i.endpoint_id
   cross join lateral (
     select v.id
@@ -65,8 +91,8 @@ resolved as (
       resolution = 'replayed'
   from item i
   where d.delivery_id = i.origin_id
-    and d.delivery_id >= $6::uuid
-    and d.delivery_id <= $7::uuid
+    and d.delivery_id >= :origin_min::uuid
+    and d.delivery_id <= :origin_max::uuid
     and d.bucket = i.bucket
     and d.resolved_at is null
   returning d.delivery_id
@@ -77,27 +103,11 @@ made as materialized (
   where i.origin_id is null
      or exists (select from resolved r where r.delivery_id = i.origin_id)
 ),
-ordered as (
-  select m.*,
-         row_number() over (partition by m.endpoint_id order by m.place) as rank,
-         count(*) over (partition by m.endpoint_id) as size
-  from made m
-  where m.is_strict
-),
-counter as (
-  insert into endpoint_position as p (endpoint_id, position)
-  select o.endpoint_id, o.size
-  from ordered o
-  where o.rank = 1
-  order by o.endpoint_id
-  on conflict (endpoint_id) do update
-    set position = p.position + excluded.position
-  returning p.endpoint_id, p.position
-),
+{{strict_positions}},
 queued as (
   insert into queue (bucket, id, event_id, endpoint_id, tenant_id, position, due_at, created_at, replay_id)
-  select m.bucket, m.id, m.event_id, m.endpoint_id, $2::text, coalesce(c.position - o.size + o.rank, 0), now(), now(),
-         $1::uuid
+  select m.bucket, m.id, m.event_id, m.endpoint_id, :tenant::text, coalesce(c.position - o.size + o.rank, 0), now(),
+         now(), :replay::uuid
   from made m
   left join ordered o on o.place = m.place
   left join counter c on c.endpoint_id = o.endpoint_id
@@ -105,7 +115,7 @@ queued as (
 ),
 known as (
   insert into replayed (event_id, endpoint_id, delivery_id, origin_id, replay_id)
-  select m.event_id, m.endpoint_id, m.id, m.origin_id, $1::uuid
+  select m.event_id, m.endpoint_id, m.id, m.origin_id, :replay
   from made m
 ),
 logged as (
@@ -117,36 +127,36 @@ logged as (
   from made m
   having count(*) > 0
 )
-select count(*)
+select count(*) as queued
 from made
 
 -- name: move_replay
--- The end of a step: $1 replay, $2 lease in seconds, $3 whether it is counted now, $4 how many more matched, $5 how many
--- more were queued, $6 and $7 how far it is, $8 whether it is done. What was counted first may have been resolved by
--- somebody else since; at its end it matched what it queued. The row is locked already.
+-- The end of a step. Dead letters may be resolved by others between counting and queueing, so a replay that is complete
+-- matched what it queued. The row is locked already.
 update replay
-set lease_until = now() + make_interval(secs => $2::integer),
-    is_counted = $3::boolean,
-    matched = case when $8::boolean then queued + $5::bigint else matched + $4::bigint end,
-    queued = queued + $5::bigint,
-    after_id = $6::uuid,
-    after_endpoint = $7::uuid,
-    status = case when $8 then 'completed' else status end,
-    finished_at = case when $8 then now() end,
-    runner = case when $8 then null else runner end
-where id = $1::uuid
+set lease_until = now() + make_interval(secs => :lease_seconds::integer),
+    is_counted = :is_counted::boolean,
+    matched = case when :is_complete::boolean then queued + :more_queued::bigint
+                   else matched + :more_matched::bigint end,
+    queued = queued + :more_queued,
+    after_id = :after_id?::uuid,
+    after_endpoint = :after_endpoint?::uuid,
+    status = case when :is_complete then 'completed' else status end,
+    finished_at = case when :is_complete then now() end,
+    runner = case when :is_complete then null else runner end
+where id = :replay::uuid
 
 -- name: renew_replays
--- $1 replays, $2 node, $3 lease in seconds: between two steps of a slow one.
+-- Between two steps of a slow replay.
 update replay
-set lease_until = now() + make_interval(secs => $3::integer)
-where id = any ($1::uuid[])
-  and runner = $2::uuid
+set lease_until = now() + make_interval(secs => :lease_seconds::integer)
+where id = any (:replays::uuid[])
+  and runner = :node::uuid
 
 -- name: release_replays
--- A clean stop: $1 replays, $2 node. Others take them at once.
+-- At a clean stop, so that other nodes take them at once.
 update replay
 set runner = null,
     lease_until = null
-where id = any ($1::uuid[])
-  and runner = $2::uuid
+where id = any (:replays::uuid[])
+  and runner = :node::uuid

@@ -55,10 +55,9 @@ runtime::Task<std::vector<std::string>> connect_and_repair(runtime::Loop& loop, 
   const std::unique_ptr<pg::Connection> connection = co_await opening;
   auto repairing = pg::repair(*connection, postrider::sql::schema_statements);
   std::vector<std::string> made = co_await repairing;
-  co_await connection->run_one(sql::grant_all);
-  const pg::Rows filled = co_await connection->run_one(sql::fill_rows);
-  for (size_t i = 0; i < filled.size(); ++i)
-    made.push_back("rows of postrider." + filled.get<std::string>(i, 0));
+  co_await connection->run(sql::grant_all{});
+  const auto filled = co_await connection->run(sql::fill_rows{});
+  for (const auto& row : filled) made.push_back("rows of postrider." + std::string(row.name));
   connection->close();
   co_return made;
 }

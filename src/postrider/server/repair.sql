@@ -1,9 +1,12 @@
+-- Completes a repair of the schema.
+
 -- name: grant_all
--- Tables and views that were made again have no grants.
+-- Tables and views that were created again have no grants.
 select grant_outbox(), grant_consumer(), grant_support();
 
 -- name: fill_rows
 -- Rows that the schema is created with, where a table was created again or emptied. Returns the tables that lacked some.
+-- not null: all
 with leases as (
   insert into session_lease (name)
   values ('relay'), ('retention'), ('refanout'), ('dead_letter_count')

@@ -63,30 +63,31 @@ Task<void> Confirmations::run() {
 }
 
 Task<bool> Confirmations::run_once() {
-  pg::Params caps(options_.per_tenant, options_.per_address);
-  const pg::Rows row = co_await link_.run_one(sql::take_confirmation, std::move(caps));
-  if (row.empty()) co_return false;
-  const auto outcome = row.get<std::string>(0, 0), tenant = row.get<std::string>(0, 1);
-  if (outcome == "capped") {
+  const auto rows = co_await link_.run(
+      sql::take_confirmation{.per_tenant = options_.per_tenant, .per_address = options_.per_address});
+  if (rows.empty()) co_return false;
+  const auto row = rows.front();
+  const std::string tenant(row.tenant_id);
+  if (row.outcome == "capped") {
     metrics_.confirmation_mails.at("capped").add();
     telemetry::log_warn("confirmation_capped").field("tenant_id", tenant);
   }
-  if (outcome != "send") co_return true;
+  if (row.outcome != "send") co_return true;
 
-  const auto address = row.get<std::string>(0, 2);
+  const std::string address(row.address);
   registry::NewLink wanted{registry::LinkPurpose::confirm, tenant, address};
   const std::string path = co_await registry::create_contact_link(link_, std::move(wanted));
   Mail mail = confirmation_mail(mails_.link_to(path));
-  mail.to = row.get<std::string>(0, 3);
-  const std::optional<std::string> trouble = co_await mails_.send(std::move(mail), kMailTimeout);
-  metrics_.confirmation_mails.at(trouble ? "failed" : "sent").add();
-  if (trouble)
-    telemetry::log_warn("confirmation_failed").field("tenant_id", tenant).field("error", *trouble);
+  mail.to = row.recipient.value();
+  const std::optional<std::string> failure = co_await mails_.send(std::move(mail), kMailTimeout);
+  metrics_.confirmation_mails.at(failure ? "failed" : "sent").add();
+  if (failure)
+    telemetry::log_warn("confirmation_failed").field("tenant_id", tenant).field("error", *failure);
   else
     telemetry::log_info("confirmation_sent").field("tenant_id", tenant);
-  const bool is_over = !trouble || row.get<int32_t>(0, 4) >= kTriesMax;
-  pg::Params done(tenant, address, is_over, kRetrySeconds);
-  co_await link_.run_one(sql::finish_confirmation, std::move(done));
+  const bool is_done = !failure || row.tries >= kTriesMax;
+  co_await link_.run(sql::finish_confirmation{
+      .tenant = tenant, .address = address, .is_done = is_done, .retry_seconds = kRetrySeconds});
   co_return true;
 }
 

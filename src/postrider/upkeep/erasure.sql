@@ -1,20 +1,22 @@
--- Erasing payloads. What becomes of pending deliveries is in the function.
+-- Erasing payloads. The function cancels pending deliveries.
 
 -- name: erase_event
--- $1 event. Locks it, and the queue rows that it cancels.
+-- Locks the event, and the queue rows that it cancels.
+-- not null: all
 select erased, canceled
-from erase_payloads(array[$1::uuid])
+from erase_payloads(array[:event::uuid])
 
 -- name: erase_next
--- The next events of a tenant: $1 tenant, $2 the event behind which to begin, $3 how many. Index event_by_tenant.
--- The last one that was looked at (null: there are no more), how many were erased, how many deliveries canceled.
+-- The next events of a tenant. Returns the last of them (null: there are no more), how many were erased and how many
+-- deliveries were canceled. Index event_by_tenant.
+-- not null: erased, canceled
 with batch as materialized (
   select id
   from event
-  where tenant_id = $1::text
-    and id > $2::uuid
+  where tenant_id = :tenant::text
+    and id > :after::uuid
   order by id
-  limit $3::integer
+  limit :rows::integer
 )
-select (select id from batch order by id desc limit 1), e.erased, e.canceled
+select (select id from batch order by id desc limit 1) as last_id, e.erased, e.canceled
 from erase_payloads((select array_agg(id) from batch)) as e

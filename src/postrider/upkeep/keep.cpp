@@ -12,16 +12,17 @@ namespace {
 
 using runtime::Task;
 
-// Few enough for the planner to look each of them up by its key, however large the day is.
+// Few enough that the planner finds each of them by its key, however large the day is.
 constexpr int kRowsPerMove = 500;
 constexpr int kRowsPerTrim = 2'000;
 
-pg::Statement move_statement(const std::string& parent) {
-  if (parent == "event") return sql::move_events;
-  return parent == "attempt" ? sql::move_attempts : sql::move_dead_letters;
+std::vector<base::Uuid> read_ids(const pg::RowList<sql::NeededRow>& rows) {
+  std::vector<base::Uuid> ids;
+  for (const auto& row : rows) ids.push_back(row.id);
+  return ids;
 }
 
-// Finds what is needed of one day, page by page, and keeps it.
+// Finds the needed rows of one day, page by page, and keeps them.
 class NeededRows {
  public:
   NeededRows(pg::Link& link, Day day, std::string copy)
@@ -29,78 +30,108 @@ class NeededRows {
 
   Task<int64_t> keep() {
     if (day_.parent == "dead_letter" && !copy_.empty()) {
-      co_await keep_ids({});  // the detached table itself knows which are unresolved
-    } else if (day_.parent == "dead_letter") {
-      co_await keep_pages(sql::needed_dead_letters, source(), 0);
+      co_await keep_ids({});  // the copy command itself finds the unresolved ones
     } else {
-      co_await keep_pending();
-      const pg::Statement other = is_event() ? sql::needed_events : sql::needed_attempts;
-      co_await keep_pages(other, source(), 0);
+      if (day_.parent != "dead_letter") co_await keep_pending();
+      co_await keep_others();
     }
     co_return kept_;
   }
 
  private:
   bool is_event() const { return day_.parent == "event"; }
-  std::string source() const { return "postrider." + (copy_.empty() ? day_.parent + "_day" : day_.name); }
+  std::string day_table() const { return "postrider." + (copy_.empty() ? day_.parent + "_day" : day_.name); }
 
-  // Original deliveries begin like their event, so they are found by bucket and id.
+  // The IDs of original deliveries start like the ID of their event, so they are found by bucket and ID.
   Task<void> keep_pending() {
-    pg::Params range(day_.low, day_.high);
-    const pg::Rows buckets = co_await link_.run_one(sql::buckets_in_use, std::move(range));
-    const size_t column = is_event() ? 1 : 0;
-    for (size_t i = 0; i < buckets.size(); ++i) {
-      const int bucket = buckets.get<int32_t>(i, 0);
-      co_await keep_pages(sql::deliveries_in_bucket, bucket, column);
-    }
+    const auto buckets = co_await link_.run(sql::buckets_in_use{.from = day_.low, .before = day_.high});
+    for (const auto& row : buckets) co_await keep_pending_of(row.bucket);
   }
 
-  // The first column of a page says how far it came; its last row comes again with the next page. `of` is the
-  // statement's last parameter, `column` has the ids to keep.
-  template <class Of>
-  Task<void> keep_pages(pg::Statement needed, Of of, size_t column) {
+  // The last row of a page comes again as the first of the next one.
+  Task<void> keep_pending_of(int32_t bucket) {
     base::Uuid from = day_.low;
     size_t count = 0;
     do {
-      pg::Params params(from, day_.high, kRowsPerMove, of);
-      const pg::Rows page = co_await link_.run_one(needed, std::move(params));
+      const auto page = co_await link_.run(sql::deliveries_in_bucket{
+          .bucket = bucket, .from = from, .before = day_.high, .rows = kRowsPerMove});
       count = page.size();
-      std::vector<base::Uuid> ids;
-      for (size_t i = 0; i < count; ++i) ids.push_back(page.get<base::Uuid>(i, column));
       if (count == 0) break;
-      from = page.get<base::Uuid>(count - 1, 0);
+      std::vector<base::Uuid> ids;
+      for (const auto& row : page) {
+        ids.push_back(is_event() ? row.event_id : row.id);
+        from = row.id;
+      }
       co_await keep_ids(std::move(ids));
     } while (count == static_cast<size_t>(kRowsPerMove));
   }
 
+  Task<void> keep_others() {
+    base::Uuid from = day_.low;
+    size_t count = 0;
+    do {
+      auto finding = find_others(from);
+      std::vector<base::Uuid> ids = co_await finding;
+      count = ids.size();
+      if (count == 0) break;
+      from = ids.back();
+      co_await keep_ids(std::move(ids));
+    } while (count == static_cast<size_t>(kRowsPerMove));
+  }
+
+  Task<std::vector<base::Uuid>> find_others(base::Uuid from) {
+    const std::string table = day_table();
+    const base::Uuid before = day_.high;
+    pg::RowList<sql::NeededRow> rows;
+    if (is_event())
+      rows = co_await link_.run(
+          sql::needed_events{.from = from, .before = before, .rows = kRowsPerMove, .day_table = table});
+    else if (day_.parent == "attempt")
+      rows = co_await link_.run(
+          sql::needed_attempts{.from = from, .before = before, .rows = kRowsPerMove, .day_table = table});
+    else
+      rows =
+          co_await link_.run(sql::needed_dead_letters{.from = from, .before = before, .rows = kRowsPerMove});
+    co_return read_ids(rows);
+  }
+
   Task<void> keep_ids(std::vector<base::Uuid> ids) {
-    pg::Rows kept;
-    if (copy_.empty()) {
-      pg::Params params(ids, day_.low, day_.high);
-      kept = co_await link_.run_one(move_statement(day_.parent), std::move(params));
-    } else {
+    const base::Uuid from = day_.low, before = day_.high;
+    if (!copy_.empty()) {
       pg::Params params(ids);
-      kept = co_await link_.connection().execute(copy_, std::move(params));
+      const auto copied = co_await link_.connection().execute(copy_, std::move(params));
+      kept_ += copied.affected_rows();
+    } else if (is_event()) {
+      const auto moved = co_await link_.run(sql::move_events{.ids = ids, .from = from, .before = before});
+      kept_ += moved.affected_rows();
+    } else if (day_.parent == "attempt") {
+      const auto moved = co_await link_.run(sql::move_attempts{.ids = ids, .from = from, .before = before});
+      kept_ += moved.affected_rows();
+    } else {
+      const auto moved =
+          co_await link_.run(sql::move_dead_letters{.ids = ids, .from = from, .before = before});
+      kept_ += moved.affected_rows();
     }
-    kept_ += kept.affected_rows();
   }
 
   pg::Link& link_;
   Day day_;
-  std::string copy_;  // empty: the day is attached and its rows are moved
+  std::string copy_;  // empty: the day is attached, and its rows are moved
   int64_t kept_ = 0;
 };
 
-// Page by page to the end. The statement returns the last id of the page and how many rows it deleted.
-template <class... Values>
-Task<int64_t> trim_pages(pg::Link& link, pg::Statement statement, Values... values) {
+// Page by page to the end.
+template <class Statement>
+Task<int64_t> trim_pages(pg::Link& link, Statement statement) {
   int64_t deleted = 0;
   std::optional<base::Uuid> after = base::Uuid{};
+  statement.rows = kRowsPerTrim;
   while (after) {
-    pg::Params params(*after, kRowsPerTrim, values...);
-    const pg::Rows row = co_await link.run_one(statement, std::move(params));
-    after = row.get<std::optional<base::Uuid>>(0, 0);
-    deleted += row.get<int64_t>(0, 1);
+    statement.after = *after;
+    const auto rows = co_await link.run(statement);
+    const auto row = rows.front();
+    after = row.last_id;
+    deleted += row.deleted;
   }
   co_return deleted;
 }
@@ -120,17 +151,20 @@ Task<int64_t> copy_needed(pg::Link& link, Day day, std::string copy) {
 }
 
 Task<void> raise_kept_since(pg::Link& link, KeptTimes times) {
-  pg::Params params(int64_t{times.events.count()}, int64_t{times.attempts.count()});
-  co_await link.run_one(sql::raise_kept_since, std::move(params));
+  co_await link.run(sql::raise_kept_since{.events_seconds = times.events.count(),
+                                          .attempts_seconds = times.attempts.count()});
 }
 
 Task<int64_t> trim_kept(pg::Link& link, KeptTimes times) {
-  const int64_t events = times.events.count(), attempts = times.attempts.count();
-  int64_t deleted = co_await trim_pages(link, sql::trim_kept_events);
-  deleted += co_await trim_pages(link, sql::trim_kept_attempts, attempts);
-  deleted += co_await trim_pages(link, sql::trim_kept_dead_letters, events);
-  deleted += co_await trim_pages(link, sql::trim_event_keys);
-  deleted += co_await trim_pages(link, sql::trim_replayed);
+  sql::trim_kept_attempts attempts{};
+  attempts.retain_seconds = times.attempts.count();
+  sql::trim_kept_dead_letters dead_letters{};
+  dead_letters.retain_seconds = times.events.count();
+  int64_t deleted = co_await trim_pages(link, sql::trim_kept_events{});
+  deleted += co_await trim_pages(link, attempts);
+  deleted += co_await trim_pages(link, dead_letters);
+  deleted += co_await trim_pages(link, sql::trim_event_keys{});
+  deleted += co_await trim_pages(link, sql::trim_replayed{});
   co_return deleted;
 }
 

@@ -39,18 +39,18 @@ std::string host_of(const std::string& url) {
   return parsed ? std::string(parsed->host()) : std::string();
 }
 
-Notice read_notice(const pg::Rows& row) {
+Notice read_notice(const sql::take_notice::Row& row) {
   Notice notice;
-  notice.endpoint_uuid = row.get<base::Uuid>(0, 1);
-  notice.tenant = row.get<std::string>(0, 2);
-  notice.endpoint = row.get<std::string>(0, 3);
-  notice.host = host_of(row.get<std::string>(0, 4));
-  notice.kind = row.get<std::string>(0, 5);
-  notice.stage = row.get<int32_t>(0, 6);
-  notice.failing_since = row.get<std::optional<base::Timestamp>>(0, 7);
-  notice.cause = row.get<std::optional<std::string>>(0, 8);
-  notice.contacts = row.get<std::vector<std::string>>(0, 9);
-  notice.tries = row.get<int32_t>(0, 10);
+  notice.endpoint_uuid = row.endpoint_id;
+  notice.tenant = row.tenant_id;
+  notice.endpoint = row.endpoint;
+  notice.host = host_of(std::string(row.url));
+  notice.kind = row.kind;
+  notice.stage = row.stage;
+  notice.failing_since = row.failing_since;
+  notice.cause = row.cause;
+  if (row.contacts) notice.contacts.assign(row.contacts->begin(), row.contacts->end());
+  notice.tries = row.tries;
   // Mails first: a mail server of the operator's own takes less time than a URL that does not respond.
   if (notice.tries == 1) std::partition(notice.contacts.begin(), notice.contacts.end(), std::not_fn(is_url));
   return notice;
@@ -95,17 +95,16 @@ std::vector<std::string> Notices::busy_tenants() const {
 
 Task<bool> Notices::start_one() {
   if (workers_.running() >= options_.workers) co_return false;
-  pg::Params wanted(busy_tenants(), options_.per_tenant);
-  const pg::Rows row = co_await tools_.link.run_one(sql::take_notice, std::move(wanted));
-  if (row.empty()) co_return false;
-  const auto outcome = row.get<std::string_view>(0, 0);
-  if (outcome == "capped") {
+  const std::vector<std::string> busy = busy_tenants();
+  const auto rows =
+      co_await tools_.link.run(sql::take_notice{.busy = busy, .per_tenant = options_.per_tenant});
+  if (rows.empty()) co_return false;
+  const auto row = rows.front();
+  if (row.outcome == "capped") {
     tools_.metrics.notices.at("capped").add();
-    telemetry::log_warn("notice_capped")
-        .field("tenant_id", row.get<std::string>(0, 2))
-        .field("endpoint_id", row.get<std::string>(0, 3));
+    telemetry::log_warn("notice_capped").field("tenant_id", row.tenant_id).field("endpoint_id", row.endpoint);
   }
-  if (outcome == "send") workers_.spawn(tell_all(read_notice(row)));
+  if (row.outcome == "send") workers_.spawn(tell_all(read_notice(row)));
   co_return true;
 }
 
@@ -130,14 +129,16 @@ Task<void> Notices::tell_all(Notice notice) {
         telemetry::log_info("notice_sent").field("endpoint_id", notice.endpoint).field("kind", notice.kind);
       }
     }
-    // Next time those come first that had no turn.
+    // The contacts that had no turn come first next time.
     std::vector<std::string> left = std::move(unreached);
     left.insert(left.end(), failed.begin(), failed.end());
     if (is_last_try) left.clear();
-    pg::Params done(notice.endpoint_uuid, notice.stage, left, kRetrySeconds);
-    co_await tools_.link.run_one(sql::finish_notice, std::move(done));
+    co_await tools_.link.run(sql::finish_notice{.endpoint = notice.endpoint_uuid,
+                                                .stage = notice.stage,
+                                                .unreached = left,
+                                                .retry_seconds = kRetrySeconds});
   } catch (const pg::Error& error) {
-    // It is taken again when its hour is over.
+    // It is taken again after an hour.
     telemetry::log_warn("notice_failed").field("endpoint_id", notice.endpoint).field("error", error.what());
   }
   if (--sending_[notice.tenant] == 0) sending_.erase(notice.tenant);
@@ -164,10 +165,9 @@ Task<std::optional<std::string>> Notices::post(const Notice& notice, std::string
                      http::append_header(headers, "user-agent", "postrider/" + std::string(base::kVersion)) &&
                      http::append_header(headers, "webhook-id", id) &&
                      http::append_header(headers, "webhook-timestamp", timestamp);
-  pg::Params of_tenant(notice.tenant);
-  const pg::Rows secret = co_await tools_.link.run_one(sql::contact_secret, std::move(of_tenant));
-  if (!secret.empty()) {
-    const auto text = tools_.keys.open(crypto::Purpose::stored_secret, secret.get<pg::Bytes>(0, 0).view,
+  const auto secrets = co_await tools_.link.run(sql::contact_secret{.tenant = notice.tenant});
+  if (!secrets.empty()) {
+    const auto text = tools_.keys.open(crypto::Purpose::stored_secret, secrets.front().sealed.view,
                                        secret_context(notice.tenant));
     if (!text.ok()) co_return "the tenant's contact secret cannot be read";
     const auto key = crypto::SigningKey::from_secret(crypto::SignatureScheme::standard, *text);

@@ -30,27 +30,29 @@ struct Commands {
 };
 
 Task<std::vector<Day>> old_days(pg::Link& link, std::string parent, std::chrono::seconds kept) {
-  pg::Params params(parent, int64_t{kept.count()});
-  const pg::Rows rows = co_await link.run_one(sql::partitions, std::move(params));
+  const auto rows = co_await link.run(sql::partitions{.parent = parent, .retain_seconds = kept.count()});
   std::vector<Day> found;
-  for (size_t i = 0; i < rows.size(); ++i)
+  for (const auto& row : rows)
     found.push_back({.parent = parent,
-                     .name = rows.get<std::string>(i, 0),
-                     .date = rows.get<std::string>(i, 1),
-                     .low = rows.get<base::Uuid>(i, 2),
-                     .high = rows.get<base::Uuid>(i, 3),
-                     .is_attached = rows.get<bool>(i, 4),
-                     .is_detaching = rows.get<bool>(i, 5)});
+                     .name = std::string(row.name),
+                     .date = std::string(row.date),
+                     .low = row.low,
+                     .high = row.high,
+                     .is_attached = row.is_attached,
+                     .is_detaching = row.is_detaching});
   co_return found;
 }
 
 Task<Commands> commands_of(pg::Link& link, const Day& day) {
-  pg::Params params(day.parent, day.name);
-  const pg::Rows row = co_await link.run_one(sql::commands, std::move(params));
-  const auto text = [&row](size_t column) {
-    return row.get<std::optional<std::string>>(0, column).value_or("");
-  };
-  Commands commands{text(0), text(1), text(2), text(3), text(4), text(5), text(6)};
+  const auto rows = co_await link.run(sql::commands{.parent = day.parent, .partition = day.name});
+  const auto row = rows.front();
+  Commands commands{.detach = std::string(row.detach),
+                    .finalize = std::string(row.finalize),
+                    .attach = std::string(row.attach),
+                    .drop = std::string(row.drop_table),
+                    .read = std::string(row.read_rows),
+                    .read_kept = std::string(row.read_kept.value_or("")),
+                    .copy = std::string(row.copy.value_or(""))};
   co_return commands;
 }
 
@@ -79,9 +81,8 @@ Task<void> archive(pg::Link& link, const Day& day, const Commands& commands, con
 
 Task<bool> is_held(pg::Link& link, const Day& day) {
   if (day.parent != "inbox") co_return false;
-  pg::Params which(day.date);
-  const pg::Rows held = co_await link.run_one(sql::inbox_held_by, std::move(which));
-  const auto by = held.get<std::optional<std::string>>(0, 0);
+  const auto rows = co_await link.run(sql::inbox_held_by{.day = day.date});
+  const auto by = rows.front().held_by;
   if (by) telemetry::log_info("partition_held").field("partition", day.name).field("by", *by);
   co_return by.has_value();
 }
@@ -90,7 +91,7 @@ bool keeps_rows(const Day& day) {
   return day.parent != "inbox";
 }
 
-// False: it is a day of the inbox, and something is in it that has to stay.
+// False: it is a day of the inbox with rows that have to stay.
 Task<bool> retire_one(pg::Link& link, const Day& day, const std::string& archive_dir, Retired& retired) {
   const Commands commands = co_await commands_of(link, day);
   int64_t kept = 0;
@@ -102,8 +103,8 @@ Task<bool> retire_one(pg::Link& link, const Day& day, const std::string& archive
     if (keeps_rows(day)) kept += co_await move_needed(link, day);
     co_await link.connection().execute(commands.detach);
   }
-  // The detach has waited for transactions that were using the day: an old outbox row has its event there,
-  // and a replay may have been requested meanwhile.
+  // The detach has waited for transactions that were using the day. These may have written to it: the event
+  // of an old outbox row is there, and a replay may have been requested.
   const bool was_written = co_await is_held(link, day);
   if (was_written) {
     co_await link.connection().execute(commands.attach);
@@ -118,46 +119,45 @@ Task<bool> retire_one(pg::Link& link, const Day& day, const std::string& archive
 }
 
 // Some rows at a time until none is left, so that no snapshot is held for long.
-template <class... Values>
-Task<int64_t> trim(pg::Link& link, pg::Statement statement, Values... values) {
+template <class Statement>
+Task<int64_t> trim(pg::Link& link, Statement statement) {
   int64_t deleted = 0, count = 0;
   do {
-    pg::Params params(values..., kRowsAtOnce);
-    const pg::Rows rows = co_await link.run_one(statement, std::move(params));
+    const auto rows = co_await link.run(statement);
     count = rows.affected_rows();
     deleted += count;
   } while (count == kRowsAtOnce);
   co_return deleted;
 }
 
-Task<void> give_up_dead_letters(pg::Link& link, int64_t kept) {
+Task<void> discard_dead_letters(pg::Link& link, int64_t retain_seconds) {
   int64_t count = 0;
   do {
-    pg::Params params(kept, kRowsAtOnce);
-    const pg::Rows rows = co_await link.run_one(sql::discard_dead_letters, std::move(params));
-    count = rows.get<int64_t>(0, 0);
+    const auto rows =
+        co_await link.run(sql::discard_dead_letters{.retain_seconds = retain_seconds, .rows = kRowsAtOnce});
+    count = rows.front().discarded;
     if (count > 0) telemetry::log_warn("dead_letters_given_up").field("count", count);
   } while (count == kRowsAtOnce);
 }
 
-// What is in no partition of its own.
+// Rows of tables that have no daily partitions.
 Task<int64_t> trim_all(pg::Link& link, const RetentionOptions& options) {
   const int64_t attempts = options.attempts.count();
   const int64_t inbox = options.inbox.count(), audit = options.audit.count();
   const int64_t rollups = options.rollups.count();
   const KeptTimes times{options.events, options.attempts};
   int64_t deleted = co_await trim_kept(link, times);
-  deleted += co_await trim(link, sql::trim_replays, attempts);
-  deleted += co_await trim(link, sql::trim_pauses);
-  deleted += co_await trim(link, sql::trim_inbox_keys, inbox);
-  deleted += co_await trim(link, sql::trim_inbox_contents, inbox);
-  deleted += co_await trim(link, sql::trim_audit, audit);
-  deleted += co_await trim(link, sql::trim_rollups, rollups);
-  deleted += co_await trim(link, sql::trim_closed_hours, rollups);
+  deleted += co_await trim(link, sql::trim_replays{.retain_seconds = attempts, .rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_pauses{.rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_inbox_keys{.retain_seconds = inbox, .rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_inbox_contents{.retain_seconds = inbox, .rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_audit{.retain_seconds = audit, .rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_rollups{.retain_seconds = rollups, .rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_closed_hours{.retain_seconds = rollups, .rows = kRowsAtOnce});
   co_return deleted;
 }
 
-// Those that are detached already come first: rows of them may be needed by what is found in the others.
+// Detached days come first: the rows of other days may need theirs.
 Task<std::vector<Day>> all_old_days(pg::Link& link, const RetentionOptions& options) {
   const std::vector<std::pair<std::string, std::chrono::seconds>> parents = {{"event", options.events},
                                                                              {"attempt", options.attempts},
@@ -172,8 +172,8 @@ Task<std::vector<Day>> all_old_days(pg::Link& link, const RetentionOptions& opti
   co_return days;
 }
 
-// A table that someone's open transaction keeps locked waits for the next pass; the others do not wait for
-// it. Its later days wait, too: Postgres detaches one partition of a table at a time.
+// A table that is locked by an open transaction is left to the next pass and does not delay the others. Its
+// later days are left as well, because Postgres detaches one partition of a table at a time.
 Task<void> retire_days(pg::Link& link, const std::vector<Day>& days, const std::string& archive_dir,
                        Retired& retired) {
   std::set<std::string> locked;
@@ -196,13 +196,14 @@ Task<Retired> retire_all(pg::Link& link, const RetentionOptions& options) {
   const int64_t events = options.events.count();
   const KeptTimes times{options.events, options.attempts};
   co_await raise_kept_since(link, times);
-  co_await give_up_dead_letters(link, events);
+  co_await discard_dead_letters(link, events);
   retired.expiring = co_await expire_waiting(link, options.events);
   const int64_t inbox = options.inbox.count();
-  retired.rows_deleted = co_await trim(link, sql::abandon_messages, inbox);
+  retired.rows_deleted =
+      co_await trim(link, sql::abandon_messages{.retain_seconds = inbox, .rows = kRowsAtOnce});
   const std::vector<Day> days = co_await all_old_days(link, options);
   co_await retire_days(link, days, options.archive_dir, retired);
-  // A plan that was made while they were empty reads them from end to end.
+  // A plan that was made while these tables were empty would scan them.
   if (retired.kept > 0) co_await link.connection().execute(kAnalyzeKept);
   retired.rows_deleted += co_await trim_all(link, options);
   co_return retired;

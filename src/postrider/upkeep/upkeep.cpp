@@ -23,28 +23,27 @@ std::chrono::seconds health_interval(std::chrono::seconds disable_after) {
   return std::clamp<std::chrono::seconds>(disable_after / 200, 1s, 60s);
 }
 
-// Another node was making the same day: this one waited for it, and now it is there.
-bool is_made_by_another(const pg::Error& error) {
+// Another node was creating the same day. This one has waited for it, and now the day exists.
+bool was_created_by_another_node(const pg::Error& error) {
   constexpr std::string_view kUniqueViolation = "23505", kDuplicateTable = "42P07",
                              kDuplicateObject = "42710";
   const std::string& state = error.sqlstate();
   return state == kUniqueViolation || state == kDuplicateTable || state == kDuplicateObject;
 }
 
-// False: it is there already.
+// False: it exists already.
 runtime::Task<bool> make_partition(pg::Link& link, std::string parent, std::string day) {
   try {
-    pg::Params which(parent, day);
-    const pg::Rows row = co_await link.run_one(sql::make_partition, std::move(which));
-    co_return row.get<bool>(0, 0);
+    const auto rows = co_await link.run(sql::make_partition{.parent = parent, .day = day});
+    co_return rows.front().is_new;
   } catch (const pg::Error& error) {
-    if (!is_made_by_another(error)) throw;
+    if (!was_created_by_another_node(error)) throw;
   }
   co_return false;
 }
 
-// Not a lock or a connection that was lost: the hour takes too long, or something in it is wrong.
-bool is_hours_fault(const pg::Error& error) {
+// Not a lock or a lost connection: the hour takes too long, or its data is wrong.
+bool is_caused_by_hour(const pg::Error& error) {
   constexpr std::string_view kStatementTimeout = "57014";
   return error.kind() == pg::Kind::item || error.kind() == pg::Kind::other ||
          error.sqlstate() == kStatementTimeout;
@@ -52,11 +51,11 @@ bool is_hours_fault(const pg::Error& error) {
 }  // namespace
 
 runtime::Task<int> make_partitions(pg::Link& link, int days_back) {
-  pg::Params range(days_back, kPartitionDaysAhead);
-  const pg::Rows missing = co_await link.run_one(sql::missing_partitions, std::move(range));
+  const auto missing =
+      co_await link.run(sql::missing_partitions{.days_back = days_back, .days_ahead = kPartitionDaysAhead});
   int made = 0;
-  for (size_t i = 0; i < missing.size(); ++i) {
-    auto task = make_partition(link, missing.get<std::string>(i, 0), missing.get<std::string>(i, 1));
+  for (const auto& row : missing) {
+    auto task = make_partition(link, std::string(row.parent), std::string(row.day));
     const bool is_new = co_await task;
     if (is_new) ++made;
   }
@@ -105,7 +104,7 @@ runtime::Task<void> Upkeep::run_once(base::SteadyTime now) {
       co_await task;
     } catch (const std::exception& error) {
       if (is_stopping_) co_return;
-      // A lock that could not be had in time is normal; soon again, not at the next full interval.
+      // A lock timeout is normal: retry soon, not after the full interval.
       duty.due = now + std::min<std::chrono::nanoseconds>(duty.interval, 30s);
       telemetry::log_warn("upkeep_failed").field("duty", duty.name).field("error", error.what());
     }
@@ -131,55 +130,55 @@ runtime::Task<void> Upkeep::drop_old() {
 }
 
 runtime::Task<void> Upkeep::trim_logs() {
-  co_await link_.run_one(sql::trim_publish_log);
-  co_await link_.run_one(sql::trim_control_log);
-  co_await link_.run_one(sql::trim_contact_links);
-  co_await link_.run_one(sql::trim_mail_budgets);
-  co_await link_.run_one(sql::forget_dead_nodes);
+  co_await link_.run(sql::trim_publish_log{});
+  co_await link_.run(sql::trim_control_log{});
+  co_await link_.run(sql::trim_contact_links{});
+  co_await link_.run(sql::trim_mail_budgets{});
+  co_await link_.run(sql::forget_dead_nodes{});
 }
 
 runtime::Task<void> Upkeep::read_gauges() {
-  const pg::Rows depth = co_await link_.run_one(sql::queue_depth);
-  if (!depth.empty()) metrics_.queue_depth.at("pending").set(static_cast<double>(depth.get<int64_t>(0, 0)));
+  const auto depth = co_await link_.run(sql::queue_depth{});
+  if (!depth.empty()) metrics_.queue_depth.at("pending").set(static_cast<double>(depth.front().deliveries));
 }
 
 runtime::Task<void> Upkeep::count_endpoints() {
-  const pg::Rows rows = co_await link_.run_one(sql::endpoints_by_status);
+  const auto rows = co_await link_.run(sql::endpoints_by_status{});
   for (const char* status : {"active", "paused", "disabled"}) metrics_.endpoints.at(status).set(0);
-  for (size_t i = 0; i < rows.size(); ++i)
-    if (const auto* of_status = metrics_.endpoints.find(rows.get<std::string_view>(i, 0)))
-      of_status->set(static_cast<double>(rows.get<int64_t>(i, 1)));
+  for (const auto& row : rows)
+    if (const auto* of_status = metrics_.endpoints.find(row.status))
+      of_status->set(static_cast<double>(row.endpoints));
 }
 
 runtime::Task<void> Upkeep::analyze_parents() {
-  const pg::Rows stale = co_await link_.run_one(sql::stale_statistics);
-  for (size_t i = 0; i < stale.size(); ++i) {
-    const std::string command = "analyze postrider." + stale.get<std::string>(i, 0);
+  const auto stale = co_await link_.run(sql::stale_statistics{});
+  for (const auto& row : stale) {
+    const std::string command = "analyze postrider." + std::string(row.relname);
     co_await link_.connection().execute(command);
   }
 }
 
-std::vector<base::Timestamp> Upkeep::hours_put_off() {
-  std::erase_if(put_off_, [](const auto& entry) { return entry.second <= base::BootClock::now(); });
+std::vector<base::Timestamp> Upkeep::postponed_hours() {
+  std::erase_if(postponed_, [](const auto& entry) { return entry.second <= base::BootClock::now(); });
   std::vector<base::Timestamp> hours;
-  for (const auto& [hour, until] : put_off_) hours.push_back(hour);
+  for (const auto& [hour, until] : postponed_) hours.push_back(hour);
   return hours;
 }
 
-// One hour at a time, each its own transaction. One that cannot be closed is put off, so that those behind it
-// have their turn and the database is not kept busy with it; until then its counts are what nodes have
-// counted.
+// One hour at a time, each in its own transaction. An hour that cannot be closed is postponed, so that it
+// neither delays the hours after it nor keeps the database busy. Until then it has the counts that the nodes
+// have written.
 runtime::Task<void> Upkeep::close_hours() {
-  pg::Params but(hours_put_off());
-  const pg::Rows hours = co_await link_.run_one(sql::hours_to_close, std::move(but));
-  for (size_t i = 0; i < hours.size() && !is_stopping_; ++i) {
-    const auto hour = hours.get<base::Timestamp>(i, 0);
-    pg::Params params(hour);
+  const std::vector<base::Timestamp> postponed = postponed_hours();
+  const auto rows = co_await link_.run(sql::hours_to_close{.postponed = postponed});
+  for (const auto& row : rows) {
+    if (is_stopping_) break;
+    const base::Timestamp hour = row.hour;
     try {
-      co_await link_.run_one(sql::close_hour, std::move(params));
+      co_await link_.run(sql::close_hour{.hour = hour});
     } catch (const pg::Error& error) {
-      if (!is_hours_fault(error)) throw;
-      put_off_[hour] = base::BootClock::now() + kHourPutOff;
+      if (!is_caused_by_hour(error)) throw;
+      postponed_[hour] = base::BootClock::now() + kHourPutOff;
       telemetry::log_warn("rollup_hour_put_off")
           .field("hour", base::to_rfc3339(hour))
           .field("error", error.what());
@@ -188,7 +187,7 @@ runtime::Task<void> Upkeep::close_hours() {
 }
 
 runtime::Task<void> Upkeep::add_up_dead_letters() {
-  co_await link_.run_one(sql::add_up_dead_letters);
+  co_await link_.run(sql::add_up_dead_letters{});
 }
 
 runtime::Task<void> Upkeep::stop() {

@@ -59,7 +59,7 @@ class Upkeep {
   runtime::Task<void> tell_health();
   runtime::Task<void> tell_dead_letters();
   runtime::Task<void> drop_old();
-  std::vector<base::Timestamp> hours_put_off();
+  std::vector<base::Timestamp> postponed_hours();
   runtime::Task<void> close_hours();
   runtime::Task<void> add_up_dead_letters();
 
@@ -69,7 +69,7 @@ class Upkeep {
   telemetry::Metrics& metrics_;
   UpkeepOptions options_;
   std::vector<Duty> duties_;
-  std::map<base::Timestamp, base::SteadyTime> put_off_;  // hours that could not be closed, and until when
+  std::map<base::Timestamp, base::SteadyTime> postponed_;  // hours that could not be closed, and until when
   bool is_stopping_ = false;
   runtime::Wakeup wakeup_;
   runtime::TaskGroup tasks_;

@@ -1,21 +1,23 @@
--- Deliveries that wait for an endpoint or tenant pause, a brake or a hold, and have done so for longer than retention allows.
+-- Deliveries that have waited longer than retention allows for the end of a pause of their endpoint or tenant, or of a hold.
 
 -- name: expire_waiting
--- $1 seconds that events are kept. At 1.5 × operators are told, once per endpoint until it has no such delivery any more; at
--- 2 × the endpoint is marked, and the owner of its bucket cancels them (sweep_older). An endpoint that a person is having
--- canceled already is left alone. Returns at least one row: how many deliveries wait for 1.5 × or longer, and of each
--- endpoint that was changed what it waits for, how many deliveries are that old, the oldest, how many are canceled, and
--- whether it is reported now. Index queue_pkey: reads the old rows only. Locks: the
--- endpoints that it changes; one that another session has locked is left for the next pass.
+-- After 1.5 times `retain_seconds` an operational event reports the endpoint, once until it has no such delivery any more.
+-- After twice the time the endpoint is marked, and the owner of its bucket cancels the deliveries (sweep_older). An endpoint
+-- whose deliveries are being canceled on request is skipped. Returns at least one row: how many deliveries have waited for
+-- 1.5 times or longer, and for each changed endpoint what it waits for, how many of its deliveries are that old, the oldest,
+-- how many are canceled, and whether it is reported now. Index queue_pkey: reads the old rows only. Locks the endpoints that
+-- it changes; one that is locked by another session is left to the next pass.
+-- not null: waiting
 with cutoff as materialized (
-  select now() - 1.5 * make_interval(secs => $1::bigint) as told, now() - 2 * make_interval(secs => $1::bigint) as canceled
+  select now() - 1.5 * make_interval(secs => :retain_seconds::bigint) as reported,
+         now() - 2 * make_interval(secs => :retain_seconds) as canceled
 ),
 old as materialized (
   select q.endpoint_id, count(*) as deliveries, min(q.created_at) as oldest_at,
          count(*) filter (where q.created_at <= (select canceled from cutoff)) as expired
   from bucket_lease l
-  join queue q on q.bucket = l.bucket and q.id < (select id_floor(told) from cutoff)
-  where q.created_at <= (select told from cutoff)
+  join queue q on q.bucket = l.bucket and q.id < (select id_floor(reported) from cutoff)
+  where q.created_at <= (select reported from cutoff)
   group by q.endpoint_id
 ),
 waiting as materialized (
@@ -63,13 +65,13 @@ ended as (
     and e.id in (select f.id from free f)
     and not exists (select from waiting w where w.id = e.id)
 )
-select s.deliveries, c.tenant_id, c.public_id, c.what, c.deliveries, c.oldest_at, c.expired, c.is_new,
+select s.deliveries as waiting, c.tenant_id, c.public_id, c.what, c.deliveries, c.oldest_at, c.expired, c.is_new,
        case when c.is_new and c.tenant_id <> 'postrider' then
          operational_event('endpoint.deliveries_expiring', json_build_object(
            'tenant_id', c.tenant_id, 'endpoint_id', c.public_id, 'status', c.status, 'waiting_for', c.what,
            'deliveries', c.deliveries, 'oldest_at', c.oldest_at,
-           'canceled_from', c.oldest_at + 2 * make_interval(secs => $1::bigint)))
-       end,
-       case when c.is_canceled then note_change('endpoint', c.tenant_id, c.id) end
+           'canceled_from', c.oldest_at + 2 * make_interval(secs => :retain_seconds)))
+       end as event_id,
+       case when c.is_canceled then note_change('endpoint', c.tenant_id, c.id) end as change
 from (select coalesce(sum(w.deliveries), 0)::bigint as deliveries from waiting w) as s
 left join changed c on true

@@ -45,40 +45,39 @@ history::AttemptFilter read_attempt_filter(Query& query) {
   return filter;
 }
 
-// Of attempts_of_keys, behind those of an attempt.
-enum Column { delivery_id = 16, endpoint_id, event_id, tenant_id, replay_id };
+using AttemptRows = pg::RowsOf<history::sql::attempts_of_keys>;
 
 // As much of a delivery as find_names needs.
-std::vector<history::Delivery> deliveries_of(const pg::Rows& rows) {
-  std::vector<history::Delivery> deliveries(rows.size());
-  for (size_t row = 0; row < rows.size(); ++row) {
-    deliveries[row].endpoint = {rows.get<base::Uuid>(row, endpoint_id)};
-    deliveries[row].event = {rows.get<base::Uuid>(row, event_id)};
+std::vector<history::Delivery> deliveries_of(const AttemptRows& rows) {
+  std::vector<history::Delivery> deliveries;
+  for (const auto& row : rows) {
+    history::Delivery& delivery = deliveries.emplace_back();
+    delivery.endpoint = {row.endpoint_id};
+    delivery.event = {row.event_id};
   }
   return deliveries;
 }
 
-std::string item(const pg::Rows& rows, size_t row, const history::DeliveryNames& names,
+std::string item(const AttemptRows::Row& row, const history::DeliveryNames& names,
                  const registry::Principal& reader) {
-  const model::EndpointId of_endpoint{rows.get<base::Uuid>(row, endpoint_id)};
-  const model::EventId of_event{rows.get<base::Uuid>(row, event_id)};
+  const model::EndpointId of_endpoint{row.endpoint_id};
+  const model::EventId of_event{row.event_id};
   const auto endpoint = names.endpoints.find(of_endpoint);
   const auto event = names.events.find(of_event);
   const bool has_endpoint = endpoint != names.endpoints.end(), has_event = event != names.events.end();
-  const auto replay = rows.get<std::optional<base::Uuid>>(row, replay_id);
   std::optional<std::string> type, url, of_replay;
   if (has_event) type = event->second.type;
   if (has_endpoint) url = endpoint->second.url;
-  if (replay) of_replay = "rpl_" + replay->hex();
+  if (row.replay_id) of_replay = "rpl_" + row.replay_id->hex();
   JsonObject json;
-  json.add("delivery_id", model::DeliveryId{rows.get<base::Uuid>(row, delivery_id)}.public_id())
-      .add("tenant_id", rows.get<std::string_view>(row, tenant_id))
+  json.add("delivery_id", model::DeliveryId{row.delivery_id}.public_id())
+      .add("tenant_id", row.tenant_id)
       .add("endpoint_id", has_endpoint ? endpoint->second.public_id : of_endpoint.public_id())
       .add("url", url)
       .add("event_id", has_event ? event->second.public_id : of_event.public_id())
       .add("event_type", type)
       .add("replay_id", of_replay);
-  return "{" + json.members() + "," + history::attempt_json(rows, row, reader).members() + "}";
+  return "{" + json.members() + "," + history::attempt_json(row, reader).members() + "}";
 }
 
 Task<std::vector<std::string>> details(const Call& call, pg::Link& link,
@@ -91,13 +90,13 @@ Task<std::vector<std::string>> details(const Call& call, pg::Link& link,
     ids.push_back(key.delivery);
     numbers.push_back(key.number);
   }
-  pg::Params params(ids, numbers, ids.back(), ids.front());  // the newest is first
-  const pg::Rows rows = co_await link.run_one(history::sql::attempts_of_keys, std::move(params));
+  const auto rows = co_await link.run(history::sql::attempts_of_keys{
+      .deliveries = ids, .attempts = numbers, .smallest = ids.back(), .largest = ids.front()});
   const std::vector<history::Delivery> deliveries = deliveries_of(rows);
   const history::DeliveryNames names = co_await history::find_names(link, deliveries);
   runtime::Pause pause(call.services.loop);
-  for (size_t row = 0; row < rows.size(); ++row) {
-    items.push_back(item(rows, row, names, call.principal));
+  for (const auto& row : rows) {
+    items.push_back(item(row, names, call.principal));
     co_await pause;
   }
   co_return items;

@@ -78,48 +78,53 @@ Task<std::optional<http::Problem>> resolve(pg::Link& link, Filter& filter) {
   co_return std::nullopt;
 }
 
-pg::Batch list_statement(const Filter& filter, int rows) {
-  pg::Batch batch;
+using LetterRow = history::sql::DeadLetterRow;
+
+Task<pg::RowList<LetterRow>> find_letters(pg::Link& link, const Filter& filter, int rows_max) {
+  const base::Uuid before = filter.before, from = filter.from;
+  pg::RowList<LetterRow> rows;
   if (filter.endpoint)
-    batch.with(history::sql::dead_letters_of_endpoint, filter.before, filter.from, rows,
-               filter.endpoint->id.uuid);
+    rows = co_await link.run(history::sql::dead_letters_of_endpoint{
+        .before = before, .from = from, .endpoint = filter.endpoint->id.uuid, .rows = rows_max});
   else if (filter.tenant && filter.cause && filter.resolved == false)
-    batch.with(history::sql::unresolved_of_cause, filter.before, filter.from, rows, *filter.tenant,
-               *filter.cause);
+    rows = co_await link.run(history::sql::unresolved_of_cause{
+        .before = before, .from = from, .tenant = *filter.tenant, .cause = *filter.cause, .rows = rows_max});
   else if (filter.tenant)
-    batch.with(history::sql::dead_letters_of_tenant, filter.before, filter.from, rows, *filter.tenant);
+    rows = co_await link.run(history::sql::dead_letters_of_tenant{
+        .before = before, .from = from, .tenant = *filter.tenant, .rows = rows_max});
   else
-    batch.with(history::sql::dead_letters_of_all, filter.before, filter.from, rows);
-  return batch;
+    rows = co_await link.run(
+        history::sql::dead_letters_of_all{.before = before, .from = from, .rows = rows_max});
+  co_return rows;
 }
 
-bool accepts(const Filter& filter, const pg::Rows& rows, size_t row) {
-  if (filter.cause && rows.get<std::string_view>(row, 4) != *filter.cause) return false;
-  return !filter.resolved || *filter.resolved != rows.is_null(row, 11);
+bool accepts(const Filter& filter, const LetterRow& row) {
+  if (filter.cause && row.cause != *filter.cause) return false;
+  return !filter.resolved || *filter.resolved == row.resolved_at.has_value();
 }
 
-history::Delivery read_letter(const pg::Rows& rows, size_t row) {
+history::Delivery read_letter(const LetterRow& row) {
   history::Delivery letter;
-  letter.id = {rows.get<base::Uuid>(row, 0)};
-  letter.tenant = rows.get<std::string>(row, 1);
-  letter.endpoint = {rows.get<base::Uuid>(row, 2)};
-  letter.event = {rows.get<base::Uuid>(row, 3)};
+  letter.id = {row.delivery_id};
+  letter.tenant = row.tenant_id;
+  letter.endpoint = {row.endpoint_id};
+  letter.event = {row.event_id};
   letter.status = history::DeliveryStatus::dead_letter;
-  letter.attempts = rows.get<int32_t>(row, 5);
-  letter.last_status_code = rows.get<std::optional<int32_t>>(row, 6);
-  letter.last_error = rows.get<std::optional<std::string>>(row, 7);
-  letter.last_error_detail = rows.get<std::optional<std::string>>(row, 8);
-  letter.created_at = rows.get<base::Timestamp>(row, 9);
+  letter.attempts = row.attempts;
+  letter.last_status_code = row.status_code;
+  letter.last_error = row.error;
+  letter.last_error_detail = row.error_detail;
+  letter.created_at = row.created_at;
   return letter;
 }
 
-std::string letter_json(const pg::Rows& rows, size_t row, const history::DeliveryNames& names,
+std::string letter_json(const LetterRow& row, const history::DeliveryNames& names,
                         const registry::Principal& reader) {
-  JsonObject json = history::delivery_json(read_letter(rows, row), names, reader);
-  json.add("cause", rows.get<std::string_view>(row, 4))
-      .add("dead_at", rows.get<base::Timestamp>(row, 10))
-      .add("resolved_at", rows.get<std::optional<base::Timestamp>>(row, 11))
-      .add("resolution", rows.get<std::optional<std::string>>(row, 12));
+  JsonObject json = history::delivery_json(read_letter(row), names, reader);
+  json.add("cause", row.cause)
+      .add("dead_at", row.dead_at)
+      .add("resolved_at", row.resolved_at)
+      .add("resolution", row.resolution);
   return json.text();
 }
 
@@ -133,23 +138,21 @@ Task<Response> list_page(Call& call) {
   if (problem) co_return call.refuse(*problem);
   const bool is_filtered = filter.cause || filter.resolved;
   const int scanned_max = is_filtered ? kScannedMax : filter.limit + 1;
-  pg::Batch batch = list_statement(filter, scanned_max);
-  const std::vector<pg::Rows> found = co_await lease->run(std::move(batch));
-  const pg::Rows& rows = found.front();
+  const pg::RowList<LetterRow> rows = co_await find_letters(*lease, filter, scanned_max);
   std::vector<size_t> taken;
   std::vector<history::Delivery> letters;
   size_t row = 0;
   for (; row < rows.size() && taken.size() < static_cast<size_t>(filter.limit); ++row) {
-    if (!accepts(filter, rows, row)) continue;
+    if (!accepts(filter, rows[row])) continue;
     taken.push_back(row);
-    letters.push_back(read_letter(rows, row));
+    letters.push_back(read_letter(rows[row]));
   }
   const history::DeliveryNames names = co_await history::find_names(*lease, letters);
   std::vector<std::string> items;
-  for (const size_t each : taken) items.push_back(letter_json(rows, each, names, call.principal));
+  for (const size_t each : taken) items.push_back(letter_json(rows[each], names, call.principal));
   std::optional<std::string> next;
   if (row < rows.size() || rows.size() == static_cast<size_t>(scanned_max))
-    next = rows.get<base::Uuid>(row - 1, 0).hex();
+    next = rows[row - 1].delivery_id.hex();
   co_return page(items, next);
 }
 
@@ -171,18 +174,18 @@ Task<Response> summary(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<http::Problem> problem = co_await resolve(*lease, filter);
   if (problem) co_return call.refuse(*problem);
-  pg::Params params(filter.tenant, kSummaryMax);
-  const pg::Rows rows = co_await lease->run_one(history::sql::dead_letter_summary, std::move(params));
+  const auto rows =
+      co_await lease->run(history::sql::dead_letter_summary{.tenant = filter.tenant, .rows = kSummaryMax});
   std::vector<std::string> items;
   int64_t total = 0;
-  for (size_t row = 0; row < rows.size(); ++row) {
+  for (const auto& row : rows) {
     JsonObject item;
-    item.add("tenant_id", rows.get<std::string_view>(row, 0))
-        .add("endpoint_id", rows.get<std::optional<std::string>>(row, 1))
-        .add("url", rows.get<std::optional<std::string>>(row, 2))
-        .add("cause", rows.get<std::string_view>(row, 3))
-        .add("unresolved", rows.get<int64_t>(row, 4));
-    total += rows.get<int64_t>(row, 4);
+    item.add("tenant_id", row.tenant_id)
+        .add("endpoint_id", row.public_id)
+        .add("url", row.url)
+        .add("cause", row.cause)
+        .add("unresolved", row.unresolved);
+    total += row.unresolved;
     items.push_back(item.text());
   }
   JsonObject json;

@@ -55,12 +55,12 @@ Task<Response> list(Call& call) {
                        "last_status_code", "last_error", "last_error_detail", "delivered_at", "replay_id"}});
 }
 
-std::string dead_letter_json(const pg::Rows& rows) {
+std::string dead_letter_json(const history::sql::dead_letter_of::Row& row) {
   JsonObject json;
-  json.add("cause", rows.get<std::string_view>(0, 0))
-      .add("dead_at", rows.get<base::Timestamp>(0, 1))
-      .add("resolved_at", rows.get<std::optional<base::Timestamp>>(0, 2))
-      .add("resolution", rows.get<std::optional<std::string>>(0, 3));
+  json.add("cause", row.cause)
+      .add("dead_at", row.dead_at)
+      .add("resolved_at", row.resolved_at)
+      .add("resolution", row.resolution);
   return json.text();
 }
 
@@ -82,26 +82,26 @@ bool is_visible(const Call& call, const history::Delivery& delivery) {
 
 Task<std::optional<Shown>> find(const Call& call, pg::Link& link, model::DeliveryId id) {
   const std::vector<base::Uuid> ids{id.uuid};
-  pg::Batch batch;
-  batch.with(history::sql::live_delivery, id.uuid)
-      .with(history::sql::history_of_ids, ids, id.uuid, id.uuid)
-      .with(history::sql::dead_letter_of, id.uuid)
-      .with(history::sql::attempts_of, id.uuid, -1, kTimelineMax);
-  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
-  std::vector<history::Delivery> past = history::read_history(found[1]);
-  if (found[0].empty() && past.empty()) co_return std::nullopt;
+  const auto [queued_rows, past_rows, dead_letter_rows, attempt_rows] = co_await link.run(
+      history::sql::queued_delivery{.delivery = id.uuid},
+      history::sql::history_of_ids{.deliveries = ids, .smallest = id.uuid, .largest = id.uuid},
+      history::sql::dead_letter_of{.delivery = id.uuid},
+      history::sql::attempts_of{.delivery = id.uuid, .after = -1, .rows = kTimelineMax});
+  std::vector<history::Delivery> past = history::read_history(past_rows);
+  if (queued_rows.empty() && past.empty()) co_return std::nullopt;
   Shown shown;
   if (!past.empty()) shown.delivery = std::move(past.front());
-  if (!found[0].empty() && (found[1].empty() || shown.delivery.status == history::DeliveryStatus::retrying)) {
-    history::Delivery live = history::read_live(found[0], 0);
-    if (!found[1].empty()) history::add_history(live, shown.delivery);
-    shown.delivery = std::move(live);
-    shown.owner = found[0].get<std::optional<base::Uuid>>(0, 8);
+  if (!queued_rows.empty() &&
+      (past_rows.empty() || shown.delivery.status == history::DeliveryStatus::retrying)) {
+    const auto row = queued_rows.front();
+    history::Delivery queued = history::read_queued(row);
+    if (!past_rows.empty()) history::add_history(queued, shown.delivery);
+    shown.delivery = std::move(queued);
+    shown.owner = row.owner;
   }
-  if (!found[2].empty()) shown.dead_letter = dead_letter_json(found[2]);
+  if (!dead_letter_rows.empty()) shown.dead_letter = dead_letter_json(dead_letter_rows.front());
   std::vector<std::string> attempts;
-  for (size_t row = 0; row < found[3].size(); ++row)
-    attempts.push_back(history::attempt_json(found[3], row, call.principal).text());
+  for (const auto& row : attempt_rows) attempts.push_back(history::attempt_json(row, call.principal).text());
   shown.attempts = json_array(attempts);
   co_return shown;
 }
@@ -142,12 +142,11 @@ Task<Response> attempts(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<Shown> shown = co_await find(call, *lease, *id);
   if (!shown || !is_visible(call, shown->delivery)) co_return call.refuse(unknown_delivery());
-  pg::Params params(id->uuid, behind, limit + 1);
-  const pg::Rows rows = co_await lease->run_one(history::sql::attempts_of, std::move(params));
+  const auto rows = co_await lease->run(
+      history::sql::attempts_of{.delivery = id->uuid, .after = behind, .rows = limit + 1});
   std::vector<PageRow> items;
-  for (size_t row = 0; row < rows.size(); ++row)
-    items.push_back(
-        {std::to_string(rows.get<int32_t>(row, 0)), history::attempt_json(rows, row, call.principal).text()});
+  for (const auto& row : rows)
+    items.push_back({std::to_string(row.attempt), history::attempt_json(row, call.principal).text()});
   co_return page(std::move(items), limit);
 }
 

@@ -32,8 +32,8 @@ bool has_tenant(const Call& call) {
 // Why there was no row to act on: there is no such delivery, or it has ended.
 Task<http::Problem> why_not(const Call& call, pg::Link& link, model::DeliveryId id) {
   const std::vector<base::Uuid> ids{id.uuid};
-  pg::Params params(ids, id.uuid, id.uuid);
-  const pg::Rows rows = co_await link.run_one(history::sql::history_of_ids, std::move(params));
+  const auto rows = co_await link.run(
+      history::sql::history_of_ids{.deliveries = ids, .smallest = id.uuid, .largest = id.uuid});
   const std::vector<history::Delivery> found = history::read_history(rows);
   const bool is_visible = !found.empty() && (!has_tenant(call) || found.front().tenant == call.tenant());
   if (!is_visible) co_return make(404, "unknown-delivery", "There is no such delivery.");

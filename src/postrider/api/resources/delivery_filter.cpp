@@ -68,21 +68,17 @@ DeliveryQuery read_delivery_query(const Call& call, Query& query) {
 runtime::Task<base::Result<history::LaneRef, http::Problem>> find_lane(pg::Link& link,
                                                                        std::optional<model::TenantId> tenant,
                                                                        std::string endpoint) {
-  pg::Batch batch;
+  pg::RowList<history::sql::LaneRow> rows;
   if (tenant)
-    batch.with(history::sql::lane_of_endpoint, *tenant, endpoint);
+    rows = co_await link.run(history::sql::lane_of_endpoint{.tenant = *tenant, .public_id = endpoint});
   else
-    batch.with(history::sql::lanes_by_name, endpoint);
-  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
-  const pg::Rows& rows = found[0];
+    rows = co_await link.run(history::sql::lanes_by_public_id{.public_id = endpoint});
   if (rows.empty()) co_return base::Failure{not_found("unknown-endpoint", "There is no such endpoint.")};
   if (rows.size() > 1)
     co_return base::Failure{
         invalid({{"endpoint", "several tenants have an endpoint with this id: ask below one of them"}})};
-  co_return history::LaneRef{{rows.get<base::Uuid>(0, 1)},
-                             rows.get<int32_t>(0, 2),
-                             rows.get<bool>(0, 3),
-                             rows.get<std::string>(0, 5)};
+  const auto row = rows.front();
+  co_return history::LaneRef{{row.id}, row.bucket, row.is_strict, std::string(row.delivery_tail)};
 }
 
 runtime::Task<base::Result<std::optional<history::DeliveryFilter>, http::Problem>> resolve(
@@ -102,10 +98,10 @@ runtime::Task<base::Result<std::optional<history::DeliveryFilter>, http::Problem
     if (filter.tenant) {
       std::optional<base::Uuid> uuid;
       if (filter.event) uuid = filter.event->uuid;
-      pg::Params params(*filter.tenant, *wanted.event, uuid);
-      const pg::Rows rows = co_await link.run_one(history::sql::find_event, std::move(params));
+      const auto rows = co_await link.run(
+          history::sql::find_event{.tenant = *filter.tenant, .public_id = *wanted.event, .id = uuid});
       if (rows.empty()) co_return std::optional<history::DeliveryFilter>();
-      filter.event = model::EventId{rows.get<base::Uuid>(0, 0)};
+      filter.event = model::EventId{rows.front().id};
     }
   }
   co_return std::optional<history::DeliveryFilter>(std::move(filter));

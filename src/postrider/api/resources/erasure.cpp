@@ -65,9 +65,9 @@ Task<Response> erase_event(Call& call) {
   const auto own = model::EventId::from_public_id(wanted);
   std::optional<base::Uuid> uuid;
   if (own) uuid = own->uuid;
-  pg::Params find(tenant, wanted, uuid);
   const pg::Pool::Lease lease = co_await call.database();
-  const pg::Rows found = co_await lease->run_one(history::sql::find_event, std::move(find));
+  const auto found =
+      co_await lease->run(history::sql::find_event{.tenant = tenant, .public_id = wanted, .id = uuid});
   if (found.empty()) {
     http::Problem unknown;
     unknown.status = 404;
@@ -76,13 +76,12 @@ Task<Response> erase_event(Call& call) {
     co_return call.refuse(unknown);
   }
   pg::Transaction transaction = co_await lease->begin();
-  pg::Batch erase;
-  erase.with(upkeep::sql::erase_event, found.get<base::Uuid>(0, 0));
-  const std::vector<pg::Rows> rows = co_await transaction.run(std::move(erase));
-  const Erased erased{rows[0].get<int64_t>(0, 0), rows[0].get<int64_t>(0, 1)};
+  const auto rows = co_await transaction.run(upkeep::sql::erase_event{.event = found.front().id});
+  const auto row = rows.front();
+  const Erased erased{row.erased, row.canceled};
   const Erasure erasure{"event.erase", tenant, wanted};
   pg::Batch noting = proof(call, erasure, erased);
-  const std::vector<pg::Rows> noted = co_await transaction.run(std::move(noting));
+  co_await transaction.run(std::move(noting));
   co_await transaction.commit();
   co_return answer(call, wanted, erased);
 }
@@ -104,11 +103,13 @@ Task<bool> begin_erasure(const Call& call, const model::TenantId& tenant) {
 // between. Returns the last one's id, or nothing when there are no more.
 Task<std::optional<base::Uuid>> erase_some(const Call& call, base::Uuid after, Erased& erased) {
   const pg::Pool::Lease lease = co_await call.database();
-  pg::Params next(call.tenant(), after, kEventsAtOnce);
-  const pg::Rows row = co_await lease->run_one(upkeep::sql::erase_next, std::move(next));
-  erased.events += row.get<int64_t>(0, 1);
-  erased.canceled += row.get<int64_t>(0, 2);
-  co_return row.get<std::optional<base::Uuid>>(0, 0);
+  const model::TenantId tenant = call.tenant();
+  const auto rows =
+      co_await lease->run(upkeep::sql::erase_next{.tenant = tenant, .after = after, .rows = kEventsAtOnce});
+  const auto row = rows.front();
+  erased.events += row.erased;
+  erased.canceled += row.canceled;
+  co_return row.last_id;
 }
 
 Task<Response> erase_tenant(Call& call) {

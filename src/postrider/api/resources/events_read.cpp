@@ -28,18 +28,20 @@ base::Timestamp time_of(const base::Uuid& id) {
   return base::Timestamp(std::chrono::milliseconds(ms));
 }
 
-// The first columns of find_event and list_events.
-enum EventColumn : size_t { id, public_id, type, version, subject, created_at, body, has_versions };
+using EventRow = history::sql::ListedEventRow;
+using UnmatchedRows = pg::RowsOf<history::sql::unmatched_endpoints>;
+using VersionRows = pg::RowsOf<history::sql::versions_of_event>;
 
-JsonObject event_json(const pg::Rows& rows, size_t row, const model::TenantId& tenant) {
-  const model::EventId event{rows.get<base::Uuid>(row, id)};
+// Of a row of find_event or list_events.
+template <class Row>
+JsonObject event_json(const Row& row, const model::TenantId& tenant) {
   JsonObject json;
-  json.add("id", rows.get<std::optional<std::string>>(row, public_id).value_or(event.public_id()))
-      .add("type", rows.get<std::string_view>(row, type))
-      .add("version", rows.get<std::optional<std::string>>(row, version))
-      .add("subject", rows.get<std::optional<std::string>>(row, subject))
+  json.add("id", row.public_id ? std::string(*row.public_id) : model::EventId{row.id}.public_id())
+      .add("type", row.type)
+      .add("version", row.version)
+      .add("subject", row.subject)
       .add("tenant_id", tenant)
-      .add("created_at", rows.get<base::Timestamp>(row, created_at));
+      .add("created_at", row.created_at);
   return json;
 }
 
@@ -58,10 +60,9 @@ struct Filter {
   base::Uuid before;  // exclusive
   int limit = 0;
 
-  bool accepts(const pg::Rows& rows, size_t row) const {
-    if (type && rows.get<std::string_view>(row, EventColumn::type) != *type) return false;
-    if (!subject) return true;
-    return rows.get<std::optional<std::string_view>>(row, EventColumn::subject) == *subject;
+  bool accepts(const EventRow& row) const {
+    if (type && row.type != *type) return false;
+    return !subject || row.subject == *subject;
   }
 };
 
@@ -85,18 +86,19 @@ Filter read_filter(Query& query) {
 
 // Takes rows until the page is full or the scan ends; then the next page begins behind the last row looked
 // at.
-Task<Response> event_page(const Call& call, const pg::Rows& rows, const Filter& filter, int32_t scanned_max) {
+Task<Response> event_page(const Call& call, const pg::RowList<EventRow>& rows, const Filter& filter,
+                          int32_t scanned_max) {
   const model::TenantId tenant = call.tenant();
   std::vector<std::string> items;
   runtime::Pause pause(call.services.loop);
   size_t row = 0;
   for (; row < rows.size() && items.size() < static_cast<size_t>(filter.limit); ++row) {
-    if (filter.accepts(rows, row)) items.push_back(event_json(rows, row, tenant).text());
+    const EventRow event = rows[row];
+    if (filter.accepts(event)) items.push_back(event_json(event, tenant).text());
     co_await pause;
   }
   std::optional<std::string> next;
-  if (row < rows.size() || rows.size() == static_cast<size_t>(scanned_max))
-    next = rows.get<base::Uuid>(row - 1, id).hex();
+  if (row < rows.size() || rows.size() == static_cast<size_t>(scanned_max)) next = rows[row - 1].id.hex();
   co_return page(items, next);
 }
 
@@ -110,14 +112,18 @@ Task<Response> list_page(Call& call) {
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
   if (!known) co_return call.refuse(unknown_tenant());
   const int32_t scanned_max = filter.type ? kScannedMax : filter.limit + 1;
-  const pg::Statement statement =
-      filter.subject ? history::sql::list_events_of_subject : history::sql::list_events;
   const std::vector<base::Uuid> bounds = history::lower_bounds(filter.before, filter.from, base::wall_now());
-  pg::Rows rows;
+  pg::RowList<EventRow> rows;
   for (const base::Uuid& from : bounds) {
-    pg::Params params(tenant, filter.before, from, scanned_max);
-    if (filter.subject) params.add(*filter.subject);
-    rows = co_await lease->run_one(statement, std::move(params));
+    if (filter.subject)
+      rows = co_await lease->run(history::sql::list_events_of_subject{.tenant = tenant,
+                                                                      .before = filter.before,
+                                                                      .from = from,
+                                                                      .subject = *filter.subject,
+                                                                      .rows = scanned_max});
+    else
+      rows = co_await lease->run(history::sql::list_events{
+          .tenant = tenant, .before = filter.before, .from = from, .rows = scanned_max});
     if (rows.size() == static_cast<size_t>(scanned_max)) break;
   }
   co_return co_await event_page(call, rows, filter, scanned_max);
@@ -137,11 +143,11 @@ std::string deliveries_json(const history::DeliveryPage& page, const registry::P
 }
 
 // Why nobody got it, in words; for an event that made deliveries there is nothing to explain.
-std::optional<std::string> explanation(const history::DeliveryPage& page, const pg::Rows& unmatched) {
+std::optional<std::string> explanation(const history::DeliveryPage& page, const UnmatchedRows& unmatched) {
   if (!page.deliveries.empty()) return std::nullopt;
   if (unmatched.empty()) return "Nobody got it: the tenant has no endpoints.";
   std::map<std::string, int> reasons;
-  for (size_t row = 0; row < unmatched.size(); ++row) ++reasons[unmatched.get<std::string>(row, 1)];
+  for (const auto& row : unmatched) ++reasons[std::string(row.reason)];
   std::string text = "Nobody got it:";
   for (const auto& [reason, count] : reasons)
     text += (text.ends_with(':') ? " " : ", ") + std::to_string(count) +
@@ -149,33 +155,31 @@ std::optional<std::string> explanation(const history::DeliveryPage& page, const 
   return text + ".";
 }
 
-std::string unmatched_json(const pg::Rows& rows) {
+std::string unmatched_json(const UnmatchedRows& rows) {
   std::vector<std::string> items;
-  for (size_t row = 0; row < rows.size(); ++row) {
+  for (const auto& row : rows) {
     JsonObject json;
-    json.add("endpoint_id", rows.get<std::string_view>(row, 0))
-        .add("reason", rows.get<std::string_view>(row, 1));
+    json.add("endpoint_id", row.public_id).add("reason", row.reason);
     items.push_back(json.text());
   }
   return json_array(items);
 }
 
 // An event in several versions: their names, and their data for keys that may see it.
-std::string versions_json(const Call& call, const pg::Rows& rows) {
+std::string versions_json(const Call& call, const VersionRows& rows) {
   std::vector<std::string> items;
-  for (size_t row = 0; row < rows.size(); ++row) {
+  for (const auto& row : rows) {
     JsonObject json;
-    json.add("version", rows.get<std::string_view>(row, 0));
-    if (call.principal.sees_payloads) json.raw("data", data_of(rows.get<std::string_view>(row, 1)));
+    json.add("version", row.version);
+    if (call.principal.sees_payloads) json.raw("data", data_of(row.body));
     items.push_back(json.text());
   }
   return json_array(items);
 }
 
-std::vector<std::optional<std::string>> names_of(const pg::Rows& versions) {
-  std::vector<std::optional<std::string>> names;
-  for (size_t row = 0; row < versions.size(); ++row)
-    names.push_back(versions.get<std::optional<std::string>>(row, 0));
+std::vector<std::optional<std::string_view>> names_of(const VersionRows& versions) {
+  std::vector<std::optional<std::string_view>> names;
+  for (const auto& row : versions) names.push_back(row.version);
   return names;
 }
 
@@ -185,9 +189,9 @@ Task<Response> show(Call& call) {
   const auto own = model::EventId::from_public_id(wanted);
   std::optional<base::Uuid> uuid;
   if (own) uuid = own->uuid;
-  pg::Params find(tenant, wanted, uuid);
   const pg::Pool::Lease lease = co_await call.database();
-  const pg::Rows rows = co_await lease->run_one(history::sql::find_event, std::move(find));
+  const auto rows =
+      co_await lease->run(history::sql::find_event{.tenant = tenant, .public_id = wanted, .id = uuid});
   if (rows.empty()) {
     http::Problem unknown;
     unknown.status = 404;
@@ -195,7 +199,8 @@ Task<Response> show(Call& call) {
     unknown.detail = "There is no such event.";
     co_return call.refuse(unknown);
   }
-  const model::EventId event{rows.get<base::Uuid>(0, id)};
+  const auto row = rows.front();
+  const model::EventId event{row.id};
   history::DeliveryFilter filter;
   filter.tenant = tenant;
   filter.event = event;
@@ -203,17 +208,22 @@ Task<Response> show(Call& call) {
   filter.limit = kDeliveriesShown;
   const auto deliveries = co_await history::scan_deliveries(*lease, std::move(filter));
   const auto range = model::delivery_range(event, event);
-  pg::Params of_event(range.first.uuid, range.last.uuid, event.uuid);
-  const pg::Rows versions = co_await lease->run_one(history::sql::versions_of_event, std::move(of_event));
-  pg::Params unmatched(tenant, model::patterns_matching(rows.get<std::string_view>(0, type)),
-                       names_of(versions), model::delivery_head_of(event), time_of(event.uuid),
-                       kDeliveriesShown);
-  const pg::Rows unmatched_rows =
-      co_await lease->run_one(history::sql::unmatched_endpoints, std::move(unmatched));
+  const auto versions = co_await lease->run(history::sql::versions_of_event{
+      .first = range.first.uuid, .last = range.last.uuid, .event = event.uuid});
+  const auto patterns = model::patterns_matching(row.type);
+  const auto version_names = names_of(versions);
+  const std::string delivery_head = model::delivery_head_of(event);
+  const auto unmatched_rows =
+      co_await lease->run(history::sql::unmatched_endpoints{.published_at = time_of(event.uuid),
+                                                            .delivery_head = delivery_head,
+                                                            .tenant = tenant,
+                                                            .versions = version_names,
+                                                            .patterns = patterns,
+                                                            .rows = kDeliveriesShown});
 
-  JsonObject json = event_json(rows, 0, tenant);
-  if (call.principal.sees_payloads) json.raw("data", data_of(rows.get<std::string_view>(0, body)));
-  if (rows.get<bool>(0, has_versions)) json.raw("versions", versions_json(call, versions));
+  JsonObject json = event_json(row, tenant);
+  if (call.principal.sees_payloads) json.raw("data", data_of(row.body));
+  if (row.has_versions) json.raw("versions", versions_json(call, versions));
   json.raw("deliveries", deliveries_json(*deliveries, call.principal))
       .raw("unmatched_endpoints", unmatched_json(unmatched_rows))
       .add("explanation", explanation(*deliveries, unmatched_rows));

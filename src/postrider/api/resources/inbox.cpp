@@ -214,9 +214,9 @@ Task<Response> claim(Call& call) {
   co_return Response::json(200, json.text());
 }
 
-Response counted(const char* name, const pg::Rows& rows) {
+Response counted(const char* name, int32_t count) {
   JsonObject json;
-  json.add(name, rows.get<int32_t>(0, 0));
+  json.add(name, count);
   return Response::json(200, json.text());
 }
 
@@ -233,9 +233,8 @@ Task<Response> ack(Call& call) {
   fields.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
-  pg::Params params(worker, ids);
-  const pg::Rows rows = co_await lease->run_one(inbox::sql::ack, std::move(params));
-  co_return counted("acked", rows);
+  const auto rows = co_await lease->run(inbox::sql::ack{.worker = worker, .ids = ids});
+  co_return counted("acked", rows.front().acked);
 }
 
 Task<Response> nack(Call& call) {
@@ -257,11 +256,9 @@ Task<Response> nack(Call& call) {
   std::optional<double> seconds;
   if (retry_in) seconds = *retry_in;
   const pg::Pool::Lease lease = co_await call.database();
-  pg::Params params(worker, id, error, seconds);
-  const pg::Rows rows = co_await lease->run_one(inbox::sql::nack, std::move(params));
-  JsonObject json;
-  json.add("nacked", rows.get<bool>(0, 0) ? 1 : 0);
-  co_return Response::json(200, json.text());
+  const auto rows = co_await lease->run(
+      inbox::sql::nack{.worker = worker, .id = id, .error = error, .pause_seconds = seconds});
+  co_return counted("nacked", rows.front().is_nacked ? 1 : 0);
 }
 
 Task<Response> extend(Call& call) {
@@ -279,9 +276,10 @@ Task<Response> extend(Call& call) {
   fields.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
-  pg::Params params(worker, ids, static_cast<double>(lease_seconds));
-  const pg::Rows rows = co_await lease->run_one(inbox::sql::extend, std::move(params));
-  co_return counted("extended", rows);
+  const double seconds = lease_seconds;
+  const auto rows =
+      co_await lease->run(inbox::sql::extend{.worker = worker, .ids = ids, .lease_seconds = seconds});
+  co_return counted("extended", rows.front().extended);
 }
 
 }  // namespace

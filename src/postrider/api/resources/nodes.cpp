@@ -16,29 +16,28 @@ std::string numbers_json(const std::vector<int32_t>& numbers) {
   return json_array(items);
 }
 
-std::string node_json(const pg::Rows& rows, size_t row) {
+std::string node_json(const cluster::sql::list_nodes::Row& row) {
   JsonObject json;
-  json.add("id", model::NodeId{rows.get<base::Uuid>(row, 0)}.public_id())
-      .add("name", rows.get<std::string_view>(row, 1))
-      .add("version", rows.get<std::string_view>(row, 2))
-      .add("delivers", rows.get<bool>(row, 3))
-      .add("alive", rows.get<bool>(row, 4))
-      .add("started_at", rows.get<base::Timestamp>(row, 5))
-      .add("heartbeat_at", rows.get<base::Timestamp>(row, 6))
-      .raw("buckets", numbers_json(rows.get<std::vector<int32_t>>(row, 7)));
+  json.add("id", model::NodeId{row.id}.public_id())
+      .add("name", row.name)
+      .add("version", row.version)
+      .add("delivers", row.delivers)
+      .add("alive", row.alive)
+      .add("started_at", row.started_at)
+      .add("heartbeat_at", row.heartbeat_at)
+      .raw("buckets", numbers_json(row.buckets));
   return json.text();
 }
 
 Task<Response> list(Call& call) {
-  pg::Batch batch;
-  batch.with(cluster::sql::list_nodes).with(cluster::sql::list_free_buckets);
   const pg::Pool::Lease lease = co_await call.database();
-  const std::vector<pg::Rows> found = co_await lease->run(std::move(batch));
-  std::vector<std::string> nodes;
-  for (size_t row = 0; row < found[0].size(); ++row) nodes.push_back(node_json(found[0], row));
+  const auto [nodes, free] =
+      co_await lease->run(cluster::sql::list_nodes{}, cluster::sql::list_free_buckets{});
+  std::vector<std::string> items;
+  for (const auto& row : nodes) items.push_back(node_json(row));
   JsonObject json;
-  json.raw("data", json_array(nodes));
-  json.raw("free_buckets", numbers_json(found[1].get<std::vector<int32_t>>(0, 0)));
+  json.raw("data", json_array(items));
+  json.raw("free_buckets", numbers_json(free.front().buckets));
   co_return Response::json(200, json.text());
 }
 

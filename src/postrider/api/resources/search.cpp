@@ -36,19 +36,20 @@ Task<Response> search(Call& call) {
   if (wanted.empty() || wanted.size() > kQueryMax) query.refuse("q", "must have 1 to 512 bytes");
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  pg::Params params(wanted, uuid_in<model::EventId>(wanted), uuid_in<model::DeliveryId>(wanted), kOfEachKind);
+  const auto event = uuid_in<model::EventId>(wanted);
+  const auto delivery = uuid_in<model::DeliveryId>(wanted);
   const pg::Pool::Lease lease = co_await call.database();
-  const pg::Rows rows = co_await lease->run_one(history::sql::search, std::move(params));
+  const auto rows = co_await lease->run(
+      history::sql::search{.text = wanted, .rows = kOfEachKind, .event = event, .delivery = delivery});
   std::vector<std::string> items;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const auto kind = rows.get<std::string>(row, 0), id = rows.get<std::string>(row, 1),
-               tenant = rows.get<std::string>(row, 2);
+  for (const auto& row : rows) {
+    const std::string id(row.id), tenant(row.tenant_id);
     JsonObject item;
-    item.add("kind", kind)
+    item.add("kind", row.kind)
         .add("id", id)
         .add("tenant_id", tenant)
-        .add("about", rows.get<std::optional<std::string>>(row, 3))
-        .add("path", path_of(kind, tenant, id));
+        .add("about", row.about)
+        .add("path", path_of(row.kind, tenant, id));
     items.push_back(item.text());
   }
   JsonObject json;

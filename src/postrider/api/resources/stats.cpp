@@ -1,6 +1,7 @@
 // GET /v1/stats and /v1/tenants/{tenant}/stats: how deliveries went, by hour, tenant, type or endpoint.
 #include "postrider/history/stats.sql.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "postrider/api/resources/delivery_filter.hpp"
@@ -16,78 +17,91 @@ namespace {
 
 constexpr auto kSinceDefault = std::chrono::hours(24);
 
-struct Shape {
-  std::string_view by;
-  pg::Statement statement;
-};
-constexpr Shape kShapes[] = {{"hour", history::sql::stats_by_hour},
-                             {"tenant", history::sql::stats_by_tenant},
-                             {"type", history::sql::stats_by_type},
-                             {"endpoint", history::sql::stats_by_endpoint}};
+constexpr std::string_view kGroupings[] = {"hour", "tenant", "type", "endpoint"};
 
 std::optional<double> share(int64_t part, int64_t whole) {
   if (whole == 0) return std::nullopt;
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string stats_json(const pg::Rows& rows, size_t row) {
-  const auto number = [&rows, row](size_t column) { return rows.get<int64_t>(row, column); };
-  const int64_t delivered = number(4), first = number(6), retried = number(7), dead = number(8),
-                exchanges = number(10), latency_us = number(11), max_us = number(12);
+std::string stats_json(const history::sql::StatsRow& row) {
   JsonObject json;
-  if (const auto hour = rows.get<std::optional<base::Timestamp>>(row, 0)) json.add("hour", *hour);
-  if (const auto tenant = rows.get<std::optional<std::string>>(row, 1)) json.add("tenant_id", *tenant);
-  if (const auto endpoint = rows.get<std::optional<std::string>>(row, 2)) json.add("endpoint_id", *endpoint);
-  if (const auto type = rows.get<std::optional<std::string>>(row, 3)) json.add("event_type", *type);
-  json.add("delivered", delivered)
-      .add("retried", retried)
-      .add("dead_lettered", dead)
-      .add("canceled", number(9))
-      .add("attempts", exchanges)
-      .add("first_attempt_successes", first)
-      .add("first_attempt_success_rate", share(first, delivered + dead))
-      .add("attempts_per_delivered", share(number(5), delivered))
-      .add("latency_ms_average", share(latency_us, exchanges * 1'000))
-      .add("latency_ms_max", static_cast<double>(max_us) / 1'000);
+  if (row.hour) json.add("hour", *row.hour);
+  if (row.tenant_id) json.add("tenant_id", *row.tenant_id);
+  if (row.endpoint_public_id) json.add("endpoint_id", *row.endpoint_public_id);
+  if (row.event_type) json.add("event_type", *row.event_type);
+  json.add("delivered", row.delivered)
+      .add("retried", row.retried)
+      .add("dead_lettered", row.dead)
+      .add("canceled", row.canceled)
+      .add("attempts", row.exchanges)
+      .add("first_attempt_successes", row.first_attempt_successes)
+      .add("first_attempt_success_rate", share(row.first_attempt_successes, row.delivered + row.dead))
+      .add("attempts_per_delivered", share(row.delivered_attempts, row.delivered))
+      .add("latency_ms_average", share(row.latency_us, row.exchanges * 1'000))
+      .add("latency_ms_max", static_cast<double>(row.latency_us_max) / 1'000);
   return json.text();
+}
+
+struct Filter {
+  base::Timestamp since, until;
+  std::optional<std::string> tenant, type;
+  std::optional<base::Uuid> endpoint;
+  int limit = 0;
+};
+
+template <class Statement>
+Task<pg::RowList<history::sql::StatsRow>> find_stats(pg::Link& link, const Filter& filter) {
+  const Statement statement{.since = filter.since,
+                            .until = filter.until,
+                            .tenant = filter.tenant,
+                            .endpoint = filter.endpoint,
+                            .event_type = filter.type,
+                            .rows = filter.limit};
+  co_return co_await link.run(statement);
+}
+
+Task<pg::RowList<history::sql::StatsRow>> find_stats(pg::Link& link, const Filter& filter,
+                                                     std::string_view by) {
+  if (by == "tenant") return find_stats<history::sql::stats_by_tenant>(link, filter);
+  if (by == "type") return find_stats<history::sql::stats_by_type>(link, filter);
+  if (by == "endpoint") return find_stats<history::sql::stats_by_endpoint>(link, filter);
+  return find_stats<history::sql::stats_by_hour>(link, filter);
 }
 
 Task<Response> show(Call& call) {
   Query query(call.request);
-  std::optional<std::string> tenant = query.value("tenant");
+  Filter filter;
+  filter.tenant = query.value("tenant");
   const auto& parameters = call.request.path_parameters;
-  if (!parameters.empty() && parameters.front().name == "tenant") tenant = call.tenant();
-  const auto endpoint_name = query.value("endpoint"), type = query.value("type");
+  if (!parameters.empty() && parameters.front().name == "tenant") filter.tenant = call.tenant();
+  const auto endpoint_name = query.value("endpoint");
+  filter.type = query.value("type");
   const std::string by = query.value("by").value_or("hour");
-  const Shape* shape = nullptr;
-  for (const Shape& each : kShapes)
-    if (each.by == by) shape = &each;
-  if (shape == nullptr) query.refuse("by", "must be one of: hour, tenant, type, endpoint");
+  if (std::ranges::count(kGroupings, by) == 0)
+    query.refuse("by", "must be one of: hour, tenant, type, endpoint");
   const auto now = call.services.registry.ids.now();
   const Query::Range range = query.range();
-  const base::Timestamp since = range.since.value_or(now - kSinceDefault);
-  const base::Timestamp until = range.until.value_or(pg::infinity);
-  const int limit = query.limit();
+  filter.since = std::chrono::floor<std::chrono::hours>(range.since.value_or(now - kSinceDefault));
+  filter.until = range.until.value_or(pg::infinity);
+  filter.limit = query.limit();
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
-  if (tenant) {
-    const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, *tenant);
+  if (filter.tenant) {
+    const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, *filter.tenant);
     if (!known) co_return call.refuse(unknown_tenant());
   }
-  std::optional<base::Uuid> endpoint;
   if (endpoint_name) {
-    const auto lane = co_await find_lane(*lease, tenant, *endpoint_name);
+    const auto lane = co_await find_lane(*lease, filter.tenant, *endpoint_name);
     if (!lane) co_return call.refuse(lane.error());
-    endpoint = lane->id.uuid;
+    filter.endpoint = lane->id.uuid;
   }
-  const base::Timestamp from = std::chrono::floor<std::chrono::hours>(since);
-  pg::Params params(from, until, tenant, endpoint, type, limit);
-  const pg::Rows rows = co_await lease->run_one(shape->statement, std::move(params));
+  const pg::RowList<history::sql::StatsRow> rows = co_await find_stats(*lease, filter, by);
   std::vector<std::string> items;
   runtime::Pause pause(call.services.loop);
-  for (size_t row = 0; row < rows.size(); ++row) {
-    items.push_back(stats_json(rows, row));
+  for (const auto& row : rows) {
+    items.push_back(stats_json(row));
     co_await pause;
   }
   JsonObject json;

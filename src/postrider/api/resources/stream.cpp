@@ -54,39 +54,43 @@ struct Streaming {
   bool is_ready = false;
 };
 
-pg::Batch newest_attempts(const Streaming& stream, base::Timestamp now) {
+using AttemptRow = history::sql::HistoryRow;
+
+Task<pg::RowList<AttemptRow>> newest_attempts(const Streaming& stream, pg::Link& link, base::Timestamp now) {
   base::Uuid before;
   before.bytes.fill(0xFF);
   const base::Uuid from = model::id_floor(now - kLookBack);
-  pg::Batch batch;
+  pg::RowList<AttemptRow> rows;
   if (stream.endpoint)
-    batch.with(history::sql::history_of_endpoint, before, from, kRowsMax, *stream.endpoint);
+    rows = co_await link.run(history::sql::history_of_endpoint{
+        .before = before, .from = from, .endpoint = *stream.endpoint, .rows = kRowsMax});
   else if (stream.tenant)
-    batch.with(history::sql::history_of_tenant, before, from, kRowsMax, *stream.tenant);
+    rows = co_await link.run(history::sql::history_of_tenant{
+        .before = before, .from = from, .tenant = *stream.tenant, .rows = kRowsMax});
   else
-    batch.with(history::sql::history_of_all, before, from, kRowsMax);
-  return batch;
+    rows = co_await link.run(history::sql::history_of_all{.before = before, .from = from, .rows = kRowsMax});
+  co_return rows;
 }
 
-std::string attempt_json(const pg::Rows& rows, size_t row, const history::DeliveryNames& names) {
-  const model::EndpointId endpoint{rows.get<base::Uuid>(row, 3)};
-  const model::EventId event{rows.get<base::Uuid>(row, 4)};
+std::string attempt_json(const AttemptRow& row, const history::DeliveryNames& names) {
+  const model::EndpointId endpoint{row.endpoint_id};
+  const model::EventId event{row.event_id};
   const auto known_endpoint = names.endpoints.find(endpoint);
   const auto known_event = names.events.find(event);
   JsonObject json;
-  json.add("delivery_id", model::DeliveryId{rows.get<base::Uuid>(row, 0)}.public_id())
-      .add("attempt", rows.get<int32_t>(row, 1))
-      .add("outcome", rows.get<std::string_view>(row, 2))
-      .add("tenant_id", rows.get<std::string_view>(row, 5))
+  json.add("delivery_id", model::DeliveryId{row.delivery_id}.public_id())
+      .add("attempt", row.attempt)
+      .add("outcome", row.outcome)
+      .add("tenant_id", row.tenant_id)
       .add("endpoint_id",
            known_endpoint == names.endpoints.end() ? endpoint.public_id() : known_endpoint->second.public_id)
       .add("event_id", known_event == names.events.end() ? event.public_id() : known_event->second.public_id);
   if (known_event != names.events.end()) json.add("event_type", known_event->second.type);
-  json.add("status_code", rows.get<std::optional<int32_t>>(row, 6))
-      .add("error", rows.get<std::optional<std::string>>(row, 7))
-      .add("started_at", rows.get<base::Timestamp>(row, 9))
-      .add("latency_ms", rows.get<int32_t>(row, 10) / 1'000.0)
-      .add("next_attempt_at", rows.get<std::optional<base::Timestamp>>(row, 12));
+  json.add("status_code", row.status_code)
+      .add("error", row.error)
+      .add("started_at", row.started_at)
+      .add("latency_ms", row.total_us / 1'000.0)
+      .add("next_attempt_at", row.next_attempt_at);
   return json.text();
 }
 
@@ -108,23 +112,21 @@ history::StreamCursor cursor_of(const Streaming& stream) {
 }
 
 // Of the first look only what a cursor asks for: the rest was there before.
-bool is_wanted(const Streaming& stream, const pg::Rows& rows, size_t row) {
+bool is_wanted(const Streaming& stream, const AttemptRow& row) {
   if (!stream.is_first_look) return true;
-  const auto ended_at = rows.get<base::Timestamp>(row, 9) + base::Microseconds(rows.get<int32_t>(row, 10));
+  const auto ended_at = row.started_at + base::Microseconds(row.total_us);
   return stream.attempts_since && ended_at >= *stream.attempts_since;
 }
 
 // The oldest of the new ones first.
 Task<void> look_at_attempts(Streaming& stream, pg::Link& link, std::string& out) {
   const base::Timestamp now = stream.services.registry.ids.now();
-  pg::Batch batch = newest_attempts(stream, now);
-  const std::vector<pg::Rows> found = co_await link.run(std::move(batch));
-  const pg::Rows& rows = found.front();
-  std::vector<size_t> fresh;
+  const pg::RowList<AttemptRow> rows = co_await newest_attempts(stream, link, now);
+  std::vector<AttemptRow> fresh;
   runtime::Pause pause(stream.services.loop);
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const std::string key = rows.get<base::Uuid>(row, 0).hex() + std::to_string(rows.get<int32_t>(row, 1));
-    if (stream.attempts.add(key) && is_wanted(stream, rows, row)) fresh.push_back(row);
+  for (const auto& row : rows) {
+    const std::string key = row.delivery_id.hex() + std::to_string(row.attempt);
+    if (stream.attempts.add(key) && is_wanted(stream, row)) fresh.push_back(row);
     co_await pause;
   }
   // Not one of the newest was known: others before them were missed. Or the break was longer than is looked
@@ -136,13 +138,13 @@ Task<void> look_at_attempts(Streaming& stream, pg::Link& link, std::string& out)
   stream.is_first_look = false;
   std::vector<history::Delivery> named(fresh.size());
   for (size_t i = 0; i < fresh.size(); ++i) {
-    named[i].endpoint = {rows.get<base::Uuid>(fresh[i], 3)};
-    named[i].event = {rows.get<base::Uuid>(fresh[i], 4)};
+    named[i].endpoint = {fresh[i].endpoint_id};
+    named[i].event = {fresh[i].event_id};
   }
   const history::DeliveryNames names = co_await history::find_names(link, named);
   const std::string cursor = cursor_of(stream).text();
   for (auto row = fresh.rbegin(); row != fresh.rend(); ++row) {
-    history::append_message(out, "attempt", cursor, attempt_json(rows, *row, names));
+    history::append_message(out, "attempt", cursor, attempt_json(*row, names));
     co_await pause;
   }
 }
