@@ -1,25 +1,25 @@
-// Works on inbound webhooks of one source: claims, processes, acks. Needs the package `pg`.
+// Processes the inbound webhooks of one source: claim, process, acknowledge. Needs the package `pg`.
 //
 // usage: node inbox_consumer.mjs DATABASE_URL SOURCE WORKER [--until-empty]
 import pg from "pg";
 
 const [url, source, worker] = process.argv.slice(2);
 const untilEmpty = process.argv.includes("--until-empty");
-const lookEveryMs = 5_000;
+const pollMs = 5_000;
 
-// Your work. Here: a row per message.
+// Your code. This example writes a row per message.
 async function handle(client, message) {
   const body = JSON.stringify(JSON.parse(message.body));
   await client.query("insert into processed (message_id, body, worker) values ($1, $2, $3)", [message.id, body, worker]);
 }
 
-// The ack is in the transaction of the work, so both happen or neither.
+// The message is acknowledged in the transaction that processes it, so both commit or neither does.
 async function one(client, message) {
   await client.query("begin");
   try {
     await handle(client, message);
     const { rows } = await client.query("select postrider.inbox_ack($1, $2) as acked", [worker, [message.id]]);
-    await client.query(rows[0].acked === 1 ? "commit" : "rollback"); // 0: the lease is somebody else's by now
+    await client.query(rows[0].acked === 1 ? "commit" : "rollback"); // 0: the lease has passed to another worker
   } catch (error) {
     await client.query("rollback");
     await client.query("select postrider.inbox_nack($1, $2, $3)", [worker, message.id, String(error)]);
@@ -42,7 +42,7 @@ for (;;) {
   if (untilEmpty) break;
   await new Promise((resolve) => {
     wake = resolve;
-    setTimeout(resolve, lookEveryMs);
+    setTimeout(resolve, pollMs);
   });
 }
 await client.end();

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Works on inbound webhooks of one source: claims, processes, acks.
+"""Processes the inbound webhooks of one source: claim, process, acknowledge.
 
 usage: inbox_consumer.py DATABASE_URL SOURCE WORKER [--until-empty]
 
-The ack is in the transaction of the work, so both happen or neither. A consumer that dies loses nothing: its lease
-ends, and the message goes to the next one. NOTIFY wakes it; it also looks by itself every few seconds.
+The message is acknowledged in the transaction that processes it, so both commit or neither does. If a consumer dies, its
+lease expires and another consumer gets the message. NOTIFY wakes the consumer, and it also polls every few seconds.
 """
 
 import json
@@ -14,17 +14,17 @@ import sys
 import psycopg2
 
 LEASE = "30 seconds"
-LOOK_EVERY_SECONDS = 5
+POLL_SECONDS = 5
 
 
 def process(cursor, message_id, body):
-    """Your work. Here: a row per message."""
+    """Your code. This example writes a row per message."""
     cursor.execute("insert into processed (message_id, body, worker) values (%s, %s, %s)",
                    [message_id, json.dumps(json.loads(body)), sys.argv[3]])
 
 
 def work(connection, source, worker):
-    """Claims some messages and works on them; returns how many there were."""
+    """Claims some messages and processes them; returns their number."""
     with connection, connection.cursor() as cursor:
         cursor.execute("select id, body from postrider.inbox_claim(%s, %s, 10, %s)", [worker, source, LEASE])
         claimed = cursor.fetchall()
@@ -34,8 +34,8 @@ def work(connection, source, worker):
                 process(cursor, message_id, body)
                 cursor.execute("select postrider.inbox_ack(%s, %s)", [worker, [message_id]])
                 if cursor.fetchone()[0] == 0:
-                    connection.rollback()  # the lease is somebody else's by now, and so is the work
-        except Exception as error:  # whatever it is, the message is tried again later
+                    connection.rollback()  # the lease has passed to another worker, which processes the message
+        except Exception as error:  # whatever the error is, the message is retried later
             with connection, connection.cursor() as cursor:
                 cursor.execute("select postrider.inbox_nack(%s, %s, %s)", [worker, message_id, str(error)])
     return len(claimed)
@@ -52,7 +52,7 @@ def main():
             pass
         if until_empty:
             return
-        select.select([waker], [], [], LOOK_EVERY_SECONDS)
+        select.select([waker], [], [], POLL_SECONDS)
         waker.poll()
         waker.notifies.clear()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Rejects words that docs/glossary.md retires, in what people read: pages, help texts of the command line, the OpenAPI
-document, and the comments and errors of SQL.
+"""Rejects words that docs/glossary.md retires, in what people read: pages, examples, help texts of the command line, the
+OpenAPI document, and the comments and errors of SQL.
 
 tools/words_left lists the files that still have some. It only gets shorter: a file that is not on it must be
 clean, and --fix removes those that have become clean.
@@ -12,7 +12,7 @@ import sys
 import tree
 
 LEFT = "tools/words_left"
-# The glossary must name what it retires; the changelog of unreleased work is rewritten at the release.
+# The glossary must name what it retires.
 EXEMPT = {"docs/glossary.md"}
 
 # Word or phrase → what to write. Whole words, in any case.
@@ -74,6 +74,8 @@ def prose_of(path):
         return only(STRING, tree.code_only(tree.read(path), keep_strings=True))
     if name.startswith("src/postrider/api/openapi/") and path.suffix == ".json":
         return re.sub(r"`[^`]*`", blank, only(STRING, tree.read(path)))
+    if name.startswith("examples/") and path.suffix in (".py", ".mjs"):
+        return tree.read(path)
     if path.suffix == ".sql" and name != "sql/schema.sql":
         return only(SQL_TEXT, tree.read(path))
     return None
@@ -87,7 +89,7 @@ def find(prose):
 def main():
     left = [line for line in tree.read(LEFT).splitlines() if line and not line.startswith("#")]
     found = {}
-    for path in tree.files(".md", ".cpp", ".json", ".sql"):
+    for path in tree.files(".md", ".cpp", ".json", ".sql", ".py", ".mjs"):
         prose = prose_of(path) if str(path) not in EXEMPT else None
         if prose is not None and (words := find(prose)):
             found[str(path)] = [f"{path}:{tree.line_of(prose, at)}: {word!r}: {advice}" for at, word, advice in words]

@@ -1,4 +1,4 @@
-// A small order service: charging an order and telling the customer's systems about it is one transaction.
+// A small order service: charging an order and publishing the event is one transaction.
 //
 // usage: DATABASE_URL=… node orders.mjs charge ORDER CENTS [--fail | --crash]
 //
@@ -24,7 +24,7 @@ export async function charge(client, order, cents, beforeCommit = () => {}) {
 }
 
 const before = {
-  "--fail": () => { throw new Error("the payment provider said no"); },
+  "--fail": () => { throw new Error("the payment provider declined"); },
   "--crash": () => process.kill(process.pid, "SIGKILL"),
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A small order service: charging an order and telling the customer's systems about it is one transaction.
+"""A small order service: charging an order and publishing the event is one transaction.
 
 usage: DATABASE_URL=… orders.py charge ORDER CENTS [--fail | --crash]
 
@@ -30,7 +30,7 @@ def charge(connection, order, cents, before_commit=lambda: None):
 
 
 def fail():
-    raise RuntimeError("the payment provider said no")
+    raise RuntimeError("the payment provider declined")
 
 
 def crash():
