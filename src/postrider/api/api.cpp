@@ -40,6 +40,7 @@ void add_routes(Routes& routes) {
   add_outbox_capture_routes(routes);
   add_audit_routes(routes);
   add_key_routes(routes);
+  add_me_routes(routes);
 }
 
 Api::Api(Services services) : services_(std::move(services)), routes_(router_, services_) {

@@ -2,7 +2,7 @@
 "use strict";
 
 const WHO = {
-  everyone: "no key", read: "reader, operator, admin", publish: "publisher, operator, admin",
+  everyone: "no key", authenticated: "any key", read: "reader, operator, admin", publish: "publisher, operator, admin",
   operate: "operator, admin", operators: "operator, admin; not bound to a tenant", administer: "admin",
 };
 let document_;

@@ -148,7 +148,28 @@ Task<http::Admission> admit(Services& services, Policy policy, RouteOptions opti
 
 }  // namespace
 
+std::string_view label(Access access) {
+  switch (access) {
+    case Access::everyone:
+      return "everyone";
+    case Access::authenticated:
+      return "authenticated";
+    case Access::read:
+      return "read";
+    case Access::publish:
+      return "publish";
+    case Access::operate:
+      return "operate";
+    case Access::operators:
+      return "operators";
+    case Access::administer:
+      return "administer";
+  }
+  return "";
+}
+
 bool allows(Role role, Access access) {
+  if (access == Access::authenticated) return true;
   switch (role) {
     case Role::admin:
       return true;

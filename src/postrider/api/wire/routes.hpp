@@ -31,14 +31,16 @@ using http::Response;
 using runtime::Task;
 
 enum class Access {
-  everyone,    // no key
-  read,        // reader, operator, admin
-  publish,     // publisher, operator, admin
-  operate,     // operator, admin
-  operators,   // the same, but no key that is bound to a tenant, not even in its own
-  administer,  // admin
+  everyone,       // no key
+  authenticated,  // any valid key
+  read,           // reader, operator, admin
+  publish,        // publisher, operator, admin
+  operate,        // operator, admin
+  operators,      // the same, but no key that is bound to a tenant, not even in its own
+  administer,     // admin
 };
-bool allows(registry::Role role, Access access);  // of access that is not for everyone, by role alone
+std::string_view label(Access access);            // as `x-access` in the OpenAPI document
+bool allows(registry::Role role, Access access);  // by role alone; not for Access::everyone
 
 // What a key that is bound to a tenant gets from a route.
 enum class BoundKeys {
@@ -140,6 +142,7 @@ void add_outbox_routes(Routes& routes);
 void add_outbox_capture_routes(Routes& routes);
 void add_audit_routes(Routes& routes);
 void add_key_routes(Routes& routes);
+void add_me_routes(Routes& routes);
 void add_health_routes(Routes& routes);
 void add_openapi_routes(Routes& routes);
 void add_source_routes(Routes& routes);
