@@ -261,7 +261,7 @@ def test_without_a_key_nothing_but_the_open_operations_answers(document, world, 
 
 
 # Operations that make what is not there.
-MAKES = {"put_event_type", "put_outbox"}
+MAKES = {"put_event_type", "put_outbox", "put_tenant"}
 
 
 def test_unknown_ids_are_not_found(document, world, node):
