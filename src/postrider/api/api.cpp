@@ -28,6 +28,7 @@ void add_routes(Routes& routes) {
   add_delivery_routes(routes);
   add_delivery_action_routes(routes);
   add_dead_letter_routes(routes);
+  add_dead_letter_replay_routes(routes);
   add_stats_routes(routes);
   add_brake_routes(routes);
   add_search_routes(routes);

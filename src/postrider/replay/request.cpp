@@ -1,17 +1,22 @@
 #include "postrider/replay/request.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/replay/candidates.hpp"
 #include "postrider/replay/requests.sql.hpp"
+#include "postrider/replay/tenants.sql.hpp"
 
 namespace postrider::replay {
 
 namespace {
 
 using runtime::Task;
+
+const std::vector<std::string> kCauses{"rejected", "gone",    "exhausted",
+                                       "expired",  "blocked", "endpoint_disabled"};
 
 Single::Outcome outcome_of(std::string_view text) {
   if (text == "made") return Single::Outcome::made;
@@ -121,27 +126,58 @@ Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, Sin
   co_return single;
 }
 
-Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& caller, RangeRequest request) {
-  const Range& range = request.range;
-  std::optional<base::Uuid> endpoint;
-  if (range.endpoint) endpoint = range.endpoint->uuid;
+Task<std::vector<model::ReplayId>> request_ranges(pg::Link& link, const registry::Caller& caller,
+                                                  const std::vector<RangeRequest>& requests) {
   pg::Transaction transaction = co_await link.begin();
   pg::Batch insert;
-  insert.with(sql::insert_replay, range.tenant, label(range.scope), endpoint, range.event_types, range.causes,
-              range.deliveries, range.since, range.until, request.rate_per_second, request.reason, caller.id,
-              model::label(caller.actor));
-  const std::vector<pg::Rows> answers = co_await transaction.run(std::move(insert));
-  const model::ReplayId id{answers.front().get<base::Uuid>(0, 0)};
+  for (const RangeRequest& request : requests) {
+    const Range& range = request.range;
+    std::optional<base::Uuid> endpoint;
+    if (range.endpoint) endpoint = range.endpoint->uuid;
+    insert.with(sql::insert_replay, range.tenant, label(range.scope), endpoint, range.event_types,
+                range.causes, range.deliveries, range.since, range.until, request.rate_per_second,
+                request.reason, caller.id, model::label(caller.actor));
+  }
+  const std::vector<pg::Rows> inserted = co_await transaction.run(std::move(insert));
+  std::vector<model::ReplayId> ids;
   pg::Batch note;
-  registry::add_audit(note, caller,
-                      {.action = "replay.create",
-                       .tenant = range.tenant,
-                       .object = id.public_id(),
-                       .after = snapshot(request),
-                       .reason = request.reason});
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ids.push_back({inserted[i].get<base::Uuid>(0, 0)});
+    registry::add_audit(note, caller,
+                        {.action = "replay.create",
+                         .tenant = requests[i].range.tenant,
+                         .object = ids.back().public_id(),
+                         .after = snapshot(requests[i]),
+                         .reason = requests[i].reason});
+  }
   const std::vector<pg::Rows> noted = co_await transaction.run(std::move(note));
   co_await transaction.commit();
-  co_return id;
+  co_return ids;
+}
+
+Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& caller, RangeRequest request) {
+  std::vector<RangeRequest> requests;
+  requests.push_back(std::move(request));
+  const std::vector<model::ReplayId> ids = co_await request_ranges(link, caller, requests);
+  co_return ids.front();
+}
+
+Task<std::vector<TenantWithDeadLetters>> find_tenants(pg::Link& link, const Range& range, int limit) {
+  std::vector<TenantWithDeadLetters> tenants;
+  if (range.deliveries) {
+    const auto [least, greatest] = std::minmax_element(range.deliveries->begin(), range.deliveries->end());
+    const auto rows = co_await link.run(sql::tenants_of_dead_letters{
+        .ids = *range.deliveries, .least = *least, .greatest = *greatest, .limit = limit});
+    for (const auto& row : rows) tenants.push_back({std::string(row.tenant_id), row.delivery_ids});
+  } else {
+    const std::vector<std::string> causes = range.causes ? *range.causes : kCauses;
+    const auto rows = co_await link.run(sql::tenants_with_dead_letters{.causes = causes,
+                                                                       .first = model::id_floor(range.since),
+                                                                       .before = model::id_floor(range.until),
+                                                                       .limit = limit});
+    for (const auto& row : rows) tenants.push_back({std::string(row.tenant_id)});
+  }
+  co_return tenants;
 }
 
 MatchCount::MatchCount(Range range) : range_(std::move(range)), cursor_(start_of(range_)) {}
@@ -204,6 +240,13 @@ Task<std::optional<FoundEndpoint>> find_endpoint(pg::Link& link, model::TenantId
   found.id = {rows.get<base::Uuid>(0, 0)};
   found.is_active = rows.get<std::string_view>(0, 1) != "disabled";
   co_return found;
+}
+
+Task<std::vector<model::TenantId>> find_endpoint_tenants(pg::Link& link, std::string public_id) {
+  const auto rows = co_await link.run(sql::tenants_of_endpoint{.public_id = public_id});
+  std::vector<model::TenantId> tenants;
+  for (const auto& row : rows) tenants.push_back(std::string(row.tenant_id));
+  co_return tenants;
 }
 
 }  // namespace postrider::replay

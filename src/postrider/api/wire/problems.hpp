@@ -1,6 +1,9 @@
 // The one place that says how a refusal or a failure looks from outside.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "postrider/http/server/problem.hpp"
 #include "postrider/pg/error.hpp"
 #include "postrider/registry/refusal.hpp"
@@ -8,6 +11,9 @@
 namespace postrider::api {
 
 using http::FieldProblems;
+
+// `type` is the last part of the problem's URN, such as "unknown-tenant".
+http::Problem problem(int status, std::string type, std::string detail);
 
 http::Problem problem_of(const registry::Refusal& refusal);
 

@@ -133,6 +133,7 @@ void add_attempt_routes(Routes& routes);
 void add_delivery_routes(Routes& routes);
 void add_delivery_action_routes(Routes& routes);
 void add_dead_letter_routes(Routes& routes);
+void add_dead_letter_replay_routes(Routes& routes);
 void add_stats_routes(Routes& routes);
 void add_brake_routes(Routes& routes);
 void add_search_routes(Routes& routes);
