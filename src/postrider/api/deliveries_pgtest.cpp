@@ -311,10 +311,10 @@ TEST_F(DeliveriesTest, AnEventThatNobodyGotSaysWhy) {
   publish("lonely");
   const auto shown = get("/v1/tenants/acme/events/lonely");
   EXPECT_EQ(shown.at("/unmatched_endpoints/0/reason"), "no_subscription_matches");
-  EXPECT_EQ(shown.at("/explanation"), "Nobody got it: 1 endpoint: no_subscription_matches.");
+  EXPECT_EQ(shown.at("/explanation"), "No endpoint received this event: 1 endpoint: no_subscription_matches.");
   remove(endpoint);
   EXPECT_EQ(get("/v1/tenants/acme/events/lonely").at("/explanation"),
-            "Nobody got it: the tenant has no endpoints.");
+            "No endpoint received this event: the tenant has no endpoints.");
 }
 
 TEST_F(DeliveriesTest, AForeignTenantsDeliveriesAreNotThere) {

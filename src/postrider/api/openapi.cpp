@@ -41,7 +41,7 @@ Task<Response> docs_file(Call& call) {
   if (name == "docs.js") co_return file("text/javascript; charset=utf-8", files::docs_js);
   http::Problem unknown;
   unknown.status = 404;
-  unknown.detail = "There is nothing at this path.";
+  unknown.detail = "There is no such file.";
   co_return call.refuse(unknown);
 }
 

@@ -40,10 +40,10 @@ std::vector<schema::Violation> violations_of(const schema::Schema& schema, std::
   options.max_depth = kDepthMax;
   json::error_code error;
   const json::value value = json::parse(json::string_view(data.data(), data.size()), error, &memory, options);
-  if (error) return {{"/data", "cannot be judged by the schema: " + error.message()}};
+  if (error) return {{"/data", "cannot be validated against the schema: " + error.message()}};
   if (schema.accepts(value)) return {};
   schema::Report report = schema.check(value);
-  if (report.gave_up) report.violations = {{"", "takes too much work to judge by the schema"}};
+  if (report.gave_up) report.violations = {{"", "takes too much work to validate against the schema"}};
   for (auto& violation : report.violations) violation.pointer = "/data" + violation.pointer;
   return report.violations;
 }

@@ -65,7 +65,7 @@ void read_cursor(Query& query, AuditFilter& filter) {
     filter.before_at = base::Timestamp(std::chrono::microseconds(microseconds));
     if (id.ec == std::errc() && id.ptr == end) return;
   }
-  query.refuse("cursor", "is not a cursor that this list returned");
+  query.refuse("cursor", "invalid cursor");
 }
 
 AuditFilter read_filter(const Call& call, Query& query) {

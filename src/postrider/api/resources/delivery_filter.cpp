@@ -44,7 +44,7 @@ DeliveryQuery read_which(const Call& call, Query& query) {
   filter.after = query.after();
   if (wanted.event && !filter.tenant && !model::EventId::from_public_id(*wanted.event))
     query.refuse("event",
-                 "an event's own id is known only within its tenant: ask below /v1/tenants/{tenant}");
+                 "custom event IDs are unique only within a tenant; use /v1/tenants/{tenant}/…");
   return wanted;
 }
 
@@ -78,7 +78,7 @@ runtime::Task<base::Result<history::LaneRef, http::Problem>> find_lane(pg::Link&
   if (rows.empty()) co_return base::Failure{not_found("unknown-endpoint", "There is no such endpoint.")};
   if (rows.size() > 1)
     co_return base::Failure{
-        invalid({{"endpoint", "several tenants have an endpoint with this id: ask below one of them"}})};
+        invalid({{"endpoint", "several tenants have an endpoint with this ID; use /v1/tenants/{tenant}/…"}})};
   co_return history::LaneRef{{rows.get<base::Uuid>(0, 1)},
                              rows.get<int32_t>(0, 2),
                              rows.get<bool>(0, 3),

@@ -180,7 +180,7 @@ registry::EndpointFilter read_filter(const Call& call, Query& query) {
     if (id)
       filter.after = *id;
     else
-      query.refuse("cursor", "is not a cursor that this list returned");
+      query.refuse("cursor", "invalid cursor");
   }
   return filter;
 }

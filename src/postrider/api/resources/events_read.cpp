@@ -79,7 +79,7 @@ Filter read_filter(Query& query) {
   if (const auto last = base::Uuid::from_hex(after))
     filter.before = std::min(filter.before, *last);
   else
-    query.refuse("cursor", "is not a cursor that a list returned");
+    query.refuse("cursor", "invalid cursor");
   return filter;
 }
 
@@ -139,10 +139,10 @@ std::string deliveries_json(const history::DeliveryPage& page, const registry::P
 // Why nobody got it, in words; for an event that made deliveries there is nothing to explain.
 std::optional<std::string> explanation(const history::DeliveryPage& page, const pg::Rows& unmatched) {
   if (!page.deliveries.empty()) return std::nullopt;
-  if (unmatched.empty()) return "Nobody got it: the tenant has no endpoints.";
+  if (unmatched.empty()) return "No endpoint received this event: the tenant has no endpoints.";
   std::map<std::string, int> reasons;
   for (size_t row = 0; row < unmatched.size(); ++row) ++reasons[unmatched.get<std::string>(row, 1)];
-  std::string text = "Nobody got it:";
+  std::string text = "No endpoint received this event:";
   for (const auto& [reason, count] : reasons)
     text += (text.ends_with(':') ? " " : ", ") + std::to_string(count) +
             (count == 1 ? " endpoint: " : " endpoints: ") + reason;

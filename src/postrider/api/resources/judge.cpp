@@ -64,7 +64,7 @@ std::optional<http::Problem> judge_one(const Call& call, const Catalogue& catalo
     problems.push_back({pointer_of(judged, violation.pointer), violation.detail});
   http::Problem problem = invalid(std::move(problems));
   problem.type = "unfit-event";
-  problem.detail = "The event does not fit the catalogue of event types.";
+  problem.detail = "The request is invalid.";
   return problem;
 }
 

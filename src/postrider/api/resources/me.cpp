@@ -44,7 +44,8 @@ Task<Response> show(Call& call) {
   registry::Within within = principal.tenant;
   const pg::Pool::Lease lease = co_await call.database();
   const registry::KeyResult key = co_await registry::find_api_key(*lease, principal.key, std::move(within));
-  if (!key) co_return call.refuse(unauthorized());  // deleted since the call began
+  if (!key)
+    co_return call.refuse(unauthorized(NotAuthenticated::key_invalid));  // deleted since the call began
   JsonObject json;
   json.add("kind", "key")
       .add("key_id", principal.key.public_id())

@@ -24,7 +24,7 @@ constexpr size_t kReleasedMax = 10'000;
 http::Problem still_captured() {
   http::Problem problem;
   problem.status = 409;
-  problem.detail = "its replication slot would stay: set its mode to table, and wait until capture is off";
+  problem.detail = "The outbox still has a replication slot. Set its mode to table and wait until capture is off.";
   return problem;
 }
 
@@ -167,7 +167,7 @@ Task<Response> stuck(Call& call) {
   int64_t behind = 0;
   const auto read = std::from_chars(after.data(), after.data() + after.size(), behind);
   if (!after.empty() && (read.ec != std::errc() || read.ptr != after.data() + after.size()))
-    query.refuse("cursor", "is not a cursor that a list returned");
+    query.refuse("cursor", "invalid cursor");
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   auto running = run_there(call, call.parameter("outbox"), outbox::stuck_batch(behind, limit + 1));
@@ -196,7 +196,7 @@ std::optional<std::vector<int64_t>> read_ids(Fields& fields) {
     if (item.is_int64())
       ids.push_back(item.as_int64());
     else
-      fields.refuse("ids", i, "must be the id of a row");
+      fields.refuse("ids", i, "must be the ID of a row");
   }
   return ids;
 }

@@ -7,6 +7,7 @@
 
 #include "postrider/api/resources/delivery_filter.hpp"
 #include "postrider/api/wire/json_writer.hpp"
+#include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/model/event_type.hpp"
 #include "postrider/registry/audience.hpp"
@@ -56,7 +57,7 @@ void read_times(Fields& fields, const config::Config& config, base::Timestamp no
   range.since = since.value_or(now);
   range.until = std::min(until.value_or(now), now);
   if (since && *since < kept_since(config, range.scope, now))
-    fields.refuse("since", "is before what is still kept");
+    fields.refuse("since", "is before the oldest data that is still kept");
   if (since && range.until <= range.since) fields.refuse("until", "must be after `since`");
 }
 
@@ -87,7 +88,7 @@ void read_time(Fields& fields, std::string_view name, std::optional<base::Timest
   fields.read(name, text, {.bytes_max = 64});
   if (!text) return;
   target = base::parse_rfc3339(*text);
-  if (!target) fields.refuse(name, "must be a time as in RFC 3339");
+  if (!target) fields.refuse(name, time_rule);
 }
 
 http::Problem unknown_replay() {

@@ -29,10 +29,10 @@ http::Problem problem_of_single(Single::Outcome outcome) {
       return endpoint_inactive();
     case Single::Outcome::event_gone:
       return problem(409, "outside-retention",
-                     "The event is past its retention; there is nothing left to send.");
+                     "The event is older than the retention time and can no longer be sent.");
     case Single::Outcome::event_erased:
       return problem(409, "payload-erased",
-                     "The payload of the event was erased; there is nothing left to send.");
+                     "The payload of the event was erased, so it cannot be sent.");
     case Single::Outcome::too_fast: {
       http::Problem refused = problem(429, "too-fast",
                                       "A key can replay 10 single deliveries per second. To replay many, use "
@@ -130,7 +130,7 @@ Task<Response> list(Call& call) {
     if (last)
       filter.before = model::ReplayId{*last};
     else
-      query.refuse("cursor", "is not a cursor that a list returned");
+      query.refuse("cursor", "invalid cursor");
   }
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));

@@ -91,10 +91,10 @@ std::string attempt_json(const pg::Rows& rows, size_t row, const history::Delive
 }
 
 constexpr std::string_view kMoreSent =
-    R"({"detail":"more was sent than is shown; see the list of deliveries"})";
-constexpr std::string_view kNoDatabase = R"({"detail":"the database cannot be reached at the moment"})";
+    R"({"detail":"some attempts are not shown here; see the list of deliveries"})";
+constexpr std::string_view kNoDatabase = R"({"detail":"the database is unavailable"})";
 
-constexpr std::string_view kTooBusy = R"({"detail":"too many calls of this tenant or key are in progress"})";
+constexpr std::string_view kTooBusy = R"({"detail":"too many requests of this tenant or key are in progress"})";
 
 // Up to where the stream has come. What ended before `at` and is settled later is not shown after a break.
 history::StreamCursor cursor_of(const Streaming& stream) {
@@ -182,7 +182,7 @@ Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
       if (refused.problem().status == 401) co_return;
       history::append_message(out, "gap", "", kTooBusy);
     }
-    if (out.empty() && base::BootClock::now() - last_sent > kHeartbeat) out = ": still here\n\n";
+    if (out.empty() && base::BootClock::now() - last_sent > kHeartbeat) out = ": heartbeat\n\n";
     if (!out.empty()) {
       last_sent = base::BootClock::now();
       const bool is_there = co_await body.write(out);

@@ -161,7 +161,7 @@ http::Problem cannot_sign(const std::string& why) {
   http::Problem problem;
   problem.status = 409;
   problem.type = "cannot-sign";
-  problem.detail = "No secret of this endpoint can be read on this node, so nothing can be signed";
+  problem.detail = "The secrets of this endpoint cannot be read on this node, so the test cannot be signed";
   problem.detail += why.empty() ? "." : ": " + why + ".";
   return problem;
 }
@@ -170,7 +170,7 @@ http::Problem cannot_send(const std::string& why) {
   http::Problem problem;
   problem.status = 409;
   problem.type = "cannot-send";
-  problem.detail = "The request cannot be written: " + why + ".";
+  problem.detail = "The request cannot be built: " + why + ".";
   return problem;
 }
 
@@ -256,7 +256,7 @@ Task<Response> try_endpoint(Call& call) {
         http::NetFailure{http::NetError::blocked, std::string(http::describe(http::NetError::blocked)), {}};
   }
   const bool is_allowed = co_await is_still_allowed(call);
-  if (!is_allowed) throw CallRefused(unauthorized());
+  if (!is_allowed) throw CallRefused(unauthorized(NotAuthenticated::key_invalid));
   Aftermath after{loaded->endpoint.status, std::nullopt};
   if (is_delivered(exchange)) {
     auto settled = settle_status(call, loaded->endpoint, sample.resumes);

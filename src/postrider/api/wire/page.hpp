@@ -18,6 +18,9 @@ namespace postrider::api {
 inline constexpr int page_limit_default = 50;
 inline constexpr int page_limit_max = 250;
 
+// Errors of several fields and parameters.
+inline constexpr auto time_rule = "must be an RFC 3339 timestamp, such as 2026-11-17T10:00:00Z";
+
 class Query {
  public:
   explicit Query(const http::Request& request) : request_(request) {}

@@ -15,6 +15,9 @@ using http::FieldProblems;
 // `type` is the last part of the problem's URN, such as "unknown-tenant".
 http::Problem problem(int status, std::string type, std::string detail);
 
+// The type of every 413, also of those that the HTTP server sends by itself.
+inline constexpr auto content_too_large = "content-too-large";
+
 http::Problem problem_of(const registry::Refusal& refusal);
 
 // No database, too busy, or a statement that failed: 503 with Retry-After, unless the data was at fault. A
@@ -29,9 +32,11 @@ bool is_statement_timeout(const pg::Error& error);
 // 422 with a pointer per field.
 http::Problem invalid(FieldProblems errors);
 
-http::Problem unauthorized();  // 401; the answer also needs www-authenticate
-http::Problem forbidden();     // 403
-// 403: a key bound to a tenant asked for what is for operators; the fields that are, if it is about fields.
+// 401; the response also needs www-authenticate. Unknown, expired and revoked keys look the same.
+enum class NotAuthenticated { header_missing, header_malformed, key_invalid };
+http::Problem unauthorized(NotAuthenticated why);
+http::Problem forbidden(std::string detail);  // 403
+// 403: only operators may do this. `errors` lists the fields that only operators may write.
 http::Problem operators_only(FieldProblems errors = {});
 http::Problem unknown_tenant();                           // 404
 http::Problem configured_by_file(std::string_view what);  // 409; "outbox", "source"
