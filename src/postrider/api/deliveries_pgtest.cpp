@@ -91,6 +91,25 @@ struct DeliveriesTest : ApiTest {
   }
 };
 
+TEST_F(DeliveriesTest, ATypeFilterTakesPatterns) {
+  publish("paid", R"("type":"invoice.paid")");
+  publish("sent", R"("type":"invoice.pdf.sent")");
+  publish("plain", R"("type":"invoice")");
+  attempt("paid", 1, "delivered");
+  attempt("sent", 1, "dead_letter", 400);
+  for (const std::string base : {"/v1/deliveries", "/v1/tenants/acme/deliveries"}) {
+    EXPECT_THAT(events_of(base + "?type=invoice.*"), ElementsAre("sent", "paid"));
+    EXPECT_THAT(events_of(base + "?type=invoice.pdf.*"), ElementsAre("sent"));
+    EXPECT_THAT(events_of(base + "?type=*"), ElementsAre("plain", "sent", "paid"));
+    EXPECT_EQ(get(base + "?type=invo*").pointers(), "type ");
+  }
+  EXPECT_THAT(events_of("/v1/tenants/acme/attempts?type=invoice.*"), ElementsAre("sent", "paid"));
+  const auto events = get("/v1/tenants/acme/events?type=invoice.*");
+  EXPECT_EQ(events.at("/data/0/id") + " " + events.at("/data/1/id"), "sent paid");
+  EXPECT_EQ(get("/v1/tenants/acme/events?type=.*").pointers(), "type ");
+  EXPECT_EQ(get("/v1/stats?type=invoice.*").pointers(), "type ");
+}
+
 struct DeadLetterReplays : DeliveriesTest {
   // A second tenant with a dead letter of its own; the ID of that delivery.
   std::string beta_dead_letter() {
@@ -311,7 +330,8 @@ TEST_F(DeliveriesTest, AnEventThatNobodyGotSaysWhy) {
   publish("lonely");
   const auto shown = get("/v1/tenants/acme/events/lonely");
   EXPECT_EQ(shown.at("/unmatched_endpoints/0/reason"), "no_subscription_matches");
-  EXPECT_EQ(shown.at("/explanation"), "No endpoint received this event: 1 endpoint: no_subscription_matches.");
+  EXPECT_EQ(shown.at("/explanation"),
+            "No endpoint received this event: 1 endpoint: no_subscription_matches.");
   remove(endpoint);
   EXPECT_EQ(get("/v1/tenants/acme/events/lonely").at("/explanation"),
             "No endpoint received this event: the tenant has no endpoints.");

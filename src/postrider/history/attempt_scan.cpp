@@ -6,6 +6,7 @@
 
 #include "postrider/history/deliveries.sql.hpp"
 #include "postrider/history/newest_days.hpp"
+#include "postrider/model/event_pattern.hpp"
 #include "postrider/model/ids.hpp"
 
 namespace postrider::history {
@@ -127,7 +128,7 @@ runtime::Task<Look> look(pg::Link& link, const AttemptFilter& filter, const Plac
   co_return look;
 }
 
-// Only those whose event has the type.
+// Only those whose event has a type that matches the pattern.
 runtime::Task<void> filter_by_type(pg::Link& link, const std::string& type, std::vector<Seen>& seen) {
   std::vector<base::Uuid> events;
   for (const Seen& each : seen)
@@ -139,7 +140,8 @@ runtime::Task<void> filter_by_type(pg::Link& link, const std::string& type, std:
   const pg::Rows rows = co_await link.run_one(sql::events_of_ids, std::move(params));
   std::vector<base::Uuid> fitting;
   for (size_t row = 0; row < rows.size(); ++row)
-    if (rows.get<std::string_view>(row, 2) == type) fitting.push_back(rows.get<base::Uuid>(row, 0));
+    if (model::matches(type, rows.get<std::string_view>(row, 2)))
+      fitting.push_back(rows.get<base::Uuid>(row, 0));
   std::sort(fitting.begin(), fitting.end());
   for (Seen& each : seen)
     each.is_wanted &= std::binary_search(fitting.begin(), fitting.end(), each.event.uuid);

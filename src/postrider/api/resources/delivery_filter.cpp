@@ -39,12 +39,11 @@ DeliveryQuery read_which(const Call& call, Query& query) {
   if (has_tenant(call)) filter.tenant = call.tenant();
   wanted.endpoint = query.value("endpoint");
   wanted.event = query.value("event");
-  filter.type = query.value("type");
+  filter.type = query.pattern("type");
   filter.limit = query.limit();
   filter.after = query.after();
   if (wanted.event && !filter.tenant && !model::EventId::from_public_id(*wanted.event))
-    query.refuse("event",
-                 "custom event IDs are unique only within a tenant; use /v1/tenants/{tenant}/…");
+    query.refuse("event", "custom event IDs are unique only within a tenant; use /v1/tenants/{tenant}/…");
   return wanted;
 }
 

@@ -12,6 +12,7 @@
 #include "postrider/api/wire/routes.hpp"
 #include "postrider/history/events.sql.hpp"
 #include "postrider/history/newest_days.hpp"
+#include "postrider/model/event_pattern.hpp"
 #include "postrider/model/event_type.hpp"
 #include "postrider/registry/tenants.hpp"
 
@@ -59,7 +60,7 @@ struct Filter {
   int limit = 0;
 
   bool accepts(const pg::Rows& rows, size_t row) const {
-    if (type && rows.get<std::string_view>(row, EventColumn::type) != *type) return false;
+    if (type && !model::matches(*type, rows.get<std::string_view>(row, EventColumn::type))) return false;
     if (!subject) return true;
     return rows.get<std::optional<std::string_view>>(row, EventColumn::subject) == *subject;
   }
@@ -67,7 +68,7 @@ struct Filter {
 
 Filter read_filter(Query& query) {
   Filter filter;
-  filter.type = query.value("type");
+  filter.type = query.pattern("type");
   filter.subject = query.value("subject");
   filter.before.bytes.fill(0xFF);
   const auto [since, until] = query.range();
@@ -136,7 +137,7 @@ std::string deliveries_json(const history::DeliveryPage& page, const registry::P
   return json_array(items);
 }
 
-// Why nobody got it, in words; for an event that made deliveries there is nothing to explain.
+// Why no endpoint received the event. Nothing for an event that has deliveries.
 std::optional<std::string> explanation(const history::DeliveryPage& page, const pg::Rows& unmatched) {
   if (!page.deliveries.empty()) return std::nullopt;
   if (unmatched.empty()) return "No endpoint received this event: the tenant has no endpoints.";

@@ -8,6 +8,7 @@
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
+#include "postrider/model/event_type.hpp"
 #include "postrider/registry/tenants.hpp"
 
 namespace postrider::api {
@@ -58,6 +59,8 @@ Task<Response> show(Call& call) {
   const auto& parameters = call.request.path_parameters;
   if (!parameters.empty() && parameters.front().name == "tenant") tenant = call.tenant();
   const auto endpoint_name = query.value("endpoint"), type = query.value("type");
+  if (type && !model::is_event_type(*type))
+    query.refuse("type", "must be an event type like invoice.paid; patterns are not supported here");
   const std::string by = query.value("by").value_or("hour");
   const Shape* shape = nullptr;
   for (const Shape& each : kShapes)

@@ -6,6 +6,8 @@
 
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/base/encoding.hpp"
+#include "postrider/model/event_pattern.hpp"
+#include "postrider/model/event_type.hpp"
 
 namespace postrider::api {
 
@@ -39,6 +41,12 @@ Query::Range Query::range() {
   const Range range{time("since"), time("until")};
   if (range.since && range.until && *range.until <= *range.since) refuse("until", "must be after `since`");
   return range;
+}
+
+std::optional<std::string> Query::pattern(std::string_view name) {
+  auto text = value(name);
+  if (text && !model::is_pattern(*text)) refuse(name, model::pattern_rule);
+  return text;
 }
 
 int Query::limit() {
