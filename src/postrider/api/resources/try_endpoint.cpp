@@ -24,8 +24,8 @@ namespace postrider::api {
 namespace {
 
 constexpr auto kPatienceMax = std::chrono::seconds(30);
-constexpr std::string_view kDefaultType = "postrider.test";
-constexpr std::string_view kDefaultData = R"({"message":"This is a test from postrider."})";
+constexpr std::string_view kTestType = "test", kDefaultType = "webhook.test";
+constexpr std::string_view kDefaultData = R"({"message":"This is a test."})";
 constexpr size_t kDataMax = 64 << 10;
 
 struct Sample {
@@ -52,11 +52,16 @@ Sample read_sample(const boost::json::object& document, FieldProblems& problems)
   return sample;
 }
 
-// A type that the endpoint would get, if it names one.
-std::string type_for(const registry::Endpoint& endpoint) {
-  const auto is_type = [](const std::string& pattern) { return model::is_event_type(pattern); };
-  const auto found = std::find_if(endpoint.patterns.begin(), endpoint.patterns.end(), is_type);
-  return found == endpoint.patterns.end() ? std::string(kDefaultType) : *found;
+// A type that the endpoint is subscribed to: one with an example in the catalogue, if there is one.
+std::string type_for(const registry::Endpoint& endpoint, const registry::Catalogue& catalogue) {
+  for (const std::string& pattern : endpoint.patterns)
+    if (auto type = catalogue.type_with_example(pattern)) return *type;
+  for (const std::string& pattern : endpoint.patterns)
+    if (model::is_event_type(pattern)) return pattern;
+  for (const std::string& pattern : endpoint.patterns)
+    if (pattern.size() > 1 && pattern.size() < model::kEventTypeMax - kTestType.size())
+      return pattern.substr(0, pattern.size() - 1) + std::string(kTestType);  // `invoice.*`: invoice.test
+  return std::string(kDefaultType);
 }
 
 delivery::Row make_row(const Call& call, const registry::Endpoint& endpoint, const Sample& sample) {
@@ -92,7 +97,7 @@ std::string headers_json(std::string_view lines, size_t custom_bytes) {
   return json.text();
 }
 
-// What the endpoint answered is a payload, too.
+// The response of an endpoint counts as a payload.
 std::string answer_json(const http::Answer& answer, const delivery::AttemptFacts& facts, bool sees_payloads) {
   const std::optional<std::string> hidden;
   JsonObject json;
@@ -195,7 +200,7 @@ Task<base::Result<Loaded, registry::Refusal>> load(const Call& call) {
   co_return loaded;
 }
 
-// Only what postrider did is undone, and only if nobody changed the endpoint while the test was under way.
+// Resumes only an endpoint that postrider stopped, and only if it was not changed during the test.
 Task<Aftermath> settle_status(const Call& call, const registry::Endpoint& endpoint, bool resumes) {
   Aftermath after{endpoint.status, std::nullopt};
   if (endpoint.status == model::EndpointStatus::active) co_return after;
@@ -233,7 +238,7 @@ Task<Response> try_endpoint(Call& call) {
     const std::string why = call.principal.is_bound() ? "" : config.why_unsigned;
     co_return call.refuse(cannot_sign(why));
   }
-  if (sample.type.empty()) sample.type = type_for(loaded->endpoint);
+  if (sample.type.empty()) sample.type = type_for(loaded->endpoint, *loaded->catalogue);
   if (!sample.data) sample.data = loaded->catalogue->example(sample.type, sample.version);
   const delivery::Row row = make_row(call, loaded->endpoint, sample);
   const base::Timestamp started_at = call.services.registry.ids.now();
