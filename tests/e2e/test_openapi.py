@@ -123,6 +123,8 @@ class World:
         body = operation.example_body()
         if operation.id in ("create_tenant", "create_source"):
             return {**body, "id": f"walk-{next(NUMBERS)}"}
+        if operation.id == "claim_messages":
+            return {"worker": "walk", "source": self.source(operation)["source"]}
         if operation.id in ("confirm_contact", "request_contact_confirmation"):
             return {"address": self.contact()}
         if operation.id == "put_outbox":
