@@ -18,7 +18,7 @@ namespace {
 using registry::AuditFilter;
 using registry::AuditRecord;
 
-// Who of the operator's staff did something, from where and why, is not for customers.
+// Bound keys do not see the operators' IDs, addresses and reasons.
 AuditRecord shown_to(const registry::Principal& reader, AuditRecord record) {
   if (!reader.is_bound() || record.on_behalf_of != model::Actor::operator_) return record;
   record.actor.clear();

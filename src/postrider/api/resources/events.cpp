@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "postrider/api/resources/judge.hpp"
+#include "postrider/api/resources/validate.hpp"
 #include "postrider/api/wire/document.hpp"
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/problems.hpp"
@@ -152,7 +152,7 @@ Task<Response> publish_one(Call& call) {
   NewEvent event = std::move(*parsed);
   if (needs_catalogue(call)) {
     const std::shared_ptr<const registry::Catalogue> catalogue = co_await catalogue_for_publishing(call);
-    if (const auto problem = judge(call, catalogue.get(), event, "")) co_return call.refuse(*problem);
+    if (const auto problem = validate(call, catalogue.get(), event, "")) co_return call.refuse(*problem);
   }
   if (const auto key = call.request.header("idempotency-key")) event.idempotency_key = *key;
   add_traceparent(call.request, event);
@@ -206,7 +206,7 @@ Task<Response> publish_batch(Call& call) {
       continue;
     }
     auto problem = foreign(call, item->tenant_id);
-    if (!problem) problem = judge(call, catalogue.get(), *item, "/" + std::to_string(place));
+    if (!problem) problem = validate(call, catalogue.get(), *item, "/" + std::to_string(place));
     if (problem) {
       items[place] = call.refuse(*problem).body;
       continue;

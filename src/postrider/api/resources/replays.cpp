@@ -21,7 +21,7 @@ using replay::Range;
 using replay::Single;
 
 constexpr auto kNotBeforeMax = std::chrono::days(30);
-constexpr auto kDryRunPatience = 10s;  // then it says how far it came
+constexpr auto kDryRunPatience = 10s;  // then it returns the count so far
 
 http::Problem problem_of_single(Single::Outcome outcome) {
   switch (outcome) {
@@ -31,8 +31,7 @@ http::Problem problem_of_single(Single::Outcome outcome) {
       return problem(409, "outside-retention",
                      "The event is older than the retention time and can no longer be sent.");
     case Single::Outcome::event_erased:
-      return problem(409, "payload-erased",
-                     "The payload of the event was erased, so it cannot be sent.");
+      return problem(409, "payload-erased", "The payload of the event was erased, so it cannot be sent.");
     case Single::Outcome::too_fast: {
       http::Problem refused = problem(429, "too-fast",
                                       "A key can replay 10 single deliveries per second. To replay many, use "

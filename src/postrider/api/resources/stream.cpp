@@ -94,7 +94,8 @@ constexpr std::string_view kMoreSent =
     R"({"detail":"some attempts are not shown here; see the list of deliveries"})";
 constexpr std::string_view kNoDatabase = R"({"detail":"the database is unavailable"})";
 
-constexpr std::string_view kTooBusy = R"({"detail":"too many requests of this tenant or key are in progress"})";
+constexpr std::string_view kTooBusy =
+    R"({"detail":"too many requests of this tenant or key are in progress"})";
 
 // Up to where the stream has come. What ended before `at` and is settled later is not shown after a break.
 history::StreamCursor cursor_of(const Streaming& stream) {
@@ -193,7 +194,7 @@ Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
   }
 }
 
-// What is streamed, and from where on. The events of all tenants are nobody's business.
+// What is streamed, and from which point. Over all tenants, events are not streamed.
 void read_cursor(const Call& call, Query& query, Streaming& stream) {
   std::optional<std::string> after = query.value("after");
   if (const auto last = call.request.header("last-event-id")) after = std::string(*last);

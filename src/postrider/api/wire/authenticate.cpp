@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using runtime::Task;
 
 constexpr size_t kKeyBytesMax = 512;
-constexpr auto kConnectPatience = 500ms;  // then the caller is told to come back
+constexpr auto kConnectPatience = 500ms;  // then 503 with Retry-After
 
 bool equals_ignoring_case(std::string_view text, std::string_view lower) {
   if (text.size() != lower.size()) return false;

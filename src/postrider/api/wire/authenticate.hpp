@@ -1,4 +1,4 @@
-// Who makes a request. Whatever identifies a caller (today: an API key) is recognised here and nowhere else.
+// Identifies the caller of a request. All kinds of credentials (today: API keys) are recognised here.
 //
 // Look-ups have a connection of their own per API loop (Services::lookups), which slow calls cannot keep
 // busy, and are cached for seconds. The head of a request is enough, so a caller can be known before a large

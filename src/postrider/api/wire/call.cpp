@@ -63,7 +63,8 @@ Task<pg::Pool::Lease> Call::database() const {
   } catch (const pg::Error& error) {
     failure = error;
   }
-  // A link that was just released is lent again before this goes on: then it is clear who was waited for.
+  // A connection that was just released is lent again first. Then it is known which calls this one waited
+  // for.
   runtime::Yield later{services.loop};
   co_await later;
   if (services.pool.held_by(holder) > 0) throw CallRefused(too_many_calls(principal));  // calls of its own

@@ -1,4 +1,4 @@
-// The one place that says how a refusal or a failure looks from outside.
+// The problem documents of the API.
 #pragma once
 
 #include <string>

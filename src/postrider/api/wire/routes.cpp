@@ -17,7 +17,7 @@ using registry::Role;
 
 constexpr int kTriesMax = 3;
 
-// Who may use a route.
+// The callers that may use a route.
 struct Policy {
   Access access;
   BoundKeys bound_keys;
@@ -96,7 +96,7 @@ Response refuse(const Call& call, const http::Problem& problem) {
   return response;
 }
 
-// Finds out who calls; the refusal, if the route is not for them. Needs only the head of the request.
+// Identifies the caller. Returns a response if the caller may not use the route. Needs only the request head.
 Task<std::optional<Response>> identify(Call& call, Policy policy) {
   if (policy.access == Access::everyone) co_return std::nullopt;
   const auto credential = find_credential(call.request);

@@ -6,7 +6,7 @@
 //
 // Before a handler runs, the key was looked up and allowed to do this, and a key that is bound to a tenant is
 // in its own tenant, where routes for operators are closed to it. A handler may throw pg::Error: it is
-// answered as problems.hpp says, and a call that the database rolled back for a passing reason is made again.
+// turned into a problem (problems.hpp), and a call that was rolled back for a temporary reason is repeated.
 #pragma once
 
 #include <exception>
@@ -58,7 +58,7 @@ struct RouteOptions {
   Task<http::Admission> (*admit)(Call& head) = nullptr;
 };
 
-// A call that cannot go on, thrown from wherever that is found; answered with its problem.
+// Ends a call from any depth; the response is its problem.
 class CallRefused : public std::exception {
  public:
   explicit CallRefused(http::Problem problem) : problem_(std::move(problem)) {}
@@ -69,7 +69,7 @@ class CallRefused : public std::exception {
   http::Problem problem_;
 };
 
-// Copied, it is good for as long as the request: until the answer was sent.
+// A copy is valid as long as the request: until the response was sent.
 struct Call {
   Services& services;
   http::Request& request;
@@ -81,7 +81,7 @@ struct Call {
   std::string parameter(std::string_view name) const { return std::string(request.path_parameter(name)); }
   std::string tenant() const { return parameter("tenant"); }
 
-  // Who asks for a change, for the registry: the key, its address, the request and its If-Match.
+  // The caller of a change, for the registry: the key, its address, the request and its If-Match.
   registry::Caller caller() const;
 
   Response refuse(const http::Problem& problem) const { return http::problem(request, problem); }
