@@ -850,6 +850,9 @@ declare
   taken uuid[];
   tries integer[];
 begin
+  if not exists (select from postrider.source s where s.id = inbox_claim.source) then
+    raise exception 'there is no source %', inbox_claim.source using errcode = 'no_data_found';
+  end if;
   select array_agg(t.id), array_agg(t.attempts) into taken, tries
   from postrider.inbox_take('consume', inbox_claim.worker, inbox_claim.source, inbox_claim.max, inbox_claim.lease,
                             bytes_max) as t;

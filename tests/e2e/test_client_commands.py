@@ -173,7 +173,7 @@ def test_a_table_on_a_terminal_is_a_table(node):
 def test_data_that_is_no_json_is_shown_where(cli, tenant):
     done = cli("event", "publish", tenant, "a.b", '{"a": }')
     assert done.returncode == 2
-    assert "a value is missing at byte 6" in done.stderr
+    assert "invalid JSON at byte 6: expected a value" in done.stderr
 
 
 def test_a_dry_run_of_an_import_says_what_would_happen(cli, tenant):

@@ -149,7 +149,7 @@ def test_a_source_of_the_file_that_is_wrong_stops_the_start_with_its_line_and_wi
         (good + "bodybytes = 1\n", "bodybytes (file {}:5)"),
         (good.replace("sesame-sesame-sesame", "sesame"), "secret (file {}:4) must have"),
         (good.replace('secret = "sesame-sesame-sesame"', 'secrets = ["a-secret-of-mine", "a-secret-of-mine"]'),
-         "secrets.1 (file {}:4) is there twice"),
+         "secrets.1 (file {}:4) is listed twice"),
         (good.replace('secret = "sesame-sesame-sesame"', f"secrets = {[f'secret-number-{n}' for n in range(6)]}"),
          "secrets (file {}:4) must not be more than 5"),
     ]

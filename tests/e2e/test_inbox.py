@@ -162,6 +162,15 @@ def test_a_claimed_message_is_nobody_elses_until_it_is_acked(node):
     assert status_of(node, "claims") == {"m0": "done", "m1": "done", "m2": "processing"}
 
 
+def test_claiming_from_an_unknown_source_is_an_error(node):
+    asked = {"worker": "w", "source": "no-such-source"}
+    for body in (asked, {**asked, "wait_seconds": 20}):
+        refused = node.api.post("/v1/inbox/claim", body)
+        assert refused.status == 404 and refused.json["type"].endswith(":unknown-source"), refused.body
+    with pytest.raises(Exception, match="there is no source no-such-source"):
+        claim(node, "w", "no-such-source")
+
+
 def test_an_expired_lease_comes_back_and_the_late_ack_is_refused(node):
     make_source(node, "leases")
     send_standard(node, "leases", "m").expect(200)

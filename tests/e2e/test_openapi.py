@@ -123,6 +123,8 @@ class World:
         body = operation.example_body()
         if operation.id in ("create_tenant", "create_source"):
             return {**body, "id": f"walk-{next(NUMBERS)}"}
+        if operation.id == "claim_messages":
+            return {"worker": "walk", "source": self.source(operation)["source"]}
         if operation.id in ("confirm_contact", "request_contact_confirmation"):
             return {"address": self.contact()}
         if operation.id == "put_outbox":
@@ -249,7 +251,7 @@ def test_without_a_key_nothing_but_the_open_operations_answers(document, world, 
 
 
 # Operations that make what is not there.
-MAKES = {"put_event_type", "put_outbox"}
+MAKES = {"put_event_type", "put_outbox", "put_tenant"}
 
 
 def test_unknown_ids_are_not_found(document, world, node):

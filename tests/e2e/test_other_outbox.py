@@ -106,6 +106,27 @@ def test_what_was_set_aside_is_listed_repaired_and_released(fresh, hook):
     hook.wait_for(1)
 
 
+def test_rows_that_fail_are_shown_and_those_set_aside_can_be_discarded(fresh):
+    fresh.sql("select postrider.publish('typo', 'order.paid', '1'), postrider.publish('typo', 'order.sent', '2')")
+    state = wait_until(lambda: (shown := fresh.api.get("/v1/outboxes/local").expect(200))["failing"] == 2 and shown,
+                       "both rows have failed")
+    assert (state["waiting"], state["stuck"]) == (0, 0)
+    assert {(row["tenant_id"], row["last_error"]) for row in state["failing_rows"]} == {("typo", "there is no such tenant")}
+    assert {row["type"] for row in state["failing_rows"]} == {"order.paid", "order.sent"}
+    fresh.sql("update postrider.outbox set attempts = 4, retry_at = now()")
+    stuck = wait_until(lambda: len(rows := fresh.api.get("/v1/outboxes/local/stuck").json["data"]) == 2 and rows,
+                       "both are set aside")
+    discard = "/v1/outboxes/local/stuck/discard"
+    assert fresh.api.post(discard, {}).status == 422
+    assert fresh.api.post(discard, {"all": True, "ids": [1]}).status == 422
+    one = fresh.api.post(discard, {"ids": [stuck[0]["id"]], "reason": "a typo"}).expect(200)
+    assert one == {"discarded": 1}
+    entry = fresh.api.get("/v1/audit?action=outbox.discard").expect(200)["data"][0]
+    assert entry["reason"] == "a typo" and entry["after"] == {"rows": [str(stuck[0]["id"])]}
+    assert fresh.api.post(discard, {"all": True}).expect(200) == {"discarded": 1}
+    assert fresh.sql("select count(*) from postrider.outbox where processed_at is null") == [(0,)]
+
+
 def test_a_relay_role_needs_only_what_it_is_granted(postgres, fresh, application, hook):
     name = application.split("?")[0].rsplit("/", 1)[1]
     postgres.sql("do $$ begin create role postrider_relay; exception when duplicate_object then end $$", name)

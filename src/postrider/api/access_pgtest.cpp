@@ -35,21 +35,65 @@ TEST_F(Access, HealthAndMetricsNeedNoKey) {
   EXPECT_THAT(metrics.body, HasSubstr("webhook_events_created_total"));
 }
 
-TEST_F(Access, MissingUnknownRevokedAndExpiredKeysLookTheSame) {
+TEST_F(Access, UnknownRevokedAndExpiredKeysLookTheSame) {
   const auto revoked = make_key("admin", ", revoked_at", ", now()");
   const auto expired = make_key("admin", ", expires_at", ", now() - interval '1 second'");
-  for (const std::string& key : {std::string(), std::string(64, 'x'), revoked, expired}) {
+  for (const std::string& key : {std::string(64, 'x'), revoked, expired}) {
     const auto answer = server->send({"GET", "/v1/tenants", "", key});
     EXPECT_EQ(answer.status, 401);
     EXPECT_THAT(answer.header("www-authenticate").value_or(""), StartsWith("Bearer"));
     EXPECT_EQ(answer.at("/type"), "urn:postrider:problem:unauthorized");
     EXPECT_EQ(answer.at("/status"), "401");
+    EXPECT_EQ(answer.at("/detail"), "The API key is not valid: it is unknown, expired or revoked.");
     EXPECT_THAT(answer.at("/request_id"), StartsWith("req_"));
   }
-  ApiServer::Call basic{"GET", "/v1/tenants"};
-  basic.body = "{}";
-  basic.headers = "authorization: Basic " + admin_key + "\r\n";
-  EXPECT_EQ(server->send(basic).status, 401);
+}
+
+TEST_F(Access, AMissingOrMalformedAuthorizationHeaderIsNamed) {
+  const auto missing = server->send({"GET", "/v1/tenants"});
+  EXPECT_EQ(missing.status, 401);
+  EXPECT_THAT(missing.at("/detail"), StartsWith("The Authorization header is missing."));
+  for (const std::string value :
+       {"Basic " + admin_key, admin_key, std::string("Bearer"), std::string("Bearer ")}) {
+    ApiServer::Call call{"GET", "/v1/tenants"};
+    call.extra_headers = "authorization: " + value + "\r\n";
+    const auto malformed = server->send(call);
+    EXPECT_EQ(malformed.status, 401) << value;
+    EXPECT_THAT(malformed.header("www-authenticate").value_or(""), StartsWith("Bearer"));
+    EXPECT_THAT(malformed.at("/detail"), StartsWith("The Authorization header is malformed.")) << value;
+  }
+}
+
+TEST_F(Access, ARefusalNamesTheRoleThatIsNeededAndTheOneThatTheKeyHas) {
+  make_acme();
+  EXPECT_EQ(server->send({"DELETE", "/v1/tenants/acme", "", make_key("reader")}).at("/detail"),
+            "This operation needs an API key with the role operator or admin; this key has the role reader.");
+  EXPECT_EQ(server->send({"GET", "/v1/keys", "", make_key("publisher")}).at("/detail"),
+            "This operation needs an API key with the role admin; this key has the role publisher.");
+  const auto bound = make_key("operator", ", tenant_id", ", 'acme'");
+  EXPECT_EQ(server->send({"GET", "/v1/tenants", "", bound}).at("/detail"),
+            "This operation concerns all tenants; this API key is bound to the tenant acme.");
+}
+
+TEST_F(Access, AnUnknownRouteAndMethodAreNamed) {
+  EXPECT_EQ(get("/v1/tenant?x=1").at("/detail"), "There is no route for GET /v1/tenant.");
+  EXPECT_EQ(put("/v1/tenants", "{}").at("/detail"),
+            "The method of PUT /v1/tenants is not allowed (allowed: GET, HEAD, POST, OPTIONS).");
+  const std::string path = "/" + std::string(400, 'x');
+  EXPECT_EQ(get(path).at("/detail"), "There is no route for GET " + path.substr(0, 200) + "….");
+}
+
+TEST_F(Access, BodiesThatCannotBeReadAreExplained) {
+  EXPECT_EQ(call("POST", "/v1/tenants").at("/detail"), "The request body is empty.");
+  EXPECT_THAT(post("/v1/tenants", R"({"id": "a" "b": 1})").at("/detail"),
+              StartsWith("Invalid JSON at byte "));
+  EXPECT_THAT(post("/v1/tenants", "{} x").at("/detail"), StartsWith("Invalid JSON at byte 3"));
+  const auto large = post("/v1/tenants", std::string(2 << 20, ' '));
+  EXPECT_EQ(large.at("/type"), "urn:postrider:problem:content-too-large");
+  EXPECT_EQ(large.at("/detail"), "The request body is 2,097,152 bytes; the limit is 1,048,576.");
+  const auto invalid = post("/v1/tenants", R"({"colour": 1})");
+  EXPECT_EQ(invalid.at("/detail"), "The request is invalid.");
+  EXPECT_EQ(invalid.at("/errors/1/detail"), "unknown field");
 }
 
 TEST_F(Access, ARevokedKeyStopsWithTheControlLog) {

@@ -28,6 +28,7 @@ void add_routes(Routes& routes) {
   add_delivery_routes(routes);
   add_delivery_action_routes(routes);
   add_dead_letter_routes(routes);
+  add_dead_letter_replay_routes(routes);
   add_stats_routes(routes);
   add_brake_routes(routes);
   add_search_routes(routes);
@@ -40,6 +41,7 @@ void add_routes(Routes& routes) {
   add_outbox_capture_routes(routes);
   add_audit_routes(routes);
   add_key_routes(routes);
+  add_me_routes(routes);
 }
 
 Api::Api(Services services) : services_(std::move(services)), routes_(router_, services_) {

@@ -3,7 +3,7 @@
 //   api::Api api({.loop = loop, .pool = pool, …});
 //   http::Server server(loop, listener, api.router(), metrics, options);
 //
-// Every resource is a file that adds its routes; problems.cpp alone says how refusals and failures look.
+// Every resource is a file that adds its routes; problems.cpp words the errors they share.
 #pragma once
 
 #include <memory>

@@ -91,6 +91,89 @@ struct DeliveriesTest : ApiTest {
   }
 };
 
+TEST_F(DeliveriesTest, ATypeFilterTakesPatterns) {
+  publish("paid", R"("type":"invoice.paid")");
+  publish("sent", R"("type":"invoice.pdf.sent")");
+  publish("plain", R"("type":"invoice")");
+  attempt("paid", 1, "delivered");
+  attempt("sent", 1, "dead_letter", 400);
+  for (const std::string base : {"/v1/deliveries", "/v1/tenants/acme/deliveries"}) {
+    EXPECT_THAT(events_of(base + "?type=invoice.*"), ElementsAre("sent", "paid"));
+    EXPECT_THAT(events_of(base + "?type=invoice.pdf.*"), ElementsAre("sent"));
+    EXPECT_THAT(events_of(base + "?type=*"), ElementsAre("plain", "sent", "paid"));
+    EXPECT_EQ(get(base + "?type=invo*").pointers(), "type ");
+  }
+  EXPECT_THAT(events_of("/v1/tenants/acme/attempts?type=invoice.*"), ElementsAre("sent", "paid"));
+  const auto events = get("/v1/tenants/acme/events?type=invoice.*");
+  EXPECT_EQ(events.at("/data/0/id") + " " + events.at("/data/1/id"), "sent paid");
+  EXPECT_EQ(get("/v1/tenants/acme/events?type=.*").pointers(), "type ");
+  EXPECT_EQ(get("/v1/stats?type=invoice.*").pointers(), "type ");
+}
+
+struct DeadLetterReplays : DeliveriesTest {
+  // A second tenant with a dead letter of its own; the ID of that delivery.
+  std::string beta_dead_letter() {
+    EXPECT_EQ(put("/v1/tenants/beta", "{}").status, 201);
+    EXPECT_EQ(
+        post("/v1/tenants/beta/endpoints", R"({"url": "https://hooks.example.com/b", "event_types": ["*"]})")
+            .status,
+        201);
+    EXPECT_EQ(post("/v1/tenants/beta/events", R"({"id": "of-beta", "type": "a.b", "data": 1})").status, 202);
+    attempt("of-beta", 1, "dead_letter", 400);
+    return get("/v1/tenants/beta/dead-letters").at("/data/0/id");
+  }
+  // "tenant:number of deliveries or -" of each replay.
+  std::string replays() {
+    return database.sql(
+        "select string_agg(tenant_id || ':' || coalesce(cardinality(delivery_ids)::text, '-'), ' ' order by "
+        "tenant_id) from replay");
+  }
+};
+
+TEST_F(DeadLetterReplays, OverAllTenantsThereIsOneReplayForEach) {
+  one_of_each();
+  beta_dead_letter();
+  put("/v1/tenants/gamma", "{}");
+  const auto queued = post("/v1/dead-letters/replay", R"({"all": true, "reason": "after the outage"})");
+  ASSERT_EQ(queued.status, 202) << queued.body;
+  EXPECT_EQ(queued.at("/data/0/tenant_id"), "acme");
+  EXPECT_EQ(queued.at("/data/1/tenant_id"), "beta");
+  EXPECT_EQ(queued.at("/data/1/status"), "queued");
+  EXPECT_EQ(replays(), "acme:- beta:-");
+  EXPECT_EQ(get("/v1/tenants/beta/replays/" + queued.at("/data/1/id")).at("/reason"), "after the outage");
+  EXPECT_EQ(
+      database.sql("select string_agg(action, ' ' order by id) from audit where action like '%replay%'"),
+      "dead_letter.replay replay.create replay.create");
+}
+
+TEST_F(DeadLetterReplays, OverAllTenantsIdsAndFiltersChooseTheTenants) {
+  one_of_each();
+  const std::string of_beta = beta_dead_letter();
+  const std::string of_acme = get("/v1/tenants/acme/dead-letters").at("/data/0/id");
+  const std::string all = "/v1/dead-letters/replay";
+  EXPECT_EQ(post(all, R"({"cause": "gone", "reason": "x"})").at("/data"), "[]");
+  EXPECT_EQ(post(all, R"({"until": "2020-01-01T00:00:00Z", "reason": "x"})").status, 422);
+  EXPECT_EQ(post(all, R"({"endpoint": "none", "reason": "x"})").status, 404);
+  EXPECT_EQ(replays(), "");
+  EXPECT_EQ(post(all, R"({"ids": [")" + of_beta + R"("], "reason": "x"})").at("/data/0/tenant_id"), "beta");
+  EXPECT_EQ(replays(), "beta:1");
+  EXPECT_EQ(post(all, R"({"endpoint": ")" + endpoint_id + R"(", "reason": "x"})").at("/data/0/tenant_id"),
+            "acme");
+  EXPECT_EQ(post(all, R"({"ids": [")" + of_beta + R"(", ")" + of_acme + R"("], "reason": "x"})").status, 202);
+  EXPECT_EQ(replays(), "acme:- acme:1 beta:1 beta:1");
+}
+
+TEST_F(DeadLetterReplays, WhatToReplayMustBeGiven) {
+  for (const std::string path : {"/v1/dead-letters/replay", "/v1/tenants/acme/dead-letters/replay"}) {
+    EXPECT_EQ(post(path, R"({"reason": "x"})").pointers(), "/ids ");
+    EXPECT_EQ(post(path, R"({"all": true})").pointers(), "/reason ");
+    EXPECT_EQ(post(path, R"({"all": true, "ids": ["dlv_01980a6c7d5e7b0e9d0c2f6f8a4b3c21"], "reason": "x"})")
+                  .pointers(),
+              "/ids ");
+  }
+  EXPECT_EQ(post("/v1/tenants/acme/dead-letters/replay", R"({"all": true, "reason": "x"})").status, 202);
+}
+
 TEST_F(DeliveriesTest, TheStateFollowsFromQueueRowLastAttemptAndDeadLetter) {
   one_of_each();
   EXPECT_THAT(events_of(deliveries), ElementsAre("stopped", "died", "arrived", "retries", "waits"));
@@ -247,10 +330,11 @@ TEST_F(DeliveriesTest, AnEventThatNobodyGotSaysWhy) {
   publish("lonely");
   const auto shown = get("/v1/tenants/acme/events/lonely");
   EXPECT_EQ(shown.at("/unmatched_endpoints/0/reason"), "no_subscription_matches");
-  EXPECT_EQ(shown.at("/explanation"), "Nobody got it: 1 endpoint: no_subscription_matches.");
+  EXPECT_EQ(shown.at("/explanation"),
+            "No endpoint received this event: 1 endpoint: no_subscription_matches.");
   remove(endpoint);
   EXPECT_EQ(get("/v1/tenants/acme/events/lonely").at("/explanation"),
-            "Nobody got it: the tenant has no endpoints.");
+            "No endpoint received this event: the tenant has no endpoints.");
 }
 
 TEST_F(DeliveriesTest, AForeignTenantsDeliveriesAreNotThere) {

@@ -67,7 +67,14 @@ TEST_F(EventsTest, SaysWhatIsWrong) {
   const auto bad = publish(R"({"type":"a b","extra":1})");
   EXPECT_EQ(bad.status, 422);
   EXPECT_EQ(bad.pointers(), "/extra /data /type ");
-  EXPECT_EQ(publish(R"({"type":"a","data":")" + std::string(300 << 10, 'x') + "\"}").status, 413);
+  const auto large = publish(R"({"type":"a","data":")" + std::string(300'000, 'x') + "\"}");
+  EXPECT_EQ(large.status, 413);
+  EXPECT_EQ(large.at("/type"), "urn:postrider:problem:content-too-large");
+  EXPECT_EQ(large.at("/detail"), "Event data is 300,002 bytes; this tenant's limit is 262,144.");
+  EXPECT_EQ(bad.at("/detail"), "The request is invalid.");
+  EXPECT_EQ(publish("").at("/detail"), "The request body is empty.");
+  EXPECT_EQ(publish(R"({"type":"a" "data":1})").at("/detail"),
+            "Invalid JSON at byte 12: expected ',' or the end of the object or array.");
   EXPECT_EQ(post("/v1/tenants/nobody/events", R"({"type":"a","data":1})").status, 404);
   EXPECT_EQ(post("/v1/tenants/postrider/events", R"({"type":"a","data":1})").status, 409);
   EXPECT_EQ(get(events + "/evt_nothing").status, 404);

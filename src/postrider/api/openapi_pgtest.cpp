@@ -15,24 +15,6 @@ namespace json = boost::json;
 // "get /v1/tenants" to who may call it.
 using Operations = std::map<std::string, std::string>;
 
-std::string word(Access access) {
-  switch (access) {
-    case Access::everyone:
-      return "everyone";
-    case Access::read:
-      return "read";
-    case Access::publish:
-      return "publish";
-    case Access::operate:
-      return "operate";
-    case Access::operators:
-      return "operators";
-    case Access::administer:
-      return "administer";
-  }
-  return "?";
-}
-
 std::string lowered(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
@@ -52,7 +34,7 @@ Operations of_document() {
 TEST_F(ApiTest, EveryRouteIsInTheDocumentAndTheOtherWayRound) {
   Operations of_router;
   for (const Routes::Entry& route : server->api().routes())
-    of_router[lowered(http::method_name(route.method)) + " " + route.pattern] = word(route.access);
+    of_router[lowered(http::method_name(route.method)) + " " + route.pattern] = label(route.access);
   const Operations documented = of_document();
   for (const auto& [operation, access] : of_router) {
     EXPECT_TRUE(documented.contains(operation)) << operation << " is not in src/postrider/api/openapi/*.json";

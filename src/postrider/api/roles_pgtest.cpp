@@ -118,7 +118,8 @@ TEST_F(Roles, WithoutAKeyThereIsNothing) {
 
 // The table in docs/access.md: "| `read` | … | yes | yes | no | yes |".
 TEST(RoleTable, SaysWhatTheCodeDoes) {
-  const std::map<std::string, Access> words{{"`read`", Access::read},
+  const std::map<std::string, Access> words{{"`authenticated`", Access::authenticated},
+                                            {"`read`", Access::read},
                                             {"`publish`", Access::publish},
                                             {"`operate`", Access::operate},
                                             {"`operators`", Access::operators},

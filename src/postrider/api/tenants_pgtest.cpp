@@ -35,6 +35,42 @@ TEST_F(TenantCalls, ConflictsAreSaid) {
   EXPECT_EQ(post("/v1/tenants", R"({"id": "acme"})").at("/type"), "urn:postrider:problem:tenant-id-used");
 }
 
+TEST_F(TenantCalls, PutCreatesOrReplacesAllSettings) {
+  const auto created = put("/v1/tenants/acme", R"({"name": "Acme", "max_in_flight": 9})");
+  EXPECT_EQ(created.status, 201) << created.body;
+  EXPECT_EQ(created.header("location"), "/v1/tenants/acme");
+  EXPECT_EQ(created.at("/id"), "acme");
+  post("/v1/tenants/acme/pause", R"({"reason": "incident 7"})");
+
+  const auto replaced = put("/v1/tenants/acme", R"({"endpoints_max": 3})");
+  EXPECT_EQ(replaced.status, 200) << replaced.body;
+  EXPECT_EQ(replaced.at("/name"), "null");
+  EXPECT_EQ(replaced.at("/max_in_flight"), "null");
+  EXPECT_EQ(replaced.at("/endpoints_max"), "3");
+  EXPECT_EQ(replaced.at("/status"), "paused");
+  const auto again = put("/v1/tenants/acme", R"({"endpoints_max": 3})");
+  EXPECT_EQ(again.status, 200);
+  EXPECT_EQ(again.body, replaced.body);
+  EXPECT_EQ(database.sql("select string_agg(action, ' ' order by id) from audit where tenant_id = 'acme'"),
+            "tenant.create tenant.pause tenant.change");
+}
+
+TEST_F(TenantCalls, PutIsRefusedWhereTheIdOrTheRevisionDoesNotFit) {
+  EXPECT_EQ(put("/v1/tenants/.acme", "{}").pointers(), "tenant ");
+  EXPECT_EQ(put("/v1/tenants/acme", R"({"id": "acme"})").pointers(), "/id ");
+  EXPECT_EQ(put("/v1/tenants/postrider", "{}").at("/type"), "urn:postrider:problem:reserved-tenant");
+  const ApiServer::Call conditional{.method = "PUT",
+                                    .target = "/v1/tenants/acme",
+                                    .body = "{}",
+                                    .key = admin_key,
+                                    .extra_headers = "if-match: \"r7-0\"\r\n"};
+  EXPECT_EQ(server->send(conditional).status, 412);
+  make_acme();
+  EXPECT_EQ(server->send(conditional).status, 412);
+  remove("/v1/tenants/acme");
+  EXPECT_EQ(put("/v1/tenants/acme", "{}").at("/type"), "urn:postrider:problem:tenant-id-used");
+}
+
 TEST_F(TenantCalls, PauseAndResumeTakeAReason) {
   make_acme();
   const auto paused = post("/v1/tenants/acme/pause", R"({"reason": "incident 7"})");

@@ -32,6 +32,7 @@ Command source_commands();
 Command inbox_commands();
 Command outbox_commands();
 Command capture_command();  // of the group outbox
+Command outbox_discard_command();
 Command refanout_command();
 Command relay_command();
 Command delivery_commands();

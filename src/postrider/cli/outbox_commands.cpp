@@ -104,7 +104,7 @@ Command outbox_commands() {
                 command("stuck", "Rows that were set aside, and why", std::move(listed), stuck),
                 command("release", "Try rows again that were set aside",
                         {which, list_option("--row", "ID", "Only this row; may be repeated")}, release),
-                refanout_command()});
+                outbox_discard_command(), refanout_command()});
 }
 
 }  // namespace postrider::cli

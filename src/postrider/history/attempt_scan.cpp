@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "postrider/history/newest_days.hpp"
+#include "postrider/model/event_pattern.hpp"
 #include "postrider/model/ids.hpp"
 
 namespace postrider::history {
@@ -153,7 +154,7 @@ runtime::Task<Look> look(pg::Link& link, const AttemptFilter& filter, const Plac
   co_return look;
 }
 
-// Keeps only attempts of events of the type.
+// Keeps only attempts of events whose type matches the pattern.
 runtime::Task<void> filter_by_type(pg::Link& link, const std::string& type, std::vector<Seen>& seen) {
   std::vector<base::Uuid> events;
   for (const Seen& each : seen)
@@ -165,7 +166,7 @@ runtime::Task<void> filter_by_type(pg::Link& link, const std::string& type, std:
       sql::events_of_ids{.events = events, .smallest = events.front(), .largest = events.back()});
   std::vector<base::Uuid> fitting;
   for (const auto& row : rows)
-    if (row.type == type) fitting.push_back(row.id);
+    if (model::matches(type, row.type)) fitting.push_back(row.id);
   std::sort(fitting.begin(), fitting.end());
   for (Seen& each : seen)
     each.is_wanted &= std::binary_search(fitting.begin(), fitting.end(), each.event.uuid);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "postrider/history/delivery_scan_steps.hpp"
+#include "postrider/model/event_pattern.hpp"
 
 namespace postrider::history {
 
@@ -28,7 +29,7 @@ bool accepts(const DeliveryFilter& filter, const Delivery& delivery, const Deliv
   if (!filter.type && !filter.subject) return true;
   const auto event = names.events.find(delivery.event);
   if (event == names.events.end()) return false;
-  if (filter.type && event->second.type != *filter.type) return false;
+  if (filter.type && !model::matches(*filter.type, event->second.type)) return false;
   return !filter.subject || event->second.subject == *filter.subject;
 }
 

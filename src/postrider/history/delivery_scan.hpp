@@ -27,7 +27,8 @@ struct DeliveryFilter {
   std::optional<model::TenantId> tenant;
   std::optional<LaneRef> endpoint;
   std::optional<model::EventId> event;
-  std::optional<std::string> type, subject;
+  std::optional<std::string> type;  // a pattern
+  std::optional<std::string> subject;
   std::optional<DeliveryStatus> status;
   base::Uuid from;    // inclusive
   base::Uuid before;  // exclusive

@@ -47,7 +47,7 @@ std::string check_type_template(std::string_view text) {
     const std::string_view name =
         close == std::string_view::npos ? "" : text.substr(open + 1, close - open - 1);
     if (name.empty() || !is_where(where_of(name)))
-      return "has a brace that names no member, pointer or header";
+      return "contains a placeholder that is not a member, pointer or header";
     text.remove_prefix(close + 1);
   }
   return "";

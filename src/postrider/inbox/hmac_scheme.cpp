@@ -71,14 +71,15 @@ base::Result<std::vector<TemplatePiece>, std::string> parse_template(std::string
     const auto piece =
         close == std::string_view::npos ? std::nullopt : placeholder(text.substr(1, close - 1));
     if (!piece)
-      return base::Failure{std::string("has a brace that is not {body}, {timestamp} or {header:name}")};
+      return base::Failure{
+          std::string("contains a placeholder other than {body}, {timestamp} and {header:name}")};
     pieces.push_back(*piece);
     text.remove_prefix(close + 1);
   }
   const bool has_body = std::any_of(pieces.begin(), pieces.end(), [](const TemplatePiece& piece) {
     return piece.kind == TemplatePiece::Kind::body;
   });
-  if (!has_body) return base::Failure{std::string("must contain {body}, or anybody could change it")};
+  if (!has_body) return base::Failure{std::string("must contain {body}; otherwise the body is not signed")};
   return pieces;
 }
 
@@ -119,7 +120,7 @@ base::Result<std::string, std::string> decode_key(KeyForm form, std::string_view
   if (form == KeyForm::raw) return std::string(secret);
   auto bytes = form == KeyForm::hex ? base::hex_decode(secret) : base::base64_decode(secret);
   if (!bytes || bytes->empty())
-    return base::Failure{"is not " + std::string(label(form)) + ", as signature.key says"};
+    return base::Failure{"is not " + std::string(label(form)) + ", which signature.key requires"};
   return std::move(*bytes);
 }
 

@@ -91,8 +91,8 @@ base::Result<std::string, Refusal> choose_source_secret(Provider provider, const
     return *wanted;
   }
   if (!traits(provider).makes_secret)
-    return base::Failure{Refusal{RefusalKind::secret_unfit,
-                                 "is required: " + std::string(label(provider)) + " hands out the secret"}};
+    return base::Failure{Refusal{RefusalKind::secret_unfit, "is required: " + std::string(label(provider)) +
+                                                                " issues the secret; copy it from there"}};
   if (provider == Provider::standard || provider == Provider::svix)
     return crypto::generate_secret(crypto::SignatureScheme::standard);
   const std::string bytes = crypto::random_bytes(kMadeSecretBytes);

@@ -133,7 +133,7 @@ Task<std::optional<Refusal>> apply_source(pg::Link& link, const registry::Contex
   const Source source = std::move(read_sources(rows).front());
   if (source.provider != wanted.provider)
     co_return Refusal{RefusalKind::source_exists,
-                      "exists with the provider " + std::string(label(source.provider))};
+                      "already exists with the provider " + std::string(label(source.provider))};
 
   pg::Batch batch;
   if (source.settings != wanted.settings) batch.add(writer.update());

@@ -73,8 +73,7 @@ std::optional<Rejection> verify_twilio(std::span<const VerifyKey> keys, const Ar
   if (!signature) return Rejection{RejectReason::missing_header, "there is no x-twilio-signature header"};
   const auto parameters = twilio_parameters(arrival);
   if (!parameters)
-    return Rejection{RejectReason::malformed_body,
-                     "the body is no form, and there is no bodySHA256 in the URL"};
+    return Rejection{RejectReason::malformed_body, "the body is not a form, and the URL has no bodySHA256"};
   if (!matches_any(keys, *signature, arrival.public_url, *parameters))
     return Rejection{RejectReason::signature_mismatch,
                      "no active secret matches for " +
@@ -84,7 +83,7 @@ std::optional<Rejection> verify_twilio(std::span<const VerifyKey> keys, const Ar
   const auto body_hash = body_hash_in(arrival.public_url);
   if (body_hash &&
       !crypto::constant_time_equal(*body_hash, base::hex_encode(crypto::sha256(arrival.body).view())))
-    return Rejection{RejectReason::signature_mismatch, "the body is not that of bodySHA256"};
+    return Rejection{RejectReason::signature_mismatch, "the body does not match bodySHA256"};
   return std::nullopt;
 }
 

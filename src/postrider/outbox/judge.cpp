@@ -22,7 +22,7 @@ std::string Judge::fault_of(const publish::NewEvent& event) const {
     return "the event does not fit the catalogue: " + first.pointer + " " + first.detail;
   }
   metrics_.unfit_events.at("warned").add();
-  telemetry::log_warn("event_unfit")
+  telemetry::log_warn("event_invalid")
       .field("tenant_id", event.tenant_id)
       .field("event_type", event.type)
       .field("pointer", first.pointer)

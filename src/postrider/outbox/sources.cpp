@@ -83,8 +83,8 @@ Task<bool> delete_source(pg::Link& link, const registry::Caller& caller, std::st
   co_return true;
 }
 
-pg::Batch release_note(const registry::Caller& caller, const std::string& id,
-                       const std::optional<std::vector<int64_t>>& rows) {
+pg::Batch stuck_note(const registry::Caller& caller, const std::string& id, StuckChange change) {
+  const auto& rows = change.rows;
   std::vector<std::string> shown;
   if (rows)
     for (const int64_t row : *rows) shown.push_back(std::to_string(row));
@@ -94,7 +94,9 @@ pg::Batch release_note(const registry::Caller& caller, const std::string& id,
   else
     after.add("rows", "all");
   pg::Batch batch;
-  registry::add_audit(batch, caller, {.action = "outbox.release", .object = id, .after = std::move(after)});
+  registry::add_audit(
+      batch, caller,
+      {.action = change.action, .object = id, .after = std::move(after), .reason = std::move(change.reason)});
   return batch;
 }
 

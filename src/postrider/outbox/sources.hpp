@@ -31,8 +31,12 @@ runtime::Task<std::optional<Source>> find_source(pg::Link& link, std::string id)
 // Both write to the audit log. Made, or its URL changed; false: it was there.
 runtime::Task<bool> put_source(pg::Link& link, const registry::Caller& caller, Source source);
 runtime::Task<bool> delete_source(pg::Link& link, const registry::Caller& caller, std::string id);
-// For the audit log: that somebody releases rows of an outbox; these, or all.
-pg::Batch release_note(const registry::Caller& caller, const std::string& id,
-                       const std::optional<std::vector<int64_t>>& rows);
+// For the audit log: a change of rows that were set aside.
+struct StuckChange {
+  std::string_view action;                   // "outbox.release"
+  std::optional<std::vector<int64_t>> rows;  // none: all
+  std::optional<std::string> reason = {};
+};
+pg::Batch stuck_note(const registry::Caller& caller, const std::string& id, StuckChange change);
 
 }  // namespace postrider::outbox

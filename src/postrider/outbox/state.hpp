@@ -27,11 +27,31 @@ struct StuckRow {
   int32_t attempts = 0;
   base::Timestamp created_at{}, set_aside_at{};
 };
-// Behind row `after`, in order.
+// After row `after`, in order.
 pg::Batch stuck_batch(int64_t after, int limit);
 std::vector<StuckRow> read_stuck(const pg::Rows& rows);
 
 // The rows, or all, are tried again at once, and four more times. Rows affected: how many.
 pg::Batch release_batch(const std::optional<std::vector<int64_t>>& ids);
+
+// Deletes the rows, or all that were set aside. Rows affected: how many.
+pg::Batch discard_batch(const std::optional<std::vector<int64_t>>& ids);
+
+// A row whose last attempt failed; it is tried again.
+struct FailingRow {
+  int64_t id = 0;
+  std::string event_id, tenant_id, type, last_error;
+  int32_t attempts = 0;
+  base::Timestamp created_at{};
+  std::optional<base::Timestamp> next_attempt_at;
+};
+inline constexpr int64_t outbox_counted_max = 10'000;
+struct Waiting {
+  int64_t waiting = 0, failing = 0;  // counted up to outbox_counted_max
+  std::vector<FailingRow> failing_rows;
+};
+// What people ask about the outbox: state_batch(), and then what waits.
+pg::Batch status_batch();
+Waiting read_waiting(const std::vector<pg::Rows>& results);
 
 }  // namespace postrider::outbox

@@ -28,6 +28,30 @@ from (
   select 'session_lease' where not exists (select from session_lease where name = 'relay')
 ) t;
 
+-- name: waiting_counts
+-- Rows not tried yet, and rows whose last attempt failed; each counted up to $1. Indexes: outbox_fresh, outbox_failed.
+select (select count(*)
+        from (select
+              from outbox o
+              where o.attempts = 0 and o.processed_at is null
+              limit $1::integer) as fresh),
+       (select count(*)
+        from (select
+              from outbox o
+              where o.attempts > 0 and o.set_aside_at is null and o.processed_at is null
+              limit $1::integer) as failed);
+
+-- name: failing_rows
+-- Those that are tried next, $1 at most. Index: outbox_failed. Its texts may be of any length.
+select o.id, coalesce(left(o.public_id, 300), 'evt_' || replace(o.event_id::text, '-', '')), left(o.tenant_id, 300),
+       left(o.type, 300), left(o.last_error, 1000), o.attempts, o.created_at, o.retry_at
+from outbox o
+where o.attempts > 0
+  and o.set_aside_at is null
+  and o.processed_at is null
+order by o.retry_at, o.id
+limit $1::integer;
+
 -- name: stuck_rows
 -- After row $1, $2 at most. Index: outbox_set_aside. Its texts may be of any length.
 select o.id, coalesce(left(o.public_id, 300), 'evt_' || replace(o.event_id::text, '-', '')), left(o.tenant_id, 300),
@@ -45,6 +69,13 @@ update outbox o
 set attempts = 1,
     retry_at = now(),
     set_aside_at = null
+where o.set_aside_at is not null
+  and o.processed_at is null
+  and ($1::bigint[] is null or o.id = any ($1::bigint[]));
+
+-- name: discard_rows
+-- $1 ids; null: all. Index: outbox_set_aside or the key.
+delete from outbox o
 where o.set_aside_at is not null
   and o.processed_at is null
   and ($1::bigint[] is null or o.id = any ($1::bigint[]));

@@ -192,8 +192,8 @@ class KeyedCommit {
       else
         answers.insert_or_assign(
             draft, Refused{Refused::Reason::conflict,
-                           "the " + std::string(lost_[index].kind == "id" ? "id" : "Idempotency-Key") +
-                               " was used before with other content"});
+                           "the " + std::string(lost_[index].kind == "id" ? "event ID" : "Idempotency-Key") +
+                               " was already used with different content"});
     }
     // Taken when we tried and gone when we looked: retention removed it in between.
     if (std::find(is_read.begin(), is_read.end(), false) != is_read.end())

@@ -69,8 +69,7 @@ class EventReader {
     if (errors_.empty() || !is_broken_) fill(event);
     const bool is_reserved = event.tenant_id == model::kReservedTenant && errors_.size() == 1;
     if (!errors_.empty())
-      return base::Failure{
-          BadRequest{is_reserved ? 409 : 422, "the event is not acceptable", std::move(errors_)}};
+      return base::Failure{BadRequest{is_reserved ? 409 : 422, "the event is invalid", std::move(errors_)}};
     return event;
   }
 
@@ -92,9 +91,9 @@ class EventReader {
     }
     const auto name = std::find(kNames.begin(), kNames.end(), key);
     if (name == kNames.end() || (!has_tenant_ && (key == "tenant_id" || key == "traceparent")))
-      return complain(key.empty() ? "\"\"" : key, "is not a field of an event");
+      return complain(key.empty() ? "\"\"" : key, "unknown field");
     auto& field = raw_[static_cast<size_t>(name - kNames.begin())];
-    if (!field.empty()) return complain(key, "is there more than once");
+    if (!field.empty()) return complain(key, "duplicate field");
     field = raw;
   }
 
@@ -109,7 +108,7 @@ class EventReader {
     }
     value = unescape_json(raw.substr(1, raw.size() - 2));
     if (!value || value->find('\0') != std::string::npos) {
-      complain(kNames[name], "has characters that cannot be stored");
+      complain(kNames[name], "contains characters that cannot be stored");
       return std::nullopt;
     }
     return value;
@@ -130,7 +129,8 @@ class EventReader {
     event.subject = text(subject);
     if (const auto given = text(occurred_at)) {
       event.occurred_at = base::parse_rfc3339(*given);
-      if (!event.occurred_at) complain("occurred_at", "must be a time as in RFC 3339");
+      if (!event.occurred_at)
+        complain("occurred_at", "must be an RFC 3339 timestamp, such as 2026-11-17T10:00:00Z");
     }
     if (has_tenant_) {
       event.tenant_id = text(tenant_id).value_or("");
@@ -162,14 +162,14 @@ class EventReader {
     std::vector<EventVersion> found;
     JsonScanner json(raw_[versions]);
     if (!json.begin_object()) {
-      complain("versions", "must be an object: the data of each version under its name");
+      complain("versions", "must be an object with the data of each version, by version name");
       return found;
     }
     std::string_view key, raw;
     while (found.size() <= kVersionsMax && json.next_member(key) && json.value(raw)) {
       const auto name = unescape_json(key);
       if (!name || name->empty())
-        complain("versions", "each name must be a string that is not empty and can be stored");
+        complain("versions", "contains an empty version name, or one that cannot be stored");
       else
         found.push_back({*name, raw});
     }
@@ -179,19 +179,19 @@ class EventReader {
   }
 
   void fill_versions(NewEvent& event) {
-    if (!raw_[data].empty()) complain("data", "is given by versions already");
+    if (!raw_[data].empty()) complain("data", "cannot be combined with `versions`");
     std::vector<EventVersion> found = read_versions();
     if (!errors_.empty()) return;
     const auto is_same = [](const EventVersion& a, const EventVersion& b) { return a.name == b.name; };
     if (found.empty() || found.size() > kVersionsMax)
       return complain("versions", fmt::format("must have 1 to {} versions", kVersionsMax));
     if (std::adjacent_find(found.begin(), found.end(), is_same) != found.end())
-      return complain("versions", "has a version more than once");
+      return complain("versions", "contains a version more than once");
     auto chosen = found.begin();
     if (event.version)
       chosen = std::find_if(found.begin(), found.end(),
                             [&event](const EventVersion& each) { return each.name == *event.version; });
-    if (chosen == found.end()) return complain("version", "must be one of versions");
+    if (chosen == found.end()) return complain("version", "must be a member of `versions`");
     event.version = chosen->name;
     event.data = chosen->data;
     found.erase(chosen);
@@ -224,8 +224,7 @@ base::Result<std::vector<ParsedEvent>, BadRequest> parse_batch(std::string_view 
   if (json.peek() != '[') {
     std::string_view ignored;
     if (!json.value(ignored) || !json.finish()) return base::Failure{not_json(json)};
-    return base::Failure{
-        BadRequest{422, "the batch is not acceptable", {{"", "must be an array of events"}}}};
+    return base::Failure{BadRequest{422, "the batch is invalid", {{"", "must be an array of events"}}}};
   }
   json.begin_array();
   size_t count = 0;
@@ -237,7 +236,7 @@ base::Result<std::vector<ParsedEvent>, BadRequest> parse_batch(std::string_view 
   if (!json.finish()) return base::Failure{not_json(json)};
   if (count > events_max)
     return base::Failure{BadRequest{
-        422, "the batch is not acceptable", {{"", fmt::format("must have at most {} events", events_max)}}}};
+        422, "the batch is invalid", {{"", fmt::format("must have at most {} events", events_max)}}}};
   return events;
 }
 

@@ -47,8 +47,8 @@ Drafts answer_followers(const std::vector<Follower>& followers) {
       else
         draft->answer = *refused;
     } else if (published != nullptr) {
-      draft->answer =
-          Refused{Refused::Reason::conflict, "the id or Idempotency-Key was used before with other content"};
+      draft->answer = Refused{Refused::Reason::conflict,
+                              "the event ID or Idempotency-Key was already used with different content"};
     } else {
       left.push_back(draft);
     }

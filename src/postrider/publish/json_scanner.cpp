@@ -64,7 +64,7 @@ uint32_t code_unit(std::string_view digits) {
 JsonScanner::JsonScanner(std::string_view text, int depth_max)
     : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()), depth_max_(depth_max) {
   CHECK(depth_max > 0 && depth_max <= kDepthMax);
-  if (!simdjson::validate_utf8(text.data(), text.size())) fail("the text is not UTF-8");
+  if (!simdjson::validate_utf8(text.data(), text.size())) fail("the text is not valid UTF-8");
 }
 
 bool JsonScanner::fail(const char* what) {
@@ -74,7 +74,7 @@ bool JsonScanner::fail(const char* what) {
 
 std::string JsonScanner::error() const {
   CHECK(has_failed());
-  return fmt::format("not valid JSON: {} at byte {}", error_, at_ - begin_);
+  return fmt::format("invalid JSON at byte {}: {}", at_ - begin_, error_);
 }
 
 char JsonScanner::token() {
@@ -88,8 +88,8 @@ char JsonScanner::peek() {
 
 bool JsonScanner::begin(char bracket) {
   if (has_failed()) return false;
-  if (token() != bracket) return fail("another kind of value was expected");
-  if (depth_ == depth_max_) return fail("the nesting is too deep");
+  if (token() != bracket) return fail("unexpected kind of value");
+  if (depth_ == depth_max_) return fail("nested too deeply");
   ++at_;
   ++depth_;
   is_first_ = true;
@@ -115,7 +115,7 @@ bool JsonScanner::next(char bracket) {
     return false;
   }
   if (!is_first_) {
-    if (c != ',') return fail("a comma or the end of the container is missing");
+    if (c != ',') return fail("expected ',' or the end of the object or array");
     ++at_;
   }
   is_first_ = false;
@@ -143,7 +143,7 @@ bool JsonScanner::finish() {
   if (has_failed()) return false;
   CHECK(depth_ == 0);
   token();
-  return at_ == end_ || fail("there is something behind the value");
+  return at_ == end_ || fail("unexpected text after the value");
 }
 
 bool JsonScanner::skip_value() {
@@ -152,7 +152,7 @@ bool JsonScanner::skip_value() {
   while (true) {
     const char c = token();
     if (c == '{' || c == '[') {
-      if (depth_ + open == depth_max_) return fail("the nesting is too deep");
+      if (depth_ + open == depth_max_) return fail("nested too deeply");
       ++at_;
       if (token() != (c == '{' ? '}' : ']')) {
         ++open;
@@ -172,7 +172,7 @@ bool JsonScanner::skip_value() {
         if (in_object && !skip_key(nullptr)) return false;
         break;
       }
-      if (after != (in_object ? '}' : ']')) return fail("a comma or the end of the container is missing");
+      if (after != (in_object ? '}' : ']')) return fail("expected ',' or the end of the object or array");
       ++at_;
       --open;
       is_object >>= 1;
@@ -182,11 +182,11 @@ bool JsonScanner::skip_value() {
 }
 
 bool JsonScanner::skip_key(std::string_view* key) {
-  if (token() != '"') return fail("a key is missing");
+  if (token() != '"') return fail("expected a string as the field name");
   const char* start = at_ + 1;
   if (!skip_string()) return false;
   if (key != nullptr) *key = std::string_view(start, static_cast<size_t>(at_ - 1 - start));
-  if (token() != ':') return fail("a colon is missing");
+  if (token() != ':') return fail("expected ':'");
   ++at_;
   return true;
 }
@@ -208,7 +208,7 @@ bool JsonScanner::skip_scalar(char first) {
 
 bool JsonScanner::skip_word(std::string_view word) {
   const std::string_view rest(at_, static_cast<size_t>(end_ - at_));
-  if (!rest.starts_with(word)) return fail("a value is missing");
+  if (!rest.starts_with(word)) return fail("expected a value");
   at_ += word.size();
   return true;
 }
@@ -225,7 +225,7 @@ bool JsonScanner::skip_string() {
       }
       at_ += 8;
     }
-    if (at_ == end_) return fail("a string does not end");
+    if (at_ == end_) return fail("unterminated string");
     const char c = *at_;
     if (c == '"') {
       ++at_;
@@ -234,7 +234,7 @@ bool JsonScanner::skip_string() {
     if (c == '\\') {
       if (!skip_escape()) return false;
     } else if (static_cast<uint8_t>(c) < 0x20) {
-      return fail("a string has a control character");
+      return fail("control character in a string");
     } else {
       ++at_;
     }
@@ -242,16 +242,17 @@ bool JsonScanner::skip_string() {
 }
 
 bool JsonScanner::skip_escape() {
-  if (end_ - at_ < 2) return fail("a string does not end");
+  if (end_ - at_ < 2) return fail("unterminated string");
   const char c = at_[1];
   if (c == 'u') {
-    if (end_ - at_ < 6) return fail("a string does not end");
+    if (end_ - at_ < 6) return fail("unterminated string");
     for (int i = 2; i < 6; ++i)
-      if (hex_digit(at_[i]) < 0) return fail("an escape is wrong");
+      if (hex_digit(at_[i]) < 0) return fail("invalid escape sequence");
     at_ += 6;
     return true;
   }
-  if (std::string_view("\"\\/bfnrt").find(c) == std::string_view::npos) return fail("an escape is wrong");
+  if (std::string_view("\"\\/bfnrt").find(c) == std::string_view::npos)
+    return fail("invalid escape sequence");
   at_ += 2;
   return true;
 }
@@ -259,13 +260,13 @@ bool JsonScanner::skip_escape() {
 bool JsonScanner::skip_digits() {
   const char* start = at_;
   while (at_ != end_ && is_digit(*at_)) ++at_;
-  return at_ != start || fail("a number is wrong");
+  return at_ != start || fail("invalid number");
 }
 
 bool JsonScanner::skip_number() {
   const bool is_negative = at_ != end_ && *at_ == '-';
   if (is_negative) ++at_;
-  if (at_ == end_ || !is_digit(*at_)) return fail(is_negative ? "a number is wrong" : "a value is missing");
+  if (at_ == end_ || !is_digit(*at_)) return fail(is_negative ? "invalid number" : "expected a value");
   if (*at_ == '0')
     ++at_;
   else

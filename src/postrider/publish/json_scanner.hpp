@@ -39,7 +39,7 @@ class JsonScanner {
   bool finish();
 
   bool has_failed() const { return error_ != nullptr; }
-  // A sentence without its full stop: "not valid JSON: a value is missing at byte 17".
+  // A sentence without its full stop: "invalid JSON at byte 17: expected a value".
   std::string error() const;
 
  private:

@@ -95,7 +95,7 @@ TEST(JsonScanner, SaysWhereItWentWrong) {
   JsonScanner json("[1,]");
   std::string_view raw;
   EXPECT_FALSE(json.value(raw));
-  EXPECT_EQ(json.error(), "not valid JSON: a value is missing at byte 3");
+  EXPECT_EQ(json.error(), "invalid JSON at byte 3: expected a value");
 }
 
 TEST(UnescapeJson, GivesTheTextOrNothingForALoneSurrogate) {

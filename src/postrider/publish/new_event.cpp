@@ -80,7 +80,7 @@ std::vector<model::EventFault> faults_of(const NewEvent& event) {
 std::string trim_data(NewEvent& event) {
   JsonScanner json(event.data);
   std::string_view value;
-  if (!json.value(value) || !json.finish()) return "data is " + json.error();
+  if (!json.value(value) || !json.finish()) return "data: " + json.error();
   event.data = value;
   return {};
 }

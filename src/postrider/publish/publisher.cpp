@@ -101,7 +101,7 @@ struct Publisher::State {
 
 // Nothing, when all were taken on and the waiter waits for `missing` of them; or why none was.
 std::optional<Refused> Publisher::State::take_on(std::vector<NewEvent> events, Waiter& waiter) {
-  if (!ids.is_ready()) return Refused{Refused::Reason::unavailable, "the node is not ready yet"};
+  if (!ids.is_ready()) return Refused{Refused::Reason::unavailable, "this node is still starting"};
   size_t bytes = 0;
   for (const auto& event : events) bytes += event.data_bytes();
   if (!batcher.has_room(events.size(), bytes))
@@ -116,7 +116,8 @@ std::optional<Refused> Publisher::State::take_on(std::vector<NewEvent> events, W
     auto draft = std::make_unique<Draft>();
     draft->event = std::move(events[place]);
     if (options.rates != nullptr && !options.rates->try_take(draft->event.tenant_id, now)) {
-      waiter.answers[place] = Refused{Refused::Reason::too_fast, "the tenant's publish rate is used up"};
+      waiter.answers[place] =
+          Refused{Refused::Reason::too_fast, "the publish rate limit of this tenant is exceeded"};
       continue;
     }
     const auto seen = fan_outs.find(draft->event.tenant_id);
@@ -211,7 +212,7 @@ Task<std::optional<pg::Error>> Publisher::State::try_commit(Flush& flush, Drafts
 // One of the drafts is at fault: it is found by halving, and the others are committed.
 Task<void> Publisher::State::commit_halves(Flush& flush, Drafts drafts, bool is_repeat) {
   if (drafts.size() == 1) {
-    refuse(drafts, {Refused::Reason::unacceptable, "the event has content that cannot be stored"});
+    refuse(drafts, {Refused::Reason::unacceptable, "the event contains values that cannot be stored"});
     co_return;
   }
   const auto middle = drafts.begin() + static_cast<ptrdiff_t>(drafts.size() / 2);
@@ -243,7 +244,7 @@ Task<void> Publisher::State::wait(milliseconds& delay, base::SteadyTime deadline
 void Publisher::State::give_up(const Drafts& drafts, bool is_repeat, std::string_view why) {
   telemetry::log_error("publish_failed").field("events", drafts.size()).field("error", why);
   patience.gave_up();
-  refuse(drafts, {Refused::Reason::unavailable, "the database is not available"});
+  refuse(drafts, {Refused::Reason::unavailable, "the database is unavailable"});
   if (!is_repeat) return;
   unsure.push_back(delivery_range_of(drafts));
   if (background.running() == 0) background.spawn(log_unsure());

@@ -82,7 +82,7 @@ pg::Error unreadable_answer() {
 PublishAnswer refusal(std::string_view fate) {
   if (fate == "unknown_tenant") return Refused{Refused::Reason::unknown_tenant, "there is no such tenant"};
   if (fate == "too_large")
-    return Refused{Refused::Reason::too_large, "data is larger than this tenant may send"};
+    return Refused{Refused::Reason::too_large, "the data is larger than this tenant's limit"};
   throw unreadable_answer();
 }
 

@@ -5,6 +5,7 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
+#include "postrider/model/event_pattern.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::registry {
@@ -40,10 +41,10 @@ std::vector<schema::Violation> violations_of(const schema::Schema& schema, std::
   options.max_depth = kDepthMax;
   json::error_code error;
   const json::value value = json::parse(json::string_view(data.data(), data.size()), error, &memory, options);
-  if (error) return {{"/data", "cannot be judged by the schema: " + error.message()}};
+  if (error) return {{"/data", "cannot be validated against the schema: " + error.message()}};
   if (schema.accepts(value)) return {};
   schema::Report report = schema.check(value);
-  if (report.gave_up) report.violations = {{"", "takes too much work to judge by the schema"}};
+  if (report.gave_up) report.violations = {{"", "takes too much work to validate against the schema"}};
   for (auto& violation : report.violations) violation.pointer = "/data" + violation.pointer;
   return report.violations;
 }
@@ -107,6 +108,16 @@ std::optional<std::string> Catalogue::example(std::string_view type,
   if (found == types_.end()) return std::nullopt;
   const Version* chosen = choose(found->second, version);
   return chosen ? chosen->example : std::nullopt;
+}
+
+std::optional<std::string> Catalogue::type_with_example(std::string_view pattern) const {
+  const std::string_view prefix = pattern.ends_with('*') ? pattern.substr(0, pattern.size() - 1) : pattern;
+  for (auto type = types_.lower_bound(prefix); type != types_.end(); ++type) {
+    if (!type->first.starts_with(prefix)) break;
+    const Version* latest = choose(type->second, std::nullopt);
+    if (latest && latest->example && model::matches(pattern, type->first)) return type->first;
+  }
+  return std::nullopt;
 }
 
 runtime::Task<std::shared_ptr<const Catalogue>> CatalogueCache::load(pg::Link& link) {

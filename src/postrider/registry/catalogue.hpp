@@ -50,6 +50,8 @@ class Catalogue {
 
   // The example of the version, or of the latest.
   std::optional<std::string> example(std::string_view type, std::optional<std::string_view> version) const;
+  // The first type that matches the pattern and has an example.
+  std::optional<std::string> type_with_example(std::string_view pattern) const;
   bool has(std::string_view type) const { return types_.contains(type); }
   size_t size() const { return types_.size(); }
 

@@ -99,7 +99,7 @@ Task<std::optional<Refusal>> make_room(pg::Transaction& transaction, const Conte
   const int limit = tenant_rows.front().endpoints_max.value_or(context.endpoints_max);
   if (tenant_rows.front().endpoint_count >= limit) {
     Refusal refusal{RefusalKind::too_many_endpoints,
-                    "The tenant has its " + std::to_string(limit) + " endpoints; more are not allowed."};
+                    "The tenant has reached its limit of " + std::to_string(limit) + " endpoints."};
     co_return refusal;
   }
   co_return std::nullopt;

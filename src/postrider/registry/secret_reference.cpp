@@ -42,19 +42,20 @@ bool is_below_any(std::string_view path, const std::vector<std::string>& directo
 }
 
 std::optional<std::string> why_not_file(const ReferencePolicy& policy, std::string_view path) {
-  if (policy.directories.empty()) return "refers to a file, and this server reads no secrets from files";
+  if (policy.directories.empty())
+    return "is a reference to a file, but this server does not read secrets from files";
   const bool climbs = path.find("/../") != std::string_view::npos || path.ends_with("/..");
   if (path.find('\0') != std::string_view::npos || climbs || !is_below_any(path, policy.directories))
-    return "refers to a file that is not in one of the directories for secrets";
+    return "is a reference to a file outside the directories that are allowed for secrets";
   return std::nullopt;
 }
 
 std::optional<std::string> why_not_variable(const ReferencePolicy& policy, std::string_view name) {
   if (policy.environment_prefix.empty())
-    return "refers to a variable, and this server reads no secrets from its environment";
+    return "is a reference to a variable, but this server does not read secrets from its environment";
   const bool is_ours = name.starts_with(kOwnPrefix);
   if (!name.starts_with(policy.environment_prefix) || is_ours || !is_plain(name, "_"))
-    return "refers to a variable that does not begin with " + policy.environment_prefix;
+    return "is a reference to a variable that does not begin with " + policy.environment_prefix;
   return std::nullopt;
 }
 
@@ -71,14 +72,15 @@ Invocation split(std::string_view text) {
 }
 
 std::optional<std::string> why_not_program(const ReferencePolicy& policy, std::string_view text) {
-  if (policy.programs.empty()) return "refers to a program, and this server runs none for secrets";
+  if (policy.programs.empty())
+    return "is a reference to a program, but this server does not run programs for secrets";
   const Invocation invocation = split(text);
   const auto& programs = policy.programs;
   if (std::find(programs.begin(), programs.end(), invocation.program) == programs.end())
-    return "refers to a program that is not one of those for secrets";
+    return "is a reference to a program that is not allowed for secrets";
   const std::string& argument = invocation.argument;
   if (argument.size() > kArgumentMax || argument.starts_with('-') || !is_plain(argument, "._/:-"))
-    return "has an argument that is not made of letters, digits and ._/:- , or begins with -";
+    return "has an argument that begins with - or contains characters other than letters, digits and ._/:-";
   return std::nullopt;
 }
 
@@ -106,7 +108,7 @@ Resolved read_file(const ReferencePolicy& policy, const std::string& path) {
     if (there) real_directories.emplace_back(there.get());
   }
   if (!is_below_any(real.get(), real_directories))
-    return base::Failure{std::string("the file leads out of the directories for secrets")};
+    return base::Failure{std::string("the file is a link that leaves the directories for secrets")};
   const Descriptor file(open(real.get(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info{};
   if (file.get() < 0 || fstat(file.get(), &info) != 0)
@@ -178,7 +180,7 @@ Resolved resolve(const ReferencePolicy& policy, std::string_view reference) {
     found = run_program(policy, reference.substr(kProgram.size()));
   if (!found) return found;
   std::string secret = trimmed(*found);
-  if (secret.empty()) return base::Failure{std::string("there is nothing in it")};
+  if (secret.empty()) return base::Failure{std::string("it is empty")};
   return secret;
 }
 

@@ -1,17 +1,22 @@
 #include "postrider/replay/request.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/replay/candidates.hpp"
 #include "postrider/replay/requests.sql.hpp"
+#include "postrider/replay/tenants.sql.hpp"
 
 namespace postrider::replay {
 
 namespace {
 
 using runtime::Task;
+
+const std::vector<std::string> kCauses{"rejected", "gone",    "exhausted",
+                                       "expired",  "blocked", "endpoint_disabled"};
 
 Single::Outcome outcome_of(std::string_view text) {
   if (text == "made") return Single::Outcome::made;
@@ -122,34 +127,68 @@ Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, Sin
   co_return single;
 }
 
-Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& caller, RangeRequest request) {
-  const Range& range = request.range;
-  std::optional<base::Uuid> endpoint;
-  if (range.endpoint) endpoint = range.endpoint->uuid;
+Task<std::vector<model::ReplayId>> request_ranges(pg::Link& link, const registry::Caller& caller,
+                                                  const std::vector<RangeRequest>& requests) {
   pg::Transaction transaction = co_await link.begin();
-  const auto rows = co_await transaction.run(sql::insert_replay{.tenant = range.tenant,
-                                                                .scope = label(range.scope),
-                                                                .endpoint = endpoint,
-                                                                .event_types = range.event_types,
-                                                                .causes = range.causes,
-                                                                .deliveries = range.deliveries,
-                                                                .since = range.since,
-                                                                .until = range.until,
-                                                                .rate_per_second = request.rate_per_second,
-                                                                .reason = request.reason,
-                                                                .requested_by = caller.id,
-                                                                .actor = model::label(caller.actor)});
-  const model::ReplayId id{rows.front().id};
+  pg::Batch insert;
+  std::vector<pg::Pending<sql::insert_replay>> pending;
+  for (const RangeRequest& request : requests) {
+    const Range& range = request.range;
+    std::optional<base::Uuid> endpoint;
+    if (range.endpoint) endpoint = range.endpoint->uuid;
+    pending.push_back(insert.add(sql::insert_replay{.tenant = range.tenant,
+                                                    .scope = label(range.scope),
+                                                    .endpoint = endpoint,
+                                                    .event_types = range.event_types,
+                                                    .causes = range.causes,
+                                                    .deliveries = range.deliveries,
+                                                    .since = range.since,
+                                                    .until = range.until,
+                                                    .rate_per_second = request.rate_per_second,
+                                                    .reason = request.reason,
+                                                    .requested_by = caller.id,
+                                                    .actor = model::label(caller.actor)}));
+  }
+  pg::Results inserted = co_await transaction.run(std::move(insert));
+  std::vector<model::ReplayId> ids;
   pg::Batch note;
-  registry::add_audit(note, caller,
-                      {.action = "replay.create",
-                       .tenant = range.tenant,
-                       .object = id.public_id(),
-                       .after = snapshot(request),
-                       .reason = request.reason});
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ids.push_back({inserted.take(pending[i]).front().id});
+    registry::add_audit(note, caller,
+                        {.action = "replay.create",
+                         .tenant = requests[i].range.tenant,
+                         .object = ids.back().public_id(),
+                         .after = snapshot(requests[i]),
+                         .reason = requests[i].reason});
+  }
   co_await transaction.run(std::move(note));
   co_await transaction.commit();
-  co_return id;
+  co_return ids;
+}
+
+Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& caller, RangeRequest request) {
+  std::vector<RangeRequest> requests;
+  requests.push_back(std::move(request));
+  const std::vector<model::ReplayId> ids = co_await request_ranges(link, caller, requests);
+  co_return ids.front();
+}
+
+Task<std::vector<TenantWithDeadLetters>> find_tenants(pg::Link& link, const Range& range, int limit) {
+  std::vector<TenantWithDeadLetters> tenants;
+  if (range.deliveries) {
+    const auto [least, greatest] = std::minmax_element(range.deliveries->begin(), range.deliveries->end());
+    const auto rows = co_await link.run(sql::tenants_of_dead_letters{
+        .ids = *range.deliveries, .least = *least, .greatest = *greatest, .limit = limit});
+    for (const auto& row : rows) tenants.push_back({std::string(row.tenant_id), row.delivery_ids});
+  } else {
+    const std::vector<std::string> causes = range.causes ? *range.causes : kCauses;
+    const auto rows = co_await link.run(sql::tenants_with_dead_letters{.causes = causes,
+                                                                       .first = model::id_floor(range.since),
+                                                                       .before = model::id_floor(range.until),
+                                                                       .limit = limit});
+    for (const auto& row : rows) tenants.push_back({std::string(row.tenant_id)});
+  }
+  co_return tenants;
 }
 
 MatchCount::MatchCount(Range range) : range_(std::move(range)), cursor_(start_of(range_)) {}
@@ -208,6 +247,13 @@ Task<std::optional<FoundEndpoint>> find_endpoint(pg::Link& link, model::TenantId
   found.id = {row.id};
   found.is_active = row.status != "disabled";
   co_return found;
+}
+
+Task<std::vector<model::TenantId>> find_endpoint_tenants(pg::Link& link, std::string public_id) {
+  const auto rows = co_await link.run(sql::tenants_of_endpoint{.public_id = public_id});
+  std::vector<model::TenantId> tenants;
+  for (const auto& row : rows) tenants.push_back(std::string(row.tenant_id));
+  co_return tenants;
 }
 
 }  // namespace postrider::replay

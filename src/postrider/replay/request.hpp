@@ -62,6 +62,17 @@ struct RangeRequest {
 };
 runtime::Task<model::ReplayId> request_range(pg::Link& link, const registry::Caller& caller,
                                              RangeRequest request);
+// Several at once, all or none: the IDs are in the order of the requests.
+runtime::Task<std::vector<model::ReplayId>> request_ranges(pg::Link& link, const registry::Caller& caller,
+                                                           const std::vector<RangeRequest>& requests);
+
+// The tenants with unresolved dead letters that a range matches, in order of ID; the range's tenant and
+// endpoint do not count. At most `limit`. With `deliveries`, those of each tenant; otherwise none.
+struct TenantWithDeadLetters {
+  model::TenantId tenant;
+  std::optional<std::vector<base::Uuid>> deliveries{};
+};
+runtime::Task<std::vector<TenantWithDeadLetters>> find_tenants(pg::Link& link, const Range& range, int limit);
 
 // The place that the search of a range has reached: dead letters are in the order of their delivery IDs,
 // events in the order of their IDs and then endpoints.
@@ -126,5 +137,7 @@ struct FoundEndpoint {
 };
 runtime::Task<std::optional<FoundEndpoint>> find_endpoint(pg::Link& link, model::TenantId tenant,
                                                           std::string public_id);
+// The tenants that have an endpoint with this ID; two are enough to know that it is ambiguous.
+runtime::Task<std::vector<model::TenantId>> find_endpoint_tenants(pg::Link& link, std::string public_id);
 
 }  // namespace postrider::replay

@@ -114,7 +114,7 @@ Task<Response> list_page(Call& call) {
   if (!*resolved) co_return Response::json(200, R"({"data":[]})");
   filter.which = std::move(**resolved);
   const auto scanned = co_await history::scan_attempts(*lease, std::move(filter));
-  if (!scanned) co_return call.refuse(invalid({{"cursor", "is not a cursor that this list returned"}}));
+  if (!scanned) co_return call.refuse(invalid({{"cursor", "invalid cursor"}}));
   const std::vector<std::string> items = co_await details(call, *lease, scanned->attempts);
   co_return page(items, scanned->next);
 }

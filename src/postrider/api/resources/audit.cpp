@@ -18,7 +18,7 @@ namespace {
 using registry::AuditFilter;
 using registry::AuditRecord;
 
-// Who of the operator's staff did something, from where and why, is not for customers.
+// Bound keys do not see the operators' IDs, addresses and reasons.
 AuditRecord shown_to(const registry::Principal& reader, AuditRecord record) {
   if (!reader.is_bound() || record.on_behalf_of != model::Actor::operator_) return record;
   record.actor.clear();
@@ -65,7 +65,7 @@ void read_cursor(Query& query, AuditFilter& filter) {
     filter.before_at = base::Timestamp(std::chrono::microseconds(microseconds));
     if (id.ec == std::errc() && id.ptr == end) return;
   }
-  query.refuse("cursor", "is not a cursor that this list returned");
+  query.refuse("cursor", "invalid cursor");
 }
 
 AuditFilter read_filter(const Call& call, Query& query) {

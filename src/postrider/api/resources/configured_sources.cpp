@@ -68,7 +68,7 @@ class Reader {
       if (is_reference) text = look_up(pointer, text);
       const auto fit = inbox::choose_source_secret(read.provider, read.settings.signature, text);
       if (!fit) refuse(pointer, fit.error().detail);
-      if (std::ranges::count(read.secrets, text) > 0) refuse(pointer, "is there twice");
+      if (std::ranges::count(read.secrets, text) > 0) refuse(pointer, "is listed twice");
       read.secrets.push_back(std::move(text));
     }
   }

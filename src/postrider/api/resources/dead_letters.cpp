@@ -61,7 +61,7 @@ Filter read_filter(const Call& call, Query& query) {
   if (const auto last = base::Uuid::from_hex(after))
     filter.before = std::min(filter.before, *last);
   else
-    query.refuse("cursor", "is not a cursor that this list returned");
+    query.refuse("cursor", "invalid cursor");
   return filter;
 }
 
@@ -202,7 +202,7 @@ struct Discard {
 void read_ids(const boost::json::value& value, Fields& fields, Discard& wanted) {
   const auto* array = value.if_array();
   if (array == nullptr || array->empty() || array->size() > kIdsMax) {
-    fields.refuse("ids", "must be an array of 1 to 1,000 delivery ids");
+    fields.refuse("ids", "must be an array of 1 to 1,000 delivery IDs");
     return;
   }
   for (size_t i = 0; i < array->size(); ++i) {
@@ -211,7 +211,7 @@ void read_ids(const boost::json::value& value, Fields& fields, Discard& wanted) 
     if (id)
       wanted.ids.push_back(id->uuid);
     else
-      fields.refuse("ids", i, "must be a delivery id, dlv_…");
+      fields.refuse("ids", i, "must be a delivery ID, such as dlv_01980a6c7d5e7b0e9d0c2f6f8a4b3c21");
   }
   std::sort(wanted.ids.begin(), wanted.ids.end());
 }
@@ -222,7 +222,7 @@ std::optional<base::Uuid> read_floor(Fields& fields, std::string_view name,
   if (!text) return std::nullopt;
   const auto time = base::parse_rfc3339(*text);
   if (time) return model::id_floor(*time);
-  fields.refuse(name, "must be a time as in RFC 3339");
+  fields.refuse(name, time_rule);
   return std::nullopt;
 }
 

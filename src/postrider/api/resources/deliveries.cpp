@@ -36,7 +36,7 @@ Task<Response> list_page(Call& call) {
   if (!filter) co_return call.refuse(filter.error());
   if (!*filter) co_return Response::json(200, R"({"data":[]})");
   const auto scanned = co_await history::scan_deliveries(*lease, std::move(**filter));
-  if (!scanned) co_return call.refuse(invalid({{"cursor", "is not a cursor that this list returned"}}));
+  if (!scanned) co_return call.refuse(invalid({{"cursor", "invalid cursor"}}));
   std::vector<std::string> items;
   runtime::Pause pause(call.services.loop);
   for (const history::Delivery& delivery : scanned->deliveries) {
@@ -134,7 +134,7 @@ Task<Response> attempts(Call& call) {
       after.size() < 10)
     behind = std::stoi(after);
   else if (!after.empty())
-    query.refuse("cursor", "is not a cursor that this list returned");
+    query.refuse("cursor", "invalid cursor");
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const auto id = delivery_of(call);

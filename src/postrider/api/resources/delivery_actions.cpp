@@ -39,7 +39,7 @@ Task<http::Problem> why_not(const Call& call, pg::Link& link, model::DeliveryId 
   if (!is_visible) co_return make(404, "unknown-delivery", "There is no such delivery.");
   co_return make(409, "delivery-not-pending",
                  "The delivery is not pending: it is " + std::string(label(found.front().status)) +
-                     ". A replay makes a new one.");
+                     ". Use replay to send it again as a new delivery.");
 }
 
 Task<Response> act(Call& call, pg::Statement statement, const char* status) {

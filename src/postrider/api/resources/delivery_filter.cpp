@@ -39,12 +39,11 @@ DeliveryQuery read_which(const Call& call, Query& query) {
   if (has_tenant(call)) filter.tenant = call.tenant();
   wanted.endpoint = query.value("endpoint");
   wanted.event = query.value("event");
-  filter.type = query.value("type");
+  filter.type = query.pattern("type");
   filter.limit = query.limit();
   filter.after = query.after();
   if (wanted.event && !filter.tenant && !model::EventId::from_public_id(*wanted.event))
-    query.refuse("event",
-                 "an event's own id is known only within its tenant: ask below /v1/tenants/{tenant}");
+    query.refuse("event", "custom event IDs are unique only within a tenant; use /v1/tenants/{tenant}/…");
   return wanted;
 }
 
@@ -76,7 +75,7 @@ runtime::Task<base::Result<history::LaneRef, http::Problem>> find_lane(pg::Link&
   if (rows.empty()) co_return base::Failure{not_found("unknown-endpoint", "There is no such endpoint.")};
   if (rows.size() > 1)
     co_return base::Failure{
-        invalid({{"endpoint", "several tenants have an endpoint with this id: ask below one of them"}})};
+        invalid({{"endpoint", "several tenants have an endpoint with this ID; use /v1/tenants/{tenant}/…"}})};
   const auto row = rows.front();
   co_return history::LaneRef{{row.id}, row.bucket, row.is_strict, std::string(row.delivery_tail)};
 }

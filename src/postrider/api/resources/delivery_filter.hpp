@@ -27,7 +27,7 @@ runtime::Task<base::Result<history::LaneRef, http::Problem>> find_lane(pg::Link&
                                                                        std::optional<model::TenantId> tenant,
                                                                        std::string endpoint);
 
-// Why a delivery became a dead letter, and what is said to who writes another word.
+// The causes of dead letters, and the error for any other value.
 bool is_cause(std::string_view text);
 inline constexpr auto cause_rule =
     "must be one of: rejected, gone, exhausted, expired, blocked, endpoint_disabled";

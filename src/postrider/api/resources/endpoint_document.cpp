@@ -97,7 +97,7 @@ void read_headers(Fields& fields, EndpointDocument& into, FieldProblems& problem
                      why_not_header(name, *text, static_cast<size_t>(config.custom_header_bytes_max))) {
         members.refuse(name, *why);
       } else if (std::any_of(headers.begin(), headers.end(), is_same_name)) {
-        members.refuse(name, "is there twice");
+        members.refuse(name, "duplicate header");
       } else {
         headers.push_back({std::string(name), std::string(*text)});
       }

@@ -20,7 +20,7 @@ struct EndpointRules {
   const config::Config& config;  // limits and defaults
   const http::AddressGuard& guard;
   const registry::ReferencePolicy* references = nullptr;  // none: a secret must not be a reference
-  http::Audience audience = http::Audience::customers;    // who reads why a URL is refused
+  http::Audience audience = http::Audience::customers;    // who reads why a URL is blocked
 };
 
 // Settings as they are when nothing is given.

@@ -129,7 +129,7 @@ Task<EndpointResult> replace(const Call& call, pg::Link& link, const EndpointDoc
                                                std::move(edit));
 }
 
-// Makes the endpoint with the caller's own id, or turns it into what the document says.
+// Creates the endpoint with a custom ID, or replaces it.
 Task<Response> put(Call& call) {
   const auto document = co_await read_request(call, DocumentKind::whole);
   if (!document) co_return call.refuse(document.error());
@@ -152,7 +152,7 @@ Task<Response> put(Call& call) {
       co_await registry::create_endpoint(*lease, call.services.registry, caller, std::move(wanted));
   if (created || created.error().kind != registry::RefusalKind::endpoint_exists)
     co_return answer(call, created);
-  // Somebody else made it a moment ago.
+  // Another request created it in the meantime.
   const EndpointResult replaced_after_all = co_await replace(call, *lease, *document);
   co_return answer(call, replaced_after_all);
 }
@@ -180,7 +180,7 @@ registry::EndpointFilter read_filter(const Call& call, Query& query) {
     if (id)
       filter.after = *id;
     else
-      query.refuse("cursor", "is not a cursor that this list returned");
+      query.refuse("cursor", "invalid cursor");
   }
   return filter;
 }

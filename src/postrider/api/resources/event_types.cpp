@@ -70,7 +70,7 @@ void check_schema(const Fields& fields, const EventTypeVersion& version, const b
   if (example == nullptr || example->is_null()) return;
   const schema::Report report = schema->check(*example);
   if (report.gave_up)
-    problems.push_back({fields.pointer("example"), "takes too much work to judge by the schema"});
+    problems.push_back({fields.pointer("example"), "takes too much work to validate against the schema"});
   for (const auto& violation : report.violations)
     problems.push_back({fields.pointer("example") + violation.pointer, violation.detail});
 }
@@ -93,7 +93,7 @@ EventTypeVersion read_version(Fields& fields, FieldProblems& problems) {
   fields.read("deprecated_at", deprecated_at, kTimeRule);
   if (deprecated_at) {
     version.deprecated_at = base::parse_rfc3339(*deprecated_at);
-    if (!version.deprecated_at) fields.refuse("deprecated_at", "must be a time as in RFC 3339");
+    if (!version.deprecated_at) fields.refuse("deprecated_at", time_rule);
   }
   fields.finish();
   check_schema(fields, version, example, problems);
@@ -124,7 +124,7 @@ EventTypeSettings read_settings(const boost::json::object& document, FieldProble
     EventTypeVersion version = read_version(members, problems);
     const auto is_same = [&](const EventTypeVersion& other) { return other.version == version.version; };
     if (std::any_of(settings.versions.begin(), settings.versions.end(), is_same))
-      members.refuse("version", "is there twice");
+      members.refuse("version", "is listed twice");
     settings.versions.push_back(std::move(version));
   }
   return settings;

@@ -1,16 +1,18 @@
 // /v1/tenants/{tenant}/events and /v1/events/batch: publishing.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "postrider/api/resources/judge.hpp"
+#include "postrider/api/resources/validate.hpp"
 #include "postrider/api/wire/document.hpp"
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/rate_fields.hpp"
 #include "postrider/api/wire/routes.hpp"
 #include "postrider/base/encoding.hpp"
+#include "postrider/base/number_text.hpp"
 #include "postrider/crypto/digest.hpp"
 #include "postrider/publish/event_request.hpp"
 #include "postrider/publish/publisher.hpp"
@@ -25,6 +27,11 @@ using publish::PublishAnswer;
 using publish::Published;
 using publish::Refused;
 
+std::string sentence(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text.ends_with('.') ? text : text + ".";
+}
+
 // Events of the reserved tenant are postrider's own.
 http::Problem reserved() {
   return api::problem_of(registry::Refusal{registry::RefusalKind::reserved_tenant});
@@ -32,17 +39,10 @@ http::Problem reserved() {
 
 http::Problem problem_of(const publish::BadRequest& bad) {
   if (bad.status == 409) return reserved();
-  http::Problem problem;
-  problem.status = bad.status;
-  problem.type = bad.status == 400 ? "malformed" : "invalid";
-  problem.detail = "The body is unfit: " + bad.detail + ".";
-  for (const auto& error : bad.errors) problem.errors.push_back({error.pointer, error.detail});
-  return problem;
-}
-
-std::string sentence(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  return text.ends_with('.') ? text : text + ".";
+  if (bad.status == 400) return malformed(sentence(bad.detail));
+  FieldProblems errors;
+  for (const auto& error : bad.errors) errors.push_back({error.pointer, error.detail});
+  return invalid(std::move(errors));
 }
 
 http::Problem problem_of(const Refused& refused) {
@@ -57,11 +57,12 @@ http::Problem problem_of(const Refused& refused) {
       break;
     case Refused::Reason::too_large:
       problem.status = 413;
-      problem.type = "too-large";
+      problem.type = content_too_large;
       break;
     case Refused::Reason::unacceptable:
       problem.status = 422;
       problem.type = "invalid";
+      problem.detail = "The request is invalid: " + refused.detail + ".";
       break;
     case Refused::Reason::too_fast:
       problem.status = 429;
@@ -80,6 +81,34 @@ http::Problem problem_of(const Refused& refused) {
       break;
   }
   return problem;
+}
+
+// The largest data of an event, in any of its versions.
+size_t data_bytes(const NewEvent& event) {
+  size_t bytes = event.data.size();
+  for (const auto& version : event.other_versions) bytes = std::max(bytes, version.data.size());
+  return bytes;
+}
+
+struct EventSize {
+  model::TenantId tenant;
+  size_t data_bytes = 0;
+};
+
+// Completes a refusal with the numbers that only the caller knows: how large the data is, and the limit.
+Task<void> explain_size(const Call& call, const EventSize& size, PublishAnswer& answer) {
+  auto* refused = std::get_if<Refused>(&answer);
+  if (refused == nullptr || refused->reason != Refused::Reason::too_large) co_return;
+  Services& services = call.services;
+  std::optional<registry::TenantLimits> limits = services.tenants.find(size.tenant, base::BootClock::now());
+  if (!limits) {
+    co_await wait_for_lookups(services);
+    limits = co_await services.tenants.load(services.lookups, size.tenant);
+  }
+  const int64_t limit = limits && limits->payload_bytes_max ? int64_t{*limits->payload_bytes_max}
+                                                            : services.config.payload_bytes_max;
+  refused->detail = "Event data is " + base::grouped(size.data_bytes) + " bytes; this tenant's limit is " +
+                    base::grouped(static_cast<uint64_t>(limit)) + ".";
 }
 
 std::optional<http::Problem> bad_key(const http::Request& request) {
@@ -115,6 +144,7 @@ void tell_rate(const Call& call, Response& response) {
 
 Task<Response> publish_one(Call& call) {
   if (!is_json(call.request)) co_return call.refuse(not_json());
+  if (call.request.body.empty()) co_return call.refuse(malformed("The request body is empty."));
   if (const auto problem = bad_key(call.request)) co_return call.refuse(*problem);
   if (call.tenant() == model::kReservedTenant) co_return call.refuse(reserved());
   auto parsed = publish::parse_event(call.request.body, call.tenant());
@@ -122,12 +152,14 @@ Task<Response> publish_one(Call& call) {
   NewEvent event = std::move(*parsed);
   if (needs_catalogue(call)) {
     const std::shared_ptr<const registry::Catalogue> catalogue = co_await catalogue_for_publishing(call);
-    if (const auto problem = judge(call, catalogue.get(), event, "")) co_return call.refuse(*problem);
+    if (const auto problem = validate(call, catalogue.get(), event, "")) co_return call.refuse(*problem);
   }
   if (const auto key = call.request.header("idempotency-key")) event.idempotency_key = *key;
   add_traceparent(call.request, event);
+  const EventSize size{call.tenant(), data_bytes(event)};
   auto publishing = call.services.publisher->publish(std::move(event));
-  const PublishAnswer answer = co_await publishing;
+  PublishAnswer answer = co_await publishing;
+  co_await explain_size(call, size, answer);
   Response response = answer_json(call, answer);
   tell_rate(call, response);
   co_return response;
@@ -155,6 +187,7 @@ bool is_overloaded(const std::vector<PublishAnswer>& answers) {
 
 Task<Response> publish_batch(Call& call) {
   if (!is_json(call.request)) co_return call.refuse(not_json());
+  if (call.request.body.empty()) co_return call.refuse(malformed("The request body is empty."));
   if (const auto problem = bad_key(call.request)) co_return call.refuse(*problem);
   const auto events_max = static_cast<size_t>(call.services.config.batch_events_max);
   auto parsed = publish::parse_batch(call.request.body, events_max);
@@ -165,6 +198,7 @@ Task<Response> publish_batch(Call& call) {
   std::vector<std::string> items(parsed->size());
   std::vector<NewEvent> events;
   std::vector<size_t> places;
+  std::vector<EventSize> sizes;
   for (size_t place = 0; place < parsed->size(); ++place) {
     auto& item = (*parsed)[place];
     if (!item.ok()) {
@@ -172,20 +206,24 @@ Task<Response> publish_batch(Call& call) {
       continue;
     }
     auto problem = foreign(call, item->tenant_id);
-    if (!problem) problem = judge(call, catalogue.get(), *item, "/" + std::to_string(place));
+    if (!problem) problem = validate(call, catalogue.get(), *item, "/" + std::to_string(place));
     if (problem) {
       items[place] = call.refuse(*problem).body;
       continue;
     }
     item->idempotency_key = item_key(call.request, place);
     if (item->traceparent.empty()) add_traceparent(call.request, *item);
+    sizes.push_back({item->tenant_id, data_bytes(*item)});
     events.push_back(std::move(*item));
     places.push_back(place);
   }
   auto publishing = call.services.publisher->publish_all(std::move(events));
-  const std::vector<PublishAnswer> answers = co_await publishing;
+  std::vector<PublishAnswer> answers = co_await publishing;
   if (is_overloaded(answers)) co_return call.refuse(problem_of(std::get<Refused>(answers.front())));
-  for (size_t i = 0; i < answers.size(); ++i) items[places[i]] = item_json(call, answers[i]);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    co_await explain_size(call, sizes[i], answers[i]);
+    items[places[i]] = item_json(call, answers[i]);
+  }
   co_return Response::json(200, json_array(items));
 }
 

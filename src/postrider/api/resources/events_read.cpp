@@ -12,6 +12,7 @@
 #include "postrider/api/wire/routes.hpp"
 #include "postrider/history/events.sql.hpp"
 #include "postrider/history/newest_days.hpp"
+#include "postrider/model/event_pattern.hpp"
 #include "postrider/model/event_type.hpp"
 #include "postrider/registry/tenants.hpp"
 
@@ -61,14 +62,14 @@ struct Filter {
   int limit = 0;
 
   bool accepts(const EventRow& row) const {
-    if (type && row.type != *type) return false;
+    if (type && !model::matches(*type, row.type)) return false;
     return !subject || row.subject == *subject;
   }
 };
 
 Filter read_filter(Query& query) {
   Filter filter;
-  filter.type = query.value("type");
+  filter.type = query.pattern("type");
   filter.subject = query.value("subject");
   filter.before.bytes.fill(0xFF);
   const auto [since, until] = query.range();
@@ -80,7 +81,7 @@ Filter read_filter(Query& query) {
   if (const auto last = base::Uuid::from_hex(after))
     filter.before = std::min(filter.before, *last);
   else
-    query.refuse("cursor", "is not a cursor that a list returned");
+    query.refuse("cursor", "invalid cursor");
   return filter;
 }
 
@@ -142,13 +143,13 @@ std::string deliveries_json(const history::DeliveryPage& page, const registry::P
   return json_array(items);
 }
 
-// Why nobody got it, in words; for an event that made deliveries there is nothing to explain.
+// Why no endpoint received the event. Nothing for an event that has deliveries.
 std::optional<std::string> explanation(const history::DeliveryPage& page, const UnmatchedRows& unmatched) {
   if (!page.deliveries.empty()) return std::nullopt;
-  if (unmatched.empty()) return "Nobody got it: the tenant has no endpoints.";
+  if (unmatched.empty()) return "No endpoint received this event: the tenant has no endpoints.";
   std::map<std::string, int> reasons;
   for (const auto& row : unmatched) ++reasons[std::string(row.reason)];
-  std::string text = "Nobody got it:";
+  std::string text = "No endpoint received this event:";
   for (const auto& [reason, count] : reasons)
     text += (text.ends_with(':') ? " " : ", ") + std::to_string(count) +
             (count == 1 ? " endpoint: " : " endpoints: ") + reason;

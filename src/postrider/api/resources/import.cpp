@@ -65,8 +65,8 @@ std::optional<http::Problem> read_line(const Call& call, std::string_view text, 
   boost::json::error_code error;
   boost::json::value value =
       boost::json::parse(boost::json::string_view(text.data(), text.size()), error, {}, options);
-  if (error) return malformed("The line is not valid JSON: " + error.message() + ".");
-  if (const auto twice = find_duplicate_field(text)) return invalid({{*twice, "is there twice"}});
+  if (error) return malformed("Invalid JSON: " + error.message() + ".");
+  if (const auto twice = find_duplicate_field(text)) return invalid({{*twice, "duplicate field"}});
   if (!value.is_object()) return invalid({{"", "must be an object"}});
   boost::json::object& object = value.get_object();
   FieldProblems problems;

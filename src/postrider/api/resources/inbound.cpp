@@ -32,7 +32,7 @@ http::Problem problem_of(const inbox::Rejection& rejection) {
     case RejectReason::unknown_source:
       return problem(404, "unknown-source", "There is no such source.");
     case RejectReason::body_too_large:
-      return problem(413, "too-large", "The body is too large.");
+      return problem(413, content_too_large, "The request body is larger than this source accepts.");
     default:
       return problem(401, "unauthorized", "The request could not be verified.");
   }
@@ -73,7 +73,7 @@ Response answer(const Call& call, Stored stored, inbox::Provider provider) {
     case Stored::unavailable:
       break;
   }
-  return call.refuse(problem(503, "unavailable", "The database cannot be used at the moment."));
+  return call.refuse(problem(503, "unavailable", "The database is unavailable. Try again later."));
 }
 
 // By the head alone: the source must exist, and its own limit applies to the body.

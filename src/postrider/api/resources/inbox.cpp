@@ -71,7 +71,7 @@ Task<Response> list(Call& call) {
   const std::string after = query.after();
   if (!after.empty()) {
     filter.before = MessageId::from_public_id(after);
-    if (!filter.before) query.refuse("cursor", "is not a cursor that a list returned");
+    if (!filter.before) query.refuse("cursor", "invalid cursor");
   }
   filter.status = query.value("status");
   const auto& status = filter.status;
@@ -117,7 +117,7 @@ std::vector<std::string> read_ids(Fields& fields) {
     if (text && MessageId::from_public_id(*text))
       ids.emplace_back(*text);
     else
-      fields.refuse("ids", i, "must be the id of a message");
+      fields.refuse("ids", i, "must be a message ID");
   }
   return ids;
 }
@@ -172,9 +172,17 @@ std::string claimed_json(const inbox::Claimed& claimed) {
   return json.text();
 }
 
+// inbox_claim(): there is no such source.
+constexpr std::string_view kNoDataFound = "P0002";
+
 Task<std::vector<inbox::Claimed>> claim_once(Call& call, const inbox::Claim& wanted) {
   const pg::Pool::Lease lease = co_await call.database();
-  co_return co_await inbox::claim(*lease, wanted);
+  try {
+    co_return co_await inbox::claim(*lease, wanted);
+  } catch (const pg::Error& error) {
+    if (error.sqlstate() != kNoDataFound) throw;
+  }
+  throw CallRefused(problem_of(registry::Refusal{registry::RefusalKind::unknown_source}));
 }
 
 // Long polling: no connection is held while there is nothing to claim.
@@ -194,7 +202,8 @@ Task<Response> claim(Call& call) {
   fields.read("wait_seconds", wait_seconds, kWaitRule, 0);
   fields.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  if (!call.principal.sees_payloads) co_return call.refuse(forbidden());
+  if (!call.principal.sees_payloads)
+    co_return call.refuse(forbidden("Claiming messages needs an API key with access to payloads."));
   wanted.lease_seconds = lease_seconds;
 
   const base::SteadyTime deadline = base::BootClock::now() + std::chrono::seconds(wait_seconds);
@@ -250,7 +259,7 @@ Task<Response> nack(Call& call) {
   fields.read("id", id, kWorkerRule);
   fields.read("error", error, kErrorRule);
   fields.read("retry_in_seconds", retry_in, kRetryRule);
-  if (!id.empty() && !MessageId::from_public_id(id)) fields.refuse("id", "must be the id of a message");
+  if (!id.empty() && !MessageId::from_public_id(id)) fields.refuse("id", "must be a message ID");
   fields.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   std::optional<double> seconds;

@@ -58,7 +58,7 @@ void read_expiry(Fields& fields, std::optional<base::Timestamp>& expires_at) {
   if (!text) return;
   expires_at = base::parse_rfc3339(*text);
   if (!expires_at)
-    fields.refuse("expires_at", "must be a time as in RFC 3339");
+    fields.refuse("expires_at", time_rule);
   else if (*expires_at <= base::wall_now())
     fields.refuse("expires_at", "must be in the future");
 }
@@ -80,10 +80,10 @@ KeySettings read_settings(const boost::json::object& document, const registry::P
     fields.refuse("tenant_id", "must be the tenant that this key is bound to");
   if (maker.rate_per_second &&
       (!settings.rate_per_second || *settings.rate_per_second > *maker.rate_per_second))
-    fields.refuse("rate_per_second", fmt::format("must be at most {}, as that of the key that creates it",
+    fields.refuse("rate_per_second", fmt::format("must be at most {}, the limit of the key that creates it",
                                                  *maker.rate_per_second));
   if (settings.sees_payloads && !maker.sees_payloads)
-    fields.refuse("payloads", "this key does not see payloads itself");
+    fields.refuse("payloads", "must be false, because the key that creates it has no access to payloads");
   fields.finish();
   return settings;
 }
@@ -93,15 +93,14 @@ http::Problem too_many_keys(int limit) {
   problem.status = 409;
   problem.type = "too-many-keys";
   problem.detail =
-      fmt::format("The tenant has {} keys, which is the limit; revoke one that is no longer used.", limit);
+      fmt::format("The tenant has {} keys, which is the limit. Revoke keys that are not used.", limit);
   return problem;
 }
 
 http::Problem problem_of(registry::KeyRefusal refusal) {
-  if (refusal == registry::KeyRefusal::unknown_tenant)
-    return invalid({{"/tenant_id", "there is no such tenant"}});
+  if (refusal == registry::KeyRefusal::unknown_tenant) return invalid({{"/tenant_id", "does not exist"}});
   if (refusal == registry::KeyRefusal::outlives_its_maker)
-    return invalid({{"/expires_at", "must not be later than that of the key that makes it"}});
+    return invalid({{"/expires_at", "must not be later than that of the key that creates it"}});
   http::Problem problem;
   problem.status = 404;
   problem.type = "unknown-key";
@@ -140,7 +139,7 @@ Task<Response> list(Call& call) {
     if (id)
       filter.after = *id;
     else
-      query.refuse("cursor", "is not a cursor that this list returned");
+      query.refuse("cursor", "invalid cursor");
   }
   if (call.principal.tenant) {
     if (filter.within && filter.within != call.principal.tenant)

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 5> kNotReady{"42P01", "42883", "3F000", "
 http::Problem unusable(const std::string& why) {
   http::Problem problem;
   problem.status = 503;
-  problem.detail = "the outbox's database cannot be used: " + why;
+  problem.detail = "The database of this outbox cannot be used: " + why;
   problem.retry_after = std::chrono::seconds(1);
   return problem;
 }
@@ -25,8 +25,8 @@ std::string reason_of(const pg::Error& error) {
   if (error.sqlstate().empty() || error.kind() == pg::Kind::unavailable) return error.what();
   const bool is_not_ready =
       std::find(kNotReady.begin(), kNotReady.end(), error.sqlstate()) != kNotReady.end();
-  if (!is_not_ready) return "it refuses the statement (SQLSTATE " + error.sqlstate() + ")";
-  return "nothing is installed there (`postrider outbox install`), or the role has no right to it (`grant "
+  if (!is_not_ready) return "it rejected the statement (SQLSTATE " + error.sqlstate() + ")";
+  return "the outbox is not installed (run `postrider outbox install`), or the role lacks permission (`grant "
          "postrider_relay to …`)";
 }
 
@@ -50,7 +50,7 @@ http::Problem unusable_outbox(const pg::Error& error) {
 http::Problem unknown_outbox() {
   http::Problem problem;
   problem.status = 404;
-  problem.detail = "there is no such outbox";
+  problem.detail = "There is no such outbox.";
   return problem;
 }
 
@@ -70,7 +70,9 @@ Task<ThereResult> run_there(Call& call, std::string id, pg::Batch batch, pg::Bat
     const auto source = co_await finding;
     if (!source) co_return base::Failure{unknown_outbox()};
     const auto url = outbox::open_url(call.services.registry.keys, *source);
-    if (!url) co_return base::Failure{unusable("its URL was sealed with a master key that is not here")};
+    if (!url)
+      co_return base::Failure{
+          unusable("its URL is encrypted with a master key that this server does not have")};
     options.url = *url;
   }
   if (!note.empty()) co_await lease->run(std::move(note));

@@ -19,7 +19,7 @@ Task<ThereResult> run_there(Call& call, std::string id, pg::Batch batch, pg::Bat
 // The outbox that the configuration file names so, if any.
 const config::OutboxConfig* find_configured(const Call& call, const std::string& id);
 http::Problem unknown_outbox();
-// For what its database answered and cannot be read: its tables are damaged.
+// For results that cannot be read because the tables of the outbox are damaged.
 http::Problem unusable_outbox(const pg::Error& error);
 
 }  // namespace postrider::api

@@ -20,11 +20,13 @@ namespace {
 
 constexpr size_t kUrlBytesMax = 4'096;
 constexpr size_t kReleasedMax = 10'000;
+constexpr TextRule kReasonRule{.bytes_max = 1'000};
 
 http::Problem still_captured() {
   http::Problem problem;
   problem.status = 409;
-  problem.detail = "its replication slot would stay: set its mode to table, and wait until capture is off";
+  problem.detail =
+      "The outbox still has a replication slot. Set its mode to table and wait until capture is off.";
   return problem;
 }
 
@@ -68,10 +70,30 @@ Task<Response> list(Call& call) {
   co_return Response::json(200, json.text());
 }
 
-std::string state_json(const std::string& id, const outbox::OutboxState& state) {
+std::string failing_json(const outbox::FailingRow& row) {
+  JsonObject json;
+  json.add("id", row.id)
+      .add("event_id", row.event_id)
+      .add("tenant_id", row.tenant_id)
+      .add("type", row.type)
+      .add("attempts", row.attempts)
+      .add("last_error", row.last_error)
+      .add("created_at", row.created_at)
+      .add("next_attempt_at", row.next_attempt_at);
+  return json.text();
+}
+
+std::string state_json(const std::string& id, const std::vector<pg::Rows>& results) {
+  const outbox::OutboxState state = outbox::read_state(results);
+  const outbox::Waiting waiting = outbox::read_waiting(results);
+  std::vector<std::string> failing;
+  for (const auto& row : waiting.failing_rows) failing.push_back(failing_json(row));
   JsonObject json;
   json.add("id", id)
       .add("oldest_at", state.oldest_at)
+      .add("waiting", waiting.waiting)
+      .add("failing", waiting.failing)
+      .raw("failing_rows", json_array(failing))
       .add("stuck", state.stuck)
       .add("relay", state.relay)
       .add("relay_beat_at", state.relay_beat_at)
@@ -81,11 +103,11 @@ std::string state_json(const std::string& id, const outbox::OutboxState& state) 
 
 Task<Response> show(Call& call) {
   const std::string id = call.parameter("outbox");
-  auto running = run_there(call, id, outbox::state_batch());
+  auto running = run_there(call, id, outbox::status_batch());
   const auto answers = co_await running;
   if (!answers) co_return call.refuse(answers.error());
   try {
-    co_return Response::json(200, state_json(id, outbox::read_state(*answers)));
+    co_return Response::json(200, state_json(id, *answers));
   } catch (const pg::Error& error) {
     co_return call.refuse(unusable_outbox(error));
   }
@@ -121,7 +143,7 @@ Task<Response> put(Call& call) {
   co_return Response::json(is_new ? 201 : 200, source_json(*found));
 }
 
-// A replication slot that nobody reads makes that server keep its log until the disk is full.
+// A replication slot without a reader makes its server keep the write-ahead log until the disk is full.
 Task<bool> has_slot(Call& call, std::string id) {
   auto asking = run_there(call, std::move(id), outbox::capture_state_batch());
   const auto answers = co_await asking;
@@ -167,7 +189,7 @@ Task<Response> stuck(Call& call) {
   int64_t behind = 0;
   const auto read = std::from_chars(after.data(), after.data() + after.size(), behind);
   if (!after.empty() && (read.ec != std::errc() || read.ptr != after.data() + after.size()))
-    query.refuse("cursor", "is not a cursor that a list returned");
+    query.refuse("cursor", "invalid cursor");
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   auto running = run_there(call, call.parameter("outbox"), outbox::stuck_batch(behind, limit + 1));
@@ -188,7 +210,7 @@ std::optional<std::vector<int64_t>> read_ids(Fields& fields) {
   if (given == nullptr || given->is_null()) return std::nullopt;
   std::vector<int64_t> ids;
   if (!given->is_array() || given->as_array().size() > kReleasedMax) {
-    fields.refuse("ids", "must be a list of row ids");
+    fields.refuse("ids", "must be an array of at most 10,000 row IDs");
     return ids;
   }
   for (size_t i = 0; i < given->as_array().size(); ++i) {
@@ -196,7 +218,7 @@ std::optional<std::vector<int64_t>> read_ids(Fields& fields) {
     if (item.is_int64())
       ids.push_back(item.as_int64());
     else
-      fields.refuse("ids", i, "must be the id of a row");
+      fields.refuse("ids", i, "must be the ID of a row");
   }
   return ids;
 }
@@ -210,12 +232,35 @@ Task<Response> release(Call& call) {
   fields.finish();
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   const std::string id = call.parameter("outbox");
-  auto running =
-      run_there(call, id, outbox::release_batch(ids), outbox::release_note(call.caller(), id, ids));
+  auto running = run_there(call, id, outbox::release_batch(ids),
+                           outbox::stuck_note(call.caller(), id, {"outbox.release", ids}));
   const auto answers = co_await running;
   if (!answers) co_return call.refuse(answers.error());
   JsonObject json;
   json.add("released", answers->front().affected_rows());
+  co_return Response::json(200, json.text());
+}
+
+Task<Response> discard(Call& call) {
+  const auto document = parse_body(call.request);
+  if (!document) co_return call.refuse(document.error());
+  FieldProblems problems;
+  Fields fields(*document, "", problems);
+  const auto ids = read_ids(fields);
+  bool is_all = false;
+  std::optional<std::string> reason;
+  fields.read("all", is_all);
+  fields.read("reason", reason, kReasonRule);
+  if (problems.empty() && ids.has_value() == is_all) fields.refuse("ids", "give either ids or \"all\": true");
+  fields.finish();
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const std::string id = call.parameter("outbox");
+  auto running = run_there(call, id, outbox::discard_batch(ids),
+                           outbox::stuck_note(call.caller(), id, {"outbox.discard", ids, reason}));
+  const auto answers = co_await running;
+  if (!answers) co_return call.refuse(answers.error());
+  JsonObject json;
+  json.add("discarded", answers->front().affected_rows());
   co_return Response::json(200, json.text());
 }
 
@@ -228,6 +273,7 @@ void add_outbox_routes(Routes& routes) {
   routes.add(Method::delete_, "/v1/outboxes/{outbox}", Access::administer, remove);
   routes.add(Method::get, "/v1/outboxes/{outbox}/stuck", Access::operate, stuck);
   routes.add(Method::post, "/v1/outboxes/{outbox}/stuck/release", Access::operate, release);
+  routes.add(Method::post, "/v1/outboxes/{outbox}/stuck/discard", Access::operate, discard);
 }
 
 }  // namespace postrider::api

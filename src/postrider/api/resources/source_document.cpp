@@ -87,7 +87,7 @@ void read_scheme(const boost::json::object& object, HmacScheme& scheme, FieldPro
   if (signs_time != !scheme.timestamp_header.empty())
     fields.refuse("timestamp_header", signs_time
                                           ? "is required: the template contains {timestamp}"
-                                          : "needs {timestamp} in the template, or anybody could change it");
+                                          : "needs {timestamp} in the template; otherwise it is not signed");
   fields.finish();
 }
 

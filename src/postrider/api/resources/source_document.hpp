@@ -17,7 +17,7 @@ void read_source(const boost::json::object& document, inbox::Provider provider,
 void read_source_identity(const boost::json::object& document, inbox::NewSource& source,
                           FieldProblems& problems);
 
-// What only some answers show.
+// Fields that only some responses have.
 struct SourceExtras {
   const std::vector<inbox::SourceRejections>* rejections = nullptr;
   const std::string* secret = nullptr;

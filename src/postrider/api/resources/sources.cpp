@@ -30,7 +30,7 @@ bool is_configured(const Call& call, const std::string& id) {
   return std::ranges::any_of(sources, [&id](const auto& source) { return source.id == id; });
 }
 
-// What the file says would come back at the next start.
+// Sources of the configuration file would be created again at the next start.
 std::optional<http::Problem> why_fixed(const Call& call, const std::string& id) {
   if (!is_configured(call, id)) return std::nullopt;
   return configured_by_file("source");

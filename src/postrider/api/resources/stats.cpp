@@ -9,6 +9,7 @@
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
+#include "postrider/model/event_type.hpp"
 #include "postrider/registry/tenants.hpp"
 
 namespace postrider::api {
@@ -77,6 +78,8 @@ Task<Response> show(Call& call) {
   if (!parameters.empty() && parameters.front().name == "tenant") filter.tenant = call.tenant();
   const auto endpoint_name = query.value("endpoint");
   filter.type = query.value("type");
+  if (filter.type && !model::is_event_type(*filter.type))
+    query.refuse("type", "must be an event type like invoice.paid; patterns are not supported here");
   const std::string by = query.value("by").value_or("hour");
   if (std::ranges::count(kGroupings, by) == 0)
     query.refuse("by", "must be one of: hour, tenant, type, endpoint");

@@ -95,10 +95,11 @@ std::string attempt_json(const AttemptRow& row, const history::DeliveryNames& na
 }
 
 constexpr std::string_view kMoreSent =
-    R"({"detail":"more was sent than is shown; see the list of deliveries"})";
-constexpr std::string_view kNoDatabase = R"({"detail":"the database cannot be reached at the moment"})";
+    R"({"detail":"some attempts are not shown here; see the list of deliveries"})";
+constexpr std::string_view kNoDatabase = R"({"detail":"the database is unavailable"})";
 
-constexpr std::string_view kTooBusy = R"({"detail":"too many calls of this tenant or key are in progress"})";
+constexpr std::string_view kTooBusy =
+    R"({"detail":"too many requests of this tenant or key are in progress"})";
 
 // Up to where the stream has come. What ended before `at` and is settled later is not shown after a break.
 history::StreamCursor cursor_of(const Streaming& stream) {
@@ -184,7 +185,7 @@ Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
       if (refused.problem().status == 401) co_return;
       history::append_message(out, "gap", "", kTooBusy);
     }
-    if (out.empty() && base::BootClock::now() - last_sent > kHeartbeat) out = ": still here\n\n";
+    if (out.empty() && base::BootClock::now() - last_sent > kHeartbeat) out = ": heartbeat\n\n";
     if (!out.empty()) {
       last_sent = base::BootClock::now();
       const bool is_there = co_await body.write(out);
@@ -195,7 +196,7 @@ Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
   }
 }
 
-// What is streamed, and from where on. The events of all tenants are nobody's business.
+// What is streamed, and from which point. Over all tenants, events are not streamed.
 void read_cursor(const Call& call, Query& query, Streaming& stream) {
   std::optional<std::string> after = query.value("after");
   if (const auto last = call.request.header("last-event-id")) after = std::string(*last);

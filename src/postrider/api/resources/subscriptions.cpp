@@ -92,7 +92,7 @@ Subscriptions read_subscriptions(const boost::json::object& document, size_t sub
     if (!subscription.pattern.empty() && !model::is_pattern(subscription.pattern))
       members.refuse("pattern", "must be an event type like invoice.paid, a prefix like invoice.*, or *");
     else if (std::any_of(subscriptions.begin(), subscriptions.end(), is_same))
-      members.refuse("pattern", "is there twice");
+      members.refuse("pattern", "is listed twice");
     subscriptions.push_back(std::move(subscription));
   }
   fields.finish();

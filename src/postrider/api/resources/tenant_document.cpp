@@ -39,7 +39,7 @@ FieldProblems limits_in(const boost::json::object& document) {
   FieldProblems limits;
   for (const std::string_view field : kLimits)
     if (document.contains(field))
-      limits.push_back({"/" + std::string(field), "can be changed by operators only"});
+      limits.push_back({"/" + std::string(field), "can be changed only by operators"});
   return limits;
 }
 

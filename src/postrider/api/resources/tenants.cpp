@@ -9,6 +9,7 @@
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
+#include "postrider/model/ids.hpp"
 
 namespace postrider::api {
 
@@ -24,6 +25,12 @@ Response answer(const Call& call, const TenantResult& result, int status = 200) 
   return response;
 }
 
+Response answer_created(const Call& call, const TenantResult& result) {
+  Response response = answer(call, result, 201);
+  if (result) response.header("location", "/v1/tenants/" + result->id);
+  return response;
+}
+
 Task<Response> create(Call& call) {
   const auto document = parse_body(call.request);
   if (!document) co_return call.refuse(document.error());
@@ -36,9 +43,45 @@ Task<Response> create(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const TenantResult created = co_await registry::create_tenant(*lease, caller, id, std::move(settings));
-  Response response = answer(call, created, 201);
-  if (created) response.header("location", "/v1/tenants/" + id);
-  co_return response;
+  co_return answer_created(call, created);
+}
+
+Task<TenantResult> replace(const Call& call, pg::Link& link, const TenantSettings& settings) {
+  registry::TenantEdit edit = [&settings](TenantSettings& current) {
+    current = settings;
+    return true;
+  };
+  const registry::Caller caller = call.caller();
+  co_return co_await registry::change_tenant(link, caller, call.tenant(), std::move(edit));
+}
+
+bool is_unknown(const TenantResult& result) {
+  return !result && result.error().kind == registry::RefusalKind::unknown_tenant;
+}
+
+// Creates the tenant with the ID of the path, or replaces all its settings.
+Task<Response> put(Call& call) {
+  const auto document = parse_body(call.request);
+  if (!document) co_return call.refuse(document.error());
+  TenantSettings settings;
+  FieldProblems problems;
+  if (!model::is_tenant_id(call.tenant())) problems.push_back({"tenant", std::string(model::kTenantIdRule)});
+  const TenantRules rules = TenantRules::of(call.services.config);
+  read_tenant(*document, nullptr, rules, settings, problems);
+  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  const pg::Pool::Lease lease = co_await call.database();
+  const TenantResult replaced = co_await replace(call, *lease, settings);
+  if (!is_unknown(replaced)) co_return answer(call, replaced);
+  if (call.request.header("if-match"))
+    co_return call.refuse(problem_of(registry::Refusal{registry::RefusalKind::changed_meanwhile}));
+
+  const registry::Caller caller = call.caller();
+  const TenantResult created = co_await registry::create_tenant(*lease, caller, call.tenant(), settings);
+  if (created || created.error().kind != registry::RefusalKind::tenant_exists)
+    co_return answer_created(call, created);
+  // Another request created it in the meantime.
+  const TenantResult replaced_after_all = co_await replace(call, *lease, settings);
+  co_return answer(call, replaced_after_all);
 }
 
 Task<Response> list(Call& call) {
@@ -130,6 +173,7 @@ void add_tenant_routes(Routes& routes) {
   routes.add(Method::post, "/v1/tenants", Access::operators, create);
   routes.add(Method::get, "/v1/tenants", Access::read, list);
   routes.add(Method::get, "/v1/tenants/{tenant}", Access::read, show);
+  routes.add(Method::put, "/v1/tenants/{tenant}", Access::operators, put);
   routes.add(Method::patch, "/v1/tenants/{tenant}", Access::operate, change);
   routes.add(Method::delete_, "/v1/tenants/{tenant}", Access::operators, remove);
   routes.add(Method::post, "/v1/tenants/{tenant}/pause", Access::operators, pause);

@@ -24,8 +24,8 @@ namespace postrider::api {
 namespace {
 
 constexpr auto kPatienceMax = std::chrono::seconds(30);
-constexpr std::string_view kDefaultType = "postrider.test";
-constexpr std::string_view kDefaultData = R"({"message":"This is a test from postrider."})";
+constexpr std::string_view kTestType = "test", kDefaultType = "webhook.test";
+constexpr std::string_view kDefaultData = R"({"message":"This is a test."})";
 constexpr size_t kDataMax = 64 << 10;
 
 struct Sample {
@@ -52,11 +52,16 @@ Sample read_sample(const boost::json::object& document, FieldProblems& problems)
   return sample;
 }
 
-// A type that the endpoint would get, if it names one.
-std::string type_for(const registry::Endpoint& endpoint) {
-  const auto is_type = [](const std::string& pattern) { return model::is_event_type(pattern); };
-  const auto found = std::find_if(endpoint.patterns.begin(), endpoint.patterns.end(), is_type);
-  return found == endpoint.patterns.end() ? std::string(kDefaultType) : *found;
+// A type that the endpoint is subscribed to: one with an example in the catalogue, if there is one.
+std::string type_for(const registry::Endpoint& endpoint, const registry::Catalogue& catalogue) {
+  for (const std::string& pattern : endpoint.patterns)
+    if (auto type = catalogue.type_with_example(pattern)) return *type;
+  for (const std::string& pattern : endpoint.patterns)
+    if (model::is_event_type(pattern)) return pattern;
+  for (const std::string& pattern : endpoint.patterns)
+    if (pattern.size() > 1 && pattern.size() < model::kEventTypeMax - kTestType.size())
+      return pattern.substr(0, pattern.size() - 1) + std::string(kTestType);  // `invoice.*`: invoice.test
+  return std::string(kDefaultType);
 }
 
 delivery::Row make_row(const Call& call, const registry::Endpoint& endpoint, const Sample& sample) {
@@ -92,7 +97,7 @@ std::string headers_json(std::string_view lines, size_t custom_bytes) {
   return json.text();
 }
 
-// What the endpoint answered is a payload, too.
+// The response of an endpoint counts as a payload.
 std::string answer_json(const http::Answer& answer, const delivery::AttemptFacts& facts, bool sees_payloads) {
   const std::optional<std::string> hidden;
   JsonObject json;
@@ -161,7 +166,7 @@ http::Problem cannot_sign(const std::string& why) {
   http::Problem problem;
   problem.status = 409;
   problem.type = "cannot-sign";
-  problem.detail = "No secret of this endpoint can be read on this node, so nothing can be signed";
+  problem.detail = "The secrets of this endpoint cannot be read on this node, so the test cannot be signed";
   problem.detail += why.empty() ? "." : ": " + why + ".";
   return problem;
 }
@@ -170,7 +175,7 @@ http::Problem cannot_send(const std::string& why) {
   http::Problem problem;
   problem.status = 409;
   problem.type = "cannot-send";
-  problem.detail = "The request cannot be written: " + why + ".";
+  problem.detail = "The request cannot be built: " + why + ".";
   return problem;
 }
 
@@ -195,7 +200,7 @@ Task<base::Result<Loaded, registry::Refusal>> load(const Call& call) {
   co_return loaded;
 }
 
-// Only what postrider did is undone, and only if nobody changed the endpoint while the test was under way.
+// Resumes only an endpoint that postrider stopped, and only if it was not changed during the test.
 Task<Aftermath> settle_status(const Call& call, const registry::Endpoint& endpoint, bool resumes) {
   Aftermath after{endpoint.status, std::nullopt};
   if (endpoint.status == model::EndpointStatus::active) co_return after;
@@ -233,7 +238,7 @@ Task<Response> try_endpoint(Call& call) {
     const std::string why = call.principal.is_bound() ? "" : config.why_unsigned;
     co_return call.refuse(cannot_sign(why));
   }
-  if (sample.type.empty()) sample.type = type_for(loaded->endpoint);
+  if (sample.type.empty()) sample.type = type_for(loaded->endpoint, *loaded->catalogue);
   if (!sample.data) sample.data = loaded->catalogue->example(sample.type, sample.version);
   const delivery::Row row = make_row(call, loaded->endpoint, sample);
   const base::Timestamp started_at = call.services.registry.ids.now();
@@ -256,7 +261,7 @@ Task<Response> try_endpoint(Call& call) {
         http::NetFailure{http::NetError::blocked, std::string(http::describe(http::NetError::blocked)), {}};
   }
   const bool is_allowed = co_await is_still_allowed(call);
-  if (!is_allowed) throw CallRefused(unauthorized());
+  if (!is_allowed) throw CallRefused(unauthorized(NotAuthenticated::key_invalid));
   Aftermath after{loaded->endpoint.status, std::nullopt};
   if (is_delivered(exchange)) {
     auto settled = settle_status(call, loaded->endpoint, sample.resumes);

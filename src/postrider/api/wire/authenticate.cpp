@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using runtime::Task;
 
 constexpr size_t kKeyBytesMax = 512;
-constexpr auto kConnectPatience = 500ms;  // then the caller is told to come back
+constexpr auto kConnectPatience = 500ms;  // then 503 with Retry-After
 
 bool equals_ignoring_case(std::string_view text, std::string_view lower) {
   if (text.size() != lower.size()) return false;
@@ -25,14 +25,12 @@ bool equals_ignoring_case(std::string_view text, std::string_view lower) {
   return true;
 }
 
-// The key of "Authorization: Bearer <key>".
-std::optional<std::string_view> bearer_key(const http::Request& head) {
-  const auto field = head.header("authorization");
-  if (!field) return std::nullopt;
-  const size_t space = field->find(' ');
-  if (space == std::string_view::npos || !equals_ignoring_case(field->substr(0, space), "bearer"))
+// The key of "Bearer <key>".
+std::optional<std::string_view> bearer_key(std::string_view field) {
+  const size_t space = field.find(' ');
+  if (space == std::string_view::npos || !equals_ignoring_case(field.substr(0, space), "bearer"))
     return std::nullopt;
-  std::string_view key = field->substr(space + 1);
+  std::string_view key = field.substr(space + 1);
   while (key.starts_with(' ')) key.remove_prefix(1);
   if (key.empty() || key.size() > kKeyBytesMax) return std::nullopt;
   return key;
@@ -40,9 +38,11 @@ std::optional<std::string_view> bearer_key(const http::Request& head) {
 
 }  // namespace
 
-std::optional<Credential> find_credential(const http::Request& head) {
-  const auto key = bearer_key(head);
-  if (!key) return std::nullopt;
+base::Result<Credential, NotAuthenticated> find_credential(const http::Request& head) {
+  const auto field = head.header("authorization");
+  if (!field) return base::Failure{NotAuthenticated::header_missing};
+  const auto key = bearer_key(*field);
+  if (!key) return base::Failure{NotAuthenticated::header_malformed};
   return Credential{registry::hash_key(*key)};
 }
 

@@ -1,4 +1,4 @@
-// Who makes a request. Whatever identifies a caller (today: an API key) is recognised here and nowhere else.
+// Identifies the caller of a request. All kinds of credentials (today: API keys) are recognised here.
 //
 // Look-ups have a connection of their own per API loop (Services::lookups), which slow calls cannot keep
 // busy, and are cached for seconds. The head of a request is enough, so a caller can be known before a large
@@ -8,7 +8,9 @@
 #include <optional>
 #include <string>
 
+#include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/services.hpp"
+#include "postrider/base/result.hpp"
 #include "postrider/http/request.hpp"
 #include "postrider/registry/keys.hpp"
 #include "postrider/runtime/task.hpp"
@@ -20,8 +22,7 @@ struct Credential {
   registry::KeyHash key;
 };
 
-// Nothing if the request has no credential that could be valid.
-std::optional<Credential> find_credential(const http::Request& head);
+base::Result<Credential, NotAuthenticated> find_credential(const http::Request& head);
 
 // Nothing for a credential that is unknown, revoked or expired. Throws pg::Error when the database cannot be
 // asked.

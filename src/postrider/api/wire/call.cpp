@@ -21,8 +21,8 @@ http::Problem too_many_calls(const registry::Principal& principal) {
   http::Problem problem;
   problem.status = 429;
   problem.type = "too-many-calls";
-  problem.detail = std::string("Too many calls of this ") + (principal.tenant ? "tenant" : "key") +
-                   " are waiting for the database. Make fewer at once.";
+  problem.detail = std::string("Too many requests of this ") + (principal.tenant ? "tenant" : "API key") +
+                   " are waiting for the database. Send fewer at the same time.";
   problem.retry_after = 1s;
   return problem;
 }
@@ -42,7 +42,7 @@ registry::Caller Call::caller() const {
 
 Task<pg::Pool::Lease> Call::database() const {
   const bool is_allowed = co_await has_valid_key(*this);
-  if (!is_allowed) throw CallRefused(unauthorized());
+  if (!is_allowed) throw CallRefused(unauthorized(NotAuthenticated::key_invalid));
   const std::string holder = holder_of(principal);
   const std::string key = principal.key.public_id();
   Shares& by_holder = services.waiting_by_holder;
@@ -63,7 +63,8 @@ Task<pg::Pool::Lease> Call::database() const {
   } catch (const pg::Error& error) {
     failure = error;
   }
-  // A link that was just released is lent again before this goes on: then it is clear who was waited for.
+  // A connection that was just released is lent again first. Then it is known which calls this one waited
+  // for.
   runtime::Yield later{services.loop};
   co_await later;
   if (services.pool.held_by(holder) > 0) throw CallRefused(too_many_calls(principal));  // calls of its own

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
+#include <boost/json/parser.hpp>
 #include <boost/json/serialize.hpp>
 #include <cmath>
 #include <utility>
@@ -31,11 +31,16 @@ base::Result<json::object, http::Problem> parse_body(const http::Request& reques
   if (!is_json(request)) return base::Failure{not_json()};
   json::parse_options options;
   options.max_depth = json_depth_max;
+  json::parser parser({}, options);
   json::error_code error;
-  json::value document = json::parse(request.body, error, {}, options);
-  if (error) return base::Failure{malformed("The body is not valid JSON: " + error.message() + ".")};
+  const size_t parsed = parser.write_some(request.body, error);
+  if (!error && parsed < request.body.size()) error = json::error::extra_data;
+  if (request.body.empty()) return base::Failure{malformed("The request body is empty.")};
+  if (error)
+    return base::Failure{malformed(fmt::format("Invalid JSON at byte {}: {}.", parsed, error.message()))};
+  json::value document = parser.release();
   if (const auto twice = find_duplicate_field(request.body))
-    return base::Failure{invalid({{*twice, "is there twice"}})};
+    return base::Failure{invalid({{*twice, "duplicate field"}})};
   if (!document.is_object()) return base::Failure{invalid({{"", "must be an object"}})};
   return std::move(document.get_object());
 }
@@ -158,8 +163,7 @@ void Fields::refuse(std::string_view name, size_t index, std::string detail) {
 void Fields::finish() {
   for (const auto& member : object_) {
     const std::string_view name = member.key();
-    if (std::find(known_.begin(), known_.end(), name) == known_.end())
-      refuse(name, "is not a field of this document");
+    if (std::find(known_.begin(), known_.end(), name) == known_.end()) refuse(name, "unknown field");
   }
 }
 

@@ -86,7 +86,7 @@ class Fields {
   void refuse(std::string_view name, size_t index, std::string detail);  // an element of an array
   std::string pointer(std::string_view name) const;
 
-  // Fields nobody asked for are problems.
+  // Reports unknown fields.
   void finish();
 
  private:

@@ -171,7 +171,8 @@ Task<Response> export_list(Call& call, CallHandler list, ExportShape shape) {
   const std::string format(*call.request.query_value("format"));
   if (format != "ndjson" && format != "csv") problems.push_back({"format", "must be ndjson or csv"});
   for (const char* name : {"limit", "cursor"})
-    if (call.request.query_value(name)) problems.push_back({name, "an export is the whole list"});
+    if (call.request.query_value(name))
+      problems.push_back({name, "cannot be combined with `format`: an export contains the whole list"});
   if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
   Shares& exports = call.services.exports;
   const std::string holder = holder_of(call.principal);

@@ -65,14 +65,14 @@ bool is_reserved(const std::string& name) {
 
 std::optional<std::string> why_not_header(std::string_view name, std::string_view value, size_t bytes_max) {
   if (name.empty() || !std::all_of(name.begin(), name.end(), is_token_character))
-    return "has a name that is not a header name";
-  if (is_reserved(lower(name))) return "belongs to the connection or to postrider and cannot be set";
+    return "is not a valid header name";
+  if (is_reserved(lower(name))) return "is a reserved header";
   if (name.size() + value.size() > bytes_max) return "is longer than " + std::to_string(bytes_max) + " bytes";
   if (!std::all_of(value.begin(), value.end(), is_value_character))
     return "must have a value of printable ASCII characters";
   if (value.starts_with(' ') || value.starts_with('\t') || value.ends_with(' ') || value.ends_with('\t'))
-    return "must have a value without white space around it";
-  if (value == masked_value) return "has the masked value that answers show; give the real one";
+    return "must have a value without leading or trailing white space";
+  if (value == masked_value) return "has the masked value that responses show; send the real value";
   return std::nullopt;
 }
 

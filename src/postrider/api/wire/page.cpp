@@ -6,6 +6,8 @@
 
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/base/encoding.hpp"
+#include "postrider/model/event_pattern.hpp"
+#include "postrider/model/event_type.hpp"
 
 namespace postrider::api {
 
@@ -21,7 +23,7 @@ std::optional<std::string> Query::value(std::string_view name) {
   std::optional<std::string> found;
   for (const auto& parameter : request_.query) {
     if (parameter.name != name) continue;
-    if (found) refuse(name, "is given twice");
+    if (found) refuse(name, "must be given only once");
     found = parameter.value;
   }
   return found;
@@ -31,7 +33,7 @@ std::optional<base::Timestamp> Query::time(std::string_view name) {
   const auto text = value(name);
   if (!text) return std::nullopt;
   const auto time = base::parse_rfc3339(*text);
-  if (!time) refuse(name, "must be a time as in RFC 3339");
+  if (!time) refuse(name, time_rule);
   return time;
 }
 
@@ -39,6 +41,12 @@ Query::Range Query::range() {
   const Range range{time("since"), time("until")};
   if (range.since && range.until && *range.until <= *range.since) refuse("until", "must be after `since`");
   return range;
+}
+
+std::optional<std::string> Query::pattern(std::string_view name) {
+  auto text = value(name);
+  if (text && !model::is_pattern(*text)) refuse(name, model::pattern_rule);
+  return text;
 }
 
 int Query::limit() {
@@ -60,7 +68,7 @@ std::string Query::after() {
     key = base::hex_decode(std::string_view(*text).substr(kCursorPrefix.size()));
   const auto is_plain = [](char c) { return c > 0x20 && c < 0x7F; };
   if (key && !key->empty() && std::all_of(key->begin(), key->end(), is_plain)) return *key;
-  refuse("cursor", "is not a cursor that a list returned");
+  refuse("cursor", "invalid cursor");
   return {};
 }
 
@@ -71,7 +79,7 @@ void Query::refuse(std::string_view name, std::string detail) {
 FieldProblems Query::finish() {
   for (const auto& parameter : request_.query)
     if (std::find(known_.begin(), known_.end(), parameter.name) == known_.end())
-      refuse(parameter.name, "is not a parameter of this call");
+      refuse(parameter.name, "unknown parameter");
   return std::move(problems_);
 }
 

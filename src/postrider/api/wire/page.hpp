@@ -1,5 +1,5 @@
-// Query parameters: filters, `limit` and `cursor`. A cursor says behind which key the next page begins.
-// Callers only see it sealed (cursor_seal.hpp): write `next_cursor` as the last member of the answer. Every
+// Query parameters: filters, `limit` and `cursor`. A cursor holds the key after which the next page begins.
+// Callers see it only sealed (cursor_seal.hpp): write `next_cursor` as the last member of the response. Every
 // list is bound to its tenant in SQL anyway.
 #pragma once
 
@@ -18,6 +18,9 @@ namespace postrider::api {
 inline constexpr int page_limit_default = 50;
 inline constexpr int page_limit_max = 250;
 
+// Errors of several fields and parameters.
+inline constexpr auto time_rule = "must be an RFC 3339 timestamp, such as 2026-11-17T10:00:00Z";
+
 class Query {
  public:
   explicit Query(const http::Request& request) : request_(request) {}
@@ -29,12 +32,14 @@ class Query {
     std::optional<base::Timestamp> since, until;
   };
   Range range();
+  // An event type or a pattern that matches several.
+  std::optional<std::string> pattern(std::string_view name);
   int limit();
   // The key that the page before ended with; empty for the first page.
   std::string after();
   void refuse(std::string_view name, std::string detail);
 
-  // Parameters nobody asked for are problems, too. Empty: all is well.
+  // Also reports unknown parameters. Empty if the query is valid.
   FieldProblems finish();
 
  private:
@@ -47,7 +52,7 @@ class Query {
 
 std::string make_cursor(std::string_view last_key);
 
-// {data, next_cursor?}. Items are JSON; the next page begins behind `next`, and there is none without it.
+// {data, next_cursor?}. Items are JSON; the next page begins after `next`; without it this is the last page.
 http::Response page(const std::vector<std::string>& items, const std::optional<std::string>& next);
 
 // The same of a list that asked for one row more than the limit, to know whether more follows.

@@ -12,14 +12,6 @@ using registry::Refusal;
 using registry::RefusalKind;
 using std::chrono::seconds;
 
-http::Problem make(int status, std::string type, std::string detail) {
-  http::Problem problem;
-  problem.status = status;
-  problem.type = std::move(type);
-  problem.detail = std::move(detail);
-  return problem;
-}
-
 http::Problem field(std::string pointer, std::string detail) {
   return invalid({{std::move(pointer), std::move(detail)}});
 }
@@ -31,74 +23,87 @@ std::string or_else(const std::string& detail, std::string otherwise) {
 
 }  // namespace
 
+http::Problem problem(int status, std::string type, std::string detail) {
+  http::Problem made;
+  made.status = status;
+  made.type = std::move(type);
+  made.detail = std::move(detail);
+  return made;
+}
+
 http::Problem problem_of(const Refusal& refusal) {
   switch (refusal.kind) {
     case RefusalKind::unknown_tenant:
       return unknown_tenant();
     case RefusalKind::unknown_endpoint:
-      return make(404, "unknown-endpoint", "There is no such endpoint.");
+      return problem(404, "unknown-endpoint", "There is no such endpoint.");
     case RefusalKind::unknown_subscription:
-      return make(404, "unknown-subscription", "The endpoint has no subscription with this pattern.");
+      return problem(404, "unknown-subscription", "The endpoint has no subscription to this pattern.");
     case RefusalKind::unknown_secret:
-      return make(404, "unknown-secret", "There is no such secret.");
+      return problem(404, "unknown-secret", "There is no such secret.");
     case RefusalKind::unknown_source:
-      return make(404, "unknown-source", "There is no such source.");
+      return problem(404, "unknown-source", "There is no such source.");
     case RefusalKind::source_exists:
-      return make(409, "source-exists", "There is a source with this id already.");
+      return problem(409, "source-exists", "A source with this ID already exists.");
     case RefusalKind::is_last_secret:
-      return make(409, "last-secret", "This is the only active secret; add another one first.");
+      return problem(409, "last-secret", "This is the only active secret; add another one first.");
     case RefusalKind::unknown_forward_tenant:
-      return field("/forward/tenant_id", "there is no such tenant");
+      return field("/forward/tenant_id", "does not exist");
     case RefusalKind::unknown_event_type:
-      return make(404, "unknown-event-type", "There is no such event type in the catalogue.");
+      return problem(404, "unknown-event-type", "This event type is not in the catalogue.");
     case RefusalKind::tenant_exists:
-      return make(409, "tenant-exists", "There is a tenant with this id already.");
+      return problem(409, "tenant-exists", "A tenant with this ID already exists.");
     case RefusalKind::tenant_id_used:
-      return make(409, "tenant-id-used", "A tenant with this id was deleted; its id is not used again.");
+      return problem(409, "tenant-id-used",
+                     "A tenant with this ID was deleted. IDs of deleted tenants cannot be used again.");
     case RefusalKind::reserved_tenant:
-      return make(409, "reserved-tenant", "This tenant belongs to postrider itself and cannot be changed.");
+      return problem(409, "reserved-tenant",
+                     "The tenant `postrider` is reserved for operational events and cannot be changed.");
     case RefusalKind::endpoint_exists:
-      return make(409, "endpoint-exists", "There is an endpoint with this id already.");
+      return problem(409, "endpoint-exists", "An endpoint with this ID already exists.");
     case RefusalKind::reserved_id:
-      return make(409, "reserved-id", "Ids that begin with `ep_` are made by postrider.");
+      return problem(409, "reserved-id",
+                     "IDs that begin with `ep_` are reserved for IDs that postrider generates.");
     case RefusalKind::too_many_endpoints:
-      return make(409, "too-many-endpoints",
-                  or_else(refusal.detail, "The tenant has as many endpoints as it may have."));
+      return problem(409, "too-many-endpoints",
+                     or_else(refusal.detail, "The tenant has reached its limit of endpoints."));
     case RefusalKind::too_many_secrets:
-      return make(409, "too-many-secrets",
-                  "Too many secrets are active; end an overlap first, or rotate with overlap_seconds 0.");
+      return problem(409, "too-many-secrets",
+                     "The endpoint has too many active secrets. Delete one that is in its overlap, or rotate "
+                     "with overlap_seconds 0.");
     case RefusalKind::too_many_event_types:
-      return make(409, "too-many-event-types", "The catalogue is full.");
+      return problem(409, "too-many-event-types", "The catalogue is full.");
     case RefusalKind::changed_meanwhile:
-      return make(412, "precondition-failed", "It was changed meanwhile: read it again, then change it.");
+      return problem(412, "precondition-failed",
+                     "The resource was modified since you read it (ETag mismatch). Fetch it and try again.");
     case RefusalKind::endpoint_disabled:
-      return make(409, "endpoint-disabled", "The endpoint is disabled; resume it first.");
+      return problem(409, "endpoint-disabled", "The endpoint is disabled; resume it first.");
     case RefusalKind::stopped_by_operator:
-      return make(403, "stopped-by-operator", refusal.detail);
+      return problem(403, "stopped-by-operator", refusal.detail);
     case RefusalKind::operators_only:
       return operators_only();
     case RefusalKind::is_current_secret:
-      return make(409, "current-secret", "This is the current secret; rotate it instead.");
+      return problem(409, "current-secret", "The current secret cannot be deleted; rotate it instead.");
     case RefusalKind::secret_in_use:
-      return field("/secret", "is one of the active secrets already");
+      return field("/secret", "is already an active secret");
     case RefusalKind::secret_unfit:
-      return field("/secret", or_else(refusal.detail, "does not fit the signature scheme"));
+      return field("/secret", or_else(refusal.detail, "is not valid for the signature scheme"));
     case RefusalKind::secret_differs:
-      return field("/secret", "is not the current secret; secrets are changed by rotating them");
+      return field("/secret", "is not the current secret; rotate secrets to change them");
     case RefusalKind::unknown_contact:
-      return make(404, "unknown-contact", "This address is not among the tenant's contacts.");
+      return problem(404, "unknown-contact", "The tenant has no contact with this address.");
     case RefusalKind::url_contact:
-      return field("/address", "is a URL; only e-mail addresses are confirmed");
+      return field("/address", "is a URL; only e-mail addresses need confirmation");
     case RefusalKind::contact_confirmed:
-      return make(409, "contact-confirmed", "This address is confirmed already.");
+      return problem(409, "contact-confirmed", "This address is already confirmed.");
     case RefusalKind::contact_unsubscribed:
-      return make(
+      return problem(
           409, "contact-unsubscribed",
           "This address unsubscribed. Only its owner can confirm it again; request a confirmation mail.");
     case RefusalKind::abandoned:
-      return make(422, "invalid", "The change was not made.");
+      return invalid({});
   }
-  return make(422, "invalid", refusal.detail);
+  return invalid({});
 }
 
 http::Problem problem_of(const pg::Error& error) {
@@ -106,25 +111,26 @@ http::Problem problem_of(const pg::Error& error) {
     telemetry::log_error("database_refused_data")
         .field("sqlstate", error.sqlstate())
         .field("error", error.what());
-    return make(422, "invalid", "The database does not accept these values.");
+    return problem(422, "invalid", "The request is invalid: the database rejected a value.");
   }
   if (is_statement_timeout(error)) {
     telemetry::log_warn("statement_timeout").field("error", error.what());
-    return make(
+    return problem(
         503, "too-slow",
-        "The database did not finish this request in time and has stopped it. Ask for less at once: a "
-        "shorter time range, a narrower filter or a smaller limit.");
+        "The database canceled this request because it took too long. Use a shorter time range, a narrower "
+        "filter or a smaller limit.");
   }
   if (error.kind() == pg::Kind::other)
     telemetry::log_error("database_failure").field("sqlstate", error.sqlstate()).field("error", error.what());
   else
     telemetry::log_warn("database_unavailable").field("error", error.what());
-  auto problem = make(503, "unavailable",
-                      error.kind() == pg::Kind::unknown
-                          ? "The database was lost before it answered; the change may have been made."
-                          : "The database cannot be used at the moment.");
-  problem.retry_after = seconds(1);
-  return problem;
+  auto made = problem(
+      503, "unavailable",
+      error.kind() == pg::Kind::unknown
+          ? "The database connection was lost before the result arrived; the change may have been made."
+          : "The database is unavailable. Try again later.");
+  made.retry_after = seconds(1);
+  return made;
 }
 
 bool is_statement_timeout(const pg::Error& error) {
@@ -132,41 +138,53 @@ bool is_statement_timeout(const pg::Error& error) {
 }
 
 http::Problem invalid(FieldProblems errors) {
-  auto problem = make(422, "invalid", "The request is invalid.");
-  problem.errors = std::move(errors);
-  return problem;
+  auto made = problem(422, "invalid", "The request is invalid.");
+  made.errors = std::move(errors);
+  return made;
 }
 
-http::Problem unauthorized() {
-  return make(401, "unauthorized", "A valid API key is needed: `Authorization: Bearer <key>`.");
+http::Problem unauthorized(NotAuthenticated why) {
+  switch (why) {
+    case NotAuthenticated::header_missing:
+      return problem(401, "unauthorized",
+                     "The Authorization header is missing. Send `Authorization: Bearer <key>`.");
+    case NotAuthenticated::header_malformed:
+      return problem(401, "unauthorized",
+                     "The Authorization header is malformed. It must have the form `Bearer <key>`.");
+    case NotAuthenticated::key_invalid:
+      break;
+  }
+  return problem(401, "unauthorized", "The API key is not valid: it is unknown, expired or revoked.");
 }
 
-http::Problem forbidden() {
-  return make(403, "forbidden", "This key is not allowed to do this.");
+http::Problem forbidden(std::string detail) {
+  return problem(403, "forbidden", std::move(detail));
 }
 
 http::Problem operators_only(FieldProblems errors) {
-  auto problem =
-      make(403, "operators-only", "Only an operator can do this: a key that is not bound to a tenant.");
-  problem.errors = std::move(errors);
-  return problem;
+  auto made = problem(
+      403, "operators-only",
+      "Only operators can do this: use a key with the role operator or admin that is not bound to a tenant.");
+  made.errors = std::move(errors);
+  return made;
 }
 
 http::Problem unknown_tenant() {
-  return make(404, "unknown-tenant", "There is no such tenant.");
+  return problem(404, "unknown-tenant", "There is no such tenant.");
 }
 
 http::Problem configured_by_file(std::string_view what) {
-  return make(409, "configured-by-file",
-              "This " + std::string(what) + " is configured by a file; change it there.");
+  return problem(409, "configured-by-file",
+                 "This " + std::string(what) + " is defined in the configuration file; change it there.");
 }
 
 http::Problem not_json() {
-  return make(415, "unsupported-media-type", "The body must be application/json, and not compressed.");
+  return problem(415, "unsupported-media-type",
+                 "The request body must be application/json, without content encoding.");
 }
 
 http::Problem malformed(std::string detail) {
-  return make(400, "malformed", std::move(detail));
+  return problem(400, "malformed", std::move(detail));
 }
 
 }  // namespace postrider::api

@@ -1,5 +1,8 @@
-// The one place that says how a refusal or a failure looks from outside.
+// The problem documents of the API.
 #pragma once
+
+#include <string>
+#include <string_view>
 
 #include "postrider/http/server/problem.hpp"
 #include "postrider/pg/error.hpp"
@@ -8,6 +11,12 @@
 namespace postrider::api {
 
 using http::FieldProblems;
+
+// `type` is the last part of the problem's URN, such as "unknown-tenant".
+http::Problem problem(int status, std::string type, std::string detail);
+
+// The type of every 413, also of those that the HTTP server sends by itself.
+inline constexpr auto content_too_large = "content-too-large";
 
 http::Problem problem_of(const registry::Refusal& refusal);
 
@@ -23,9 +32,11 @@ bool is_statement_timeout(const pg::Error& error);
 // 422 with a pointer per field.
 http::Problem invalid(FieldProblems errors);
 
-http::Problem unauthorized();  // 401; the answer also needs www-authenticate
-http::Problem forbidden();     // 403
-// 403: a key bound to a tenant asked for what is for operators; the fields that are, if it is about fields.
+// 401; the response also needs www-authenticate. Unknown, expired and revoked keys look the same.
+enum class NotAuthenticated { header_missing, header_malformed, key_invalid };
+http::Problem unauthorized(NotAuthenticated why);
+http::Problem forbidden(std::string detail);  // 403
+// 403: only operators may do this. `errors` lists the fields that only operators may write.
 http::Problem operators_only(FieldProblems errors = {});
 http::Problem unknown_tenant();                           // 404
 http::Problem configured_by_file(std::string_view what);  // 409; "outbox", "source"

@@ -17,21 +17,36 @@ using registry::Role;
 
 constexpr int kTriesMax = 3;
 
-// Who may use a route.
+// The callers that may use a route.
 struct Policy {
   Access access;
   BoundKeys bound_keys;
 };
+
+std::string missing_role(Role role, Access access) {
+  std::string allowed;
+  for (const Role other : {Role::reader, Role::publisher, Role::operator_, Role::admin}) {
+    if (!allows(other, access)) continue;
+    allowed += (allowed.empty() ? "" : " or ") + std::string(registry::label(other));
+  }
+  return "This operation needs an API key with the role " + allowed + "; this key has the role " +
+         std::string(registry::label(role)) + ".";
+}
+
+std::string bound_key(const model::TenantId& tenant) {
+  return "This operation concerns all tenants; this API key is bound to the tenant " + tenant + ".";
+}
 
 // What the principal may not do, or nothing.
 std::optional<http::Problem> refusal(const Call& call, const Policy& policy) {
   if (call.principal.tenant && policy.bound_keys == BoundKeys::by_path) {
     const bool has_tenant =
         !call.request.path_parameters.empty() && call.request.path_parameters.front().name == "tenant";
-    if (!has_tenant) return forbidden();
+    if (!has_tenant) return forbidden(bound_key(*call.principal.tenant));
     if (call.tenant() != *call.principal.tenant) return unknown_tenant();
   }
-  if (!allows(call.principal.role, policy.access)) return forbidden();
+  if (!allows(call.principal.role, policy.access))
+    return forbidden(missing_role(call.principal.role, policy.access));
   if (policy.access == Access::operators && !call.principal.is_operator()) return operators_only();
   return std::nullopt;
 }
@@ -40,7 +55,7 @@ http::Problem too_many_requests() {
   http::Problem problem;
   problem.status = 429;
   problem.type = "too-fast";
-  problem.detail = "This key has a rate limit, and it is used up.";
+  problem.detail = "The rate limit of this API key is exceeded.";
   return problem;
 }
 
@@ -81,13 +96,14 @@ Response refuse(const Call& call, const http::Problem& problem) {
   return response;
 }
 
-// Finds out who calls; the refusal, if the route is not for them. Needs only the head of the request.
+// Identifies the caller. Returns a response if the caller may not use the route. Needs only the request head.
 Task<std::optional<Response>> identify(Call& call, Policy policy) {
   if (policy.access == Access::everyone) co_return std::nullopt;
-  call.credential = find_credential(call.request);
-  std::optional<registry::Principal> principal;
-  if (call.credential) principal = co_await authenticate(call.services, *call.credential);
-  if (!principal) co_return refuse(call, unauthorized());  // missing, unknown, revoked, expired look the same
+  const auto credential = find_credential(call.request);
+  if (!credential) co_return refuse(call, unauthorized(credential.error()));
+  call.credential = *credential;
+  const std::optional<registry::Principal> principal = co_await authenticate(call.services, *credential);
+  if (!principal) co_return refuse(call, unauthorized(NotAuthenticated::key_invalid));
   call.principal = *principal;
   call.request.is_authenticated = true;
   if (const auto problem = refusal(call, policy)) co_return call.refuse(*problem);
@@ -148,7 +164,28 @@ Task<http::Admission> admit(Services& services, Policy policy, RouteOptions opti
 
 }  // namespace
 
+std::string_view label(Access access) {
+  switch (access) {
+    case Access::everyone:
+      return "everyone";
+    case Access::authenticated:
+      return "authenticated";
+    case Access::read:
+      return "read";
+    case Access::publish:
+      return "publish";
+    case Access::operate:
+      return "operate";
+    case Access::operators:
+      return "operators";
+    case Access::administer:
+      return "administer";
+  }
+  return "";
+}
+
 bool allows(Role role, Access access) {
+  if (access == Access::authenticated) return true;
   switch (role) {
     case Role::admin:
       return true;

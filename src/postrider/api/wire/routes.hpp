@@ -6,7 +6,7 @@
 //
 // Before a handler runs, the key was looked up and allowed to do this, and a key that is bound to a tenant is
 // in its own tenant, where routes for operators are closed to it. A handler may throw pg::Error: it is
-// answered as problems.hpp says, and a call that the database rolled back for a passing reason is made again.
+// turned into a problem (problems.hpp), and a call that was rolled back for a temporary reason is repeated.
 #pragma once
 
 #include <exception>
@@ -31,14 +31,16 @@ using http::Response;
 using runtime::Task;
 
 enum class Access {
-  everyone,    // no key
-  read,        // reader, operator, admin
-  publish,     // publisher, operator, admin
-  operate,     // operator, admin
-  operators,   // the same, but no key that is bound to a tenant, not even in its own
-  administer,  // admin
+  everyone,       // no key
+  authenticated,  // any valid key
+  read,           // reader, operator, admin
+  publish,        // publisher, operator, admin
+  operate,        // operator, admin
+  operators,      // the same, but no key that is bound to a tenant, not even in its own
+  administer,     // admin
 };
-bool allows(registry::Role role, Access access);  // of access that is not for everyone, by role alone
+std::string_view label(Access access);            // as `x-access` in the OpenAPI document
+bool allows(registry::Role role, Access access);  // by role alone; not for Access::everyone
 
 // What a key that is bound to a tenant gets from a route.
 enum class BoundKeys {
@@ -56,7 +58,7 @@ struct RouteOptions {
   Task<http::Admission> (*admit)(Call& head) = nullptr;
 };
 
-// A call that cannot go on, thrown from wherever that is found; answered with its problem.
+// Ends a call from any depth; the response is its problem.
 class CallRefused : public std::exception {
  public:
   explicit CallRefused(http::Problem problem) : problem_(std::move(problem)) {}
@@ -67,7 +69,7 @@ class CallRefused : public std::exception {
   http::Problem problem_;
 };
 
-// Copied, it is good for as long as the request: until the answer was sent.
+// A copy is valid as long as the request: until the response was sent.
 struct Call {
   Services& services;
   http::Request& request;
@@ -79,7 +81,7 @@ struct Call {
   std::string parameter(std::string_view name) const { return std::string(request.path_parameter(name)); }
   std::string tenant() const { return parameter("tenant"); }
 
-  // Who asks for a change, for the registry: the key, its address, the request and its If-Match.
+  // The caller of a change, for the registry: the key, its address, the request and its If-Match.
   registry::Caller caller() const;
 
   Response refuse(const http::Problem& problem) const { return http::problem(request, problem); }
@@ -131,6 +133,7 @@ void add_attempt_routes(Routes& routes);
 void add_delivery_routes(Routes& routes);
 void add_delivery_action_routes(Routes& routes);
 void add_dead_letter_routes(Routes& routes);
+void add_dead_letter_replay_routes(Routes& routes);
 void add_stats_routes(Routes& routes);
 void add_brake_routes(Routes& routes);
 void add_search_routes(Routes& routes);
@@ -140,6 +143,7 @@ void add_outbox_routes(Routes& routes);
 void add_outbox_capture_routes(Routes& routes);
 void add_audit_routes(Routes& routes);
 void add_key_routes(Routes& routes);
+void add_me_routes(Routes& routes);
 void add_health_routes(Routes& routes);
 void add_openapi_routes(Routes& routes);
 void add_source_routes(Routes& routes);

@@ -1,4 +1,4 @@
-// What the handlers of one API loop use. Everything is built and owned by whoever starts the node.
+// What the handlers of one API loop use. Everything is built and owned by server/.
 #pragma once
 
 #include <functional>
@@ -50,11 +50,11 @@ struct Services {
       nullptr;                              // without one, secrets that are references cannot be used here
   publish::Publisher* publisher = nullptr;  // without one, there are no routes to publish
   inbox::Receiver* receiver = nullptr;      // without one, inbound webhooks are not taken
-  inbox::Rejections* rejections = nullptr;  // counts what is refused at that door
+  inbox::Rejections* rejections = nullptr;  // counts rejected inbound webhooks
   inbox::Waiters* waiters = nullptr;        // without one, claims do not wait for messages
   runtime::Worker* worker = nullptr;        // without one, large inbound bodies are verified on the loop
   // Shared by the loops of a node. Without them no rate is enforced.
-  publish::PublishRates* publish_rates = nullptr;  // by tenant, to tell publishers what is left
+  publish::PublishRates* publish_rates = nullptr;  // by tenant, for the RateLimit headers
   publish::PublishRates* key_rates = nullptr;      // by the public ID of a key
   // Why this node should get no requests now, beside what the API sees itself (database, ids). Optional.
   std::function<std::optional<std::string>()> why_not_ready = {};

@@ -39,13 +39,13 @@ http::Problem no_room(const Shares& shares, Shares::Room room, const registry::P
   if (room == Shares::Room::share_used_up) {
     problem.status = 429;
     problem.detail =
-        fmt::format("This {} has {} {} in progress, which is its share. Wait until one has ended.",
-                    principal.tenant ? "tenant" : "key", shares.limits().each, what);
+        fmt::format("This {} has {} {} in progress, which is the limit. Wait until one has ended.",
+                    principal.tenant ? "tenant" : "API key", shares.limits().each, what);
     problem.retry_after = std::chrono::seconds(1);
   } else {
     problem.status = 503;
-    problem.detail =
-        fmt::format("The server has {} {} in progress and takes no more.", shares.limits().total, what);
+    problem.detail = fmt::format("The server has {} {} in progress, which is the limit. Try again later.",
+                                 shares.limits().total, what);
     problem.retry_after = std::chrono::seconds(5);
   }
   return problem;

@@ -51,7 +51,7 @@ class Shares {
   std::unordered_map<std::string, int> by_holder_;  // those with a place
 };
 
-// Who a principal's work is counted for: its tenant if it is bound to one, otherwise the key.
+// The share that a principal uses: that of its tenant if it is bound to one, otherwise its own.
 std::string holder_of(const registry::Principal& principal);
 
 // 429 for a share that is used up, 503 when there is no place for anybody. `what` in the plural: "streams".

@@ -41,7 +41,7 @@ void Watches::wake() {
   }
 }
 
-// One answer's.
+// Of one response.
 class Watch {
  public:
   Watch(const Call& call, http::BodyStream& body)

@@ -32,11 +32,10 @@ Response unexpected(const Request& request, const std::string& failure) {
       .field("method", method_name(request.method))
       .field("path", request.path)
       .field("error", failure);
-  const Problem why{
-      .status = 503,
-      .type = "unexpected",
-      .detail = "The request could not be completed; the operator finds the reason by the request id.",
-      .retry_after = std::chrono::seconds(5)};
+  const Problem why{.status = 503,
+                    .type = "unexpected",
+                    .detail = "Internal error. Give the request ID to the operator of this server.",
+                    .retry_after = std::chrono::seconds(5)};
   return problem(request, why);
 }
 
@@ -135,7 +134,7 @@ void ServerConnection::advance() {
     const size_t taken = reader_.feed(std::string_view(in_.get() + in_begin_, in_end_ - in_begin_));
     in_begin_ += taken;
     if (is_body && !upload_.received(reader_.body_bytes(), base::BootClock::now()))
-      reader_.refuse({503, "Too many large requests are being received at the moment."});
+      reader_.refuse({503, "The server is receiving too many large requests. Try again later."});
   }
 }
 

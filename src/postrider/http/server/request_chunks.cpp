@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "postrider/base/number_text.hpp"
 #include "postrider/http/request_grammar.hpp"
 
 namespace postrider::http {
@@ -31,12 +32,12 @@ size_t RequestChunks::feed(std::string_view bytes, std::string& body) {
 }
 
 bool RequestChunks::refuse(int status, std::string_view detail) {
-  refusal_ = Refusal{status, detail};
+  refusal_ = Refusal{status, std::string(detail)};
   return false;
 }
 
 bool RequestChunks::expect(char c, char wanted, State next) {
-  if (c != wanted) return refuse(400, "A chunk is not framed by CR LF.");
+  if (c != wanted) return refuse(400, "A chunk does not end in CR LF.");
   state_ = next;
   return true;
 }
@@ -50,7 +51,7 @@ bool RequestChunks::spend_extra() {
 bool RequestChunks::spend_framing() {
   if (framing_bytes_left_ == 0)
     return refuse(
-        413, "The chunks of the request body are too small: their framing is larger than the body may be.");
+        413, "The chunks of the request body are too small: their framing is larger than the body limit.");
   --framing_bytes_left_;
   return true;
 }
@@ -94,7 +95,9 @@ bool RequestChunks::size_byte(char c) {
     const int value = is(c, grammar::digit) ? c - '0' : lower(c) - 'a' + 10;
     chunk_bytes_left_ = chunk_bytes_left_ * 16 + static_cast<uint64_t>(value);
     // Refused at the digit that makes it too large, so the number cannot overflow.
-    if (chunk_bytes_left_ > body_bytes_left_) return refuse(413, "The request body is too large.");
+    if (chunk_bytes_left_ > body_bytes_left_)
+      return refuse(
+          413, "The request body is larger than the limit of " + base::grouped(body_bytes_max_) + " bytes.");
     size_digits_ = state_ == State::size_start ? 1 : size_digits_ + 1;
     state_ = State::size;
     return size_digits_ <= kSizeDigitsMax || refuse(400, "A chunk size has too many digits.");
@@ -151,7 +154,7 @@ bool RequestChunks::trailer_byte(char c) {
   if (state_ == State::trailer_value) {
     if (c == '\r') return expect(c, '\r', State::trailer_lf);
     if (!is(c, grammar::value))
-      return refuse(400, "A trailer value has a control character or a bare line feed.");
+      return refuse(400, "A trailer value contains a control character or a bare line feed.");
     return spend_extra();
   }
   if (state_ == State::trailer_name && c == ':') {

@@ -15,7 +15,8 @@ class RequestChunks {
   // `extra_bytes_max` bounds chunk extensions and trailer fields together; both are read and ignored. All
   // framing, chunk sizes and line ends included, may take that and as much again as the body may.
   RequestChunks(size_t body_bytes_max, size_t extra_bytes_max)
-      : body_bytes_left_(body_bytes_max),
+      : body_bytes_max_(body_bytes_max),
+        body_bytes_left_(body_bytes_max),
         extra_bytes_left_(extra_bytes_max),
         framing_bytes_left_(uint64_t{body_bytes_max} + extra_bytes_max) {}
 
@@ -55,6 +56,7 @@ class RequestChunks {
   bool spend_framing();
   bool refuse(int status, std::string_view detail);
 
+  uint64_t body_bytes_max_;
   State state_ = State::size_start;
   int size_digits_ = 0;
   uint64_t chunk_bytes_left_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "postrider/base/number_text.hpp"
 #include "postrider/http/request_grammar.hpp"
 
 namespace postrider::http {
@@ -45,7 +46,7 @@ void RequestHead::reset() {
 }
 
 bool RequestHead::refuse(int status, std::string_view detail) {
-  refusal_ = Refusal{status, detail};
+  refusal_ = Refusal{status, std::string(detail)};
   return false;
 }
 
@@ -57,7 +58,7 @@ size_t RequestHead::feed(std::string_view bytes) {
     text_.append(slice);
     while (at_ < text_.size() && state_ != State::done) {
       if (at_ >= limits_.bytes_max) {
-        refuse(431, "The request head is too large.");
+        refuse(431, "The request head is too large (limit: " + base::grouped(limits_.bytes_max) + " bytes).");
         break;
       }
       if (!step(text_[at_])) break;
@@ -149,25 +150,29 @@ bool RequestHead::target_byte(char c) {
     state_ = State::version;
     return true;
   }
-  if (!is(c, grammar::target)) return refuse(400, "The request target has a character that must be escaped.");
+  if (!is(c, grammar::target))
+    return refuse(400, "The request target contains a character that must be percent-encoded.");
   if (at_ == target_.begin && c != '/' && c != '*' && lower(c) != 'h')
     return refuse(400, "The request target must be a path or an http URL.");
   if (escape_digits_left_ > 0) {
-    if (!is(c, grammar::hex_digit)) return refuse(400, "The request target has a broken percent escape.");
+    if (!is(c, grammar::hex_digit))
+      return refuse(400, "The request target contains an invalid percent-encoding.");
     --escape_digits_left_;
   } else if (c == '%') {
     escape_digits_left_ = 2;
   }
-  if (at_ - target_.begin >= limits_.target_bytes_max) return refuse(414, "The request target is too long.");
+  if (at_ - target_.begin >= limits_.target_bytes_max)
+    return refuse(414,
+                  "The request target is longer than " + base::grouped(limits_.target_bytes_max) + " bytes.");
   return true;
 }
 
 bool RequestHead::version_byte(char c) {
   constexpr std::string_view kVersion = "HTTP/1.";
   if (version_bytes_ < kVersion.size()) {
-    if (c != kVersion[version_bytes_]) return refuse(400, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
+    if (c != kVersion[version_bytes_]) return refuse(400, "The HTTP version must be 1.1 or 1.0.");
   } else if (version_bytes_ == kVersion.size()) {
-    if (c != '0' && c != '1') return refuse(400, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
+    if (c != '0' && c != '1') return refuse(400, "The HTTP version must be 1.1 or 1.0.");
     minor_version_ = c - '0';
   } else {
     if (c != '\r') return refuse(400, "The request line must end in CR LF.");
@@ -185,7 +190,9 @@ bool RequestHead::name_byte(char c) {
     }
     if (!is(c, grammar::token))
       return refuse(400, "A header line must begin with a name and must not be folded.");
-    if (fields_.size() >= limits_.fields_max) return refuse(431, "There are too many header fields.");
+    if (fields_.size() >= limits_.fields_max)
+      return refuse(431,
+                    "The request has more than " + base::grouped(limits_.fields_max) + " header fields.");
     field_.name.begin = at_;
     state_ = State::field_name;
     return true;
@@ -207,7 +214,7 @@ bool RequestHead::value_byte(char c) {
     return true;
   }
   if (!is(c, grammar::value))
-    return refuse(400, "A header value has a control character or a bare line feed.");
+    return refuse(400, "A header value contains a control character or a bare line feed.");
   if (state_ == State::value || is_blank(c)) return true;
   field_.value.begin = at_;
   state_ = State::value;
@@ -218,36 +225,36 @@ bool RequestHead::end_of_field() {
   fields_.push_back(field_);
   const std::string_view name = view(field_.name), value = view(field_.value);
   if (equals_ignoring_case(name, "host")) {
-    if (host_) return refuse(400, "There are two Host headers.");
+    if (host_) return refuse(400, "The request has two Host headers.");
     if (value.empty() || !grammar::all(value, grammar::host))
-      return refuse(400, "The Host header is not a host.");
+      return refuse(400, "The Host header is invalid.");
     host_ = field_.value;
   } else if (equals_ignoring_case(name, "content-length")) {
     return take_content_length(value);
   } else if (equals_ignoring_case(name, "transfer-encoding")) {
-    if (is_chunked_) return refuse(400, "There are two Transfer-Encoding headers.");
-    if (content_length_) return refuse(400, "Content-Length and Transfer-Encoding exclude each other.");
-    if (minor_version_ == 0) return refuse(400, "HTTP/1.0 has no transfer codings.");
+    if (is_chunked_) return refuse(400, "The request has two Transfer-Encoding headers.");
+    if (content_length_) return refuse(400, "The request has both Content-Length and Transfer-Encoding.");
+    if (minor_version_ == 0) return refuse(400, "HTTP/1.0 does not support Transfer-Encoding.");
     if (!equals_ignoring_case(value, "chunked"))
-      return refuse(400, "The only transfer coding known here is chunked.");
+      return refuse(400, "The only supported transfer coding is chunked.");
     is_chunked_ = true;
   } else if (equals_ignoring_case(name, "content-type")) {
     // Whoever reads the body could be led to read another type than whoever let the request pass.
-    if (has_content_type_) return refuse(400, "There are two Content-Type headers.");
+    if (has_content_type_) return refuse(400, "The request has two Content-Type headers.");
     has_content_type_ = true;
   } else if (equals_ignoring_case(name, "connection")) {
     return take_connection(value);
   } else if (equals_ignoring_case(name, "expect")) {
     if (!equals_ignoring_case(value, "100-continue"))
-      return refuse(417, "The only expectation met is 100-continue.");
+      return refuse(417, "The only supported expectation is 100-continue.");
     expects_continue_ = minor_version_ == 1;
   }
   return true;
 }
 
 bool RequestHead::take_content_length(std::string_view value) {
-  if (content_length_) return refuse(400, "There are two Content-Length headers.");
-  if (is_chunked_) return refuse(400, "Content-Length and Transfer-Encoding exclude each other.");
+  if (content_length_) return refuse(400, "The request has two Content-Length headers.");
+  if (is_chunked_) return refuse(400, "The request has both Content-Length and Transfer-Encoding.");
   uint64_t length = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
   if (value.empty() || error != std::errc() || end != value.data() + value.size())
@@ -266,7 +273,7 @@ bool RequestHead::take_connection(std::string_view value) {
 }
 
 bool RequestHead::end_of_head() {
-  if (!host_ && minor_version_ == 1) return refuse(400, "There is no Host header.");
+  if (!host_ && minor_version_ == 1) return refuse(400, "The Host header is missing.");
   return check_authority();
 }
 
@@ -284,7 +291,7 @@ bool RequestHead::check_authority() {
     return refuse(400, "The request target must be a path or an http URL.");
   const size_t path = std::min(target.find('/', scheme + 3), target.size());
   if (!host_ || !equals_ignoring_case(target.substr(scheme + 3, path - scheme - 3), view(*host_)))
-    return refuse(400, "The request target names another host than the Host header.");
+    return refuse(400, "The request target and the Host header name different hosts.");
   if (path == target.size()) return refuse(400, "The request target has no path.");
   target_.begin += static_cast<uint32_t>(path);
   return true;

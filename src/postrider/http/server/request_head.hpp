@@ -17,7 +17,7 @@ namespace postrider::http {
 
 struct Refusal {
   int status;
-  std::string_view detail;  // a literal
+  std::string detail;  // a sentence for the client
 };
 
 class RequestHead {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "postrider/base/check.hpp"
+#include "postrider/base/number_text.hpp"
 
 namespace postrider::http {
 
@@ -36,13 +37,12 @@ void RequestReader::take_head() {
   request_.path = target.substr(0, path_end);
   const bool has_escapes = request_.path.find('%') != std::string_view::npos;
   if (has_escapes && !percent_decode(request_.path))
-    return refuse(
-        {400, "The path is not UTF-8 when its percent escapes are decoded, or has an encoded NUL."});
+    return refuse({400, "The path is not valid UTF-8 after percent-decoding, or contains an encoded NUL."});
   if (path_end < target.size()) {
     auto query = parse_query(target.substr(path_end + 1));
     if (!query)
       return refuse(
-          {400, "The query is not UTF-8 when its percent escapes are decoded, or has an encoded NUL."});
+          {400, "The query is not valid UTF-8 after percent-decoding, or contains an encoded NUL."});
     request_.query = std::move(*query);
   }
   head_.fields(request_.fields);
@@ -52,7 +52,9 @@ void RequestReader::take_head() {
 void RequestReader::accept_body(size_t bytes_max) {
   CHECK(stage_ == Stage::decide);
   const uint64_t length = head_.content_length().value_or(0);
-  if (length > bytes_max) return refuse({413, "The request body is too large."});
+  if (length > bytes_max)
+    return refuse({413, "The request body is " + base::grouped(length) + " bytes; the limit is " +
+                            base::grouped(bytes_max) + "."});
   if (head_.is_chunked()) {
     chunks_.emplace(bytes_max, limits_.bytes_max);
     stage_ = Stage::body;

@@ -33,6 +33,17 @@ void set_parameters(Request& request, const std::vector<std::string>& names,
   }
 }
 
+// Method and path as they were sent, shortened. The target is ASCII, so it can be cut anywhere.
+std::string shown(const Request& request) {
+  constexpr size_t kShownMax = 200;
+  std::string_view path = request.target.substr(0, request.target.find('?'));
+  const bool is_long = path.size() > kShownMax;
+  path = path.substr(0, kShownMax);
+  const std::string method =
+      request.method == Method::other ? "" : std::string(method_name(request.method)) + " ";
+  return method + std::string(path) + (is_long ? "…" : "");
+}
+
 }  // namespace
 
 struct Router::Node {
@@ -142,14 +153,15 @@ Task<Response> Router::handle(Request& request) {
   std::vector<std::string_view> matched;
   const Node* node = root_->find(request.path, matched);
   if (!node) {
-    const Problem unknown{.status = 404, .detail = "There is nothing at this path."};
+    const Problem unknown{.status = 404, .detail = "There is no route for " + shown(request) + "."};
     co_return problem(request, unknown);
   }
   const Node::Target* target = node->target(request.method);
   if (!target) {
     const bool asks_options = request.method == Method::options;
     const Problem refused{
-        .status = 405, .detail = "This path does not have this method; the Allow header lists those it has."};
+        .status = 405,
+        .detail = "The method of " + shown(request) + " is not allowed (allowed: " + node->allowed() + ")."};
     Response response = asks_options ? Response::empty(204) : problem(request, refused);
     response.header("allow", node->allowed());
     co_return response;

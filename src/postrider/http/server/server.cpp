@@ -138,7 +138,7 @@ void Server::State::admit(Socket socket) {
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   std::string peer = address_of(socket);
   ListenerState& listener = *context.listener;
-  Refusal refusal{503, "There are too many connections at the moment."};
+  Refusal refusal{503, "The server has too many open connections. Try again later."};
   std::string counted;
   if (listener.options.connections_per_address_max > 0 && !context.proxies.trusts(peer) &&
       !context.uncounted.trusts(peer))
@@ -146,7 +146,8 @@ void Server::State::admit(Socket socket) {
   bool has_room = listener.connections.fetch_add(1) < listener.options.connections_max;
   if (has_room && !counted.empty() && !listener.take(counted)) {
     has_room = false;
-    refusal.detail = "There are too many connections from this address without an authenticated request.";
+    refusal.detail =
+        "There are too many open connections from this address that have not sent an authenticated request.";
   }
   if (!has_room) {
     --listener.connections;
