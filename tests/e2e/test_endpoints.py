@@ -146,3 +146,25 @@ def test_if_match_refuses_a_change_of_what_was_changed_meanwhile(node, tenant, h
     unknown = path(tenant, "not-there-yet")
     put = {"url": hook.url, "event_types": ["*"]}
     assert node.api.call("PUT", unknown, put, headers={"if-match": '"r1"'}).status == 412
+
+
+def test_settings_give_new_endpoints_their_schedule_and_requests_their_user_agent(start_node, database_url, hook):
+    node = start_node(database_url=database_url, default_on_rejected="retry", default_retry_schedule="1s,300s",
+                      user_agent="Acme-Webhooks/2.0")
+    node.api.create_tenant("t")
+    made = node.api.create_endpoint("t", hook.url)
+    assert (made["on_rejected"], made["retry_schedule"]) == ("retry", [1, 300])
+    hook.reply(404)
+    event = node.api.publish("t")["id"]
+    rejected, delivered = hook.wait_for(2)
+    assert {rejected.headers["user-agent"], delivered.headers["user-agent"]} == {"Acme-Webhooks/2.0"}
+    wait_until(lambda: node.api.get(f"/v1/tenants/t/deliveries?event={event}").expect(200)["data"][0]["status"] == "delivered",
+               "a 404 is retried")
+    tried = node.api.post(path("t", made["id"], "test")).expect(200)
+    assert tried["request"]["headers"]["user-agent"] == "Acme-Webhooks/2.0"
+
+    own = {"on_rejected": "pause", "retry_schedule": [5]}
+    changed = node.api.call("PATCH", path("t", made["id"]), own).expect(200)
+    assert (changed["on_rejected"], changed["retry_schedule"]) == ("pause", [5])
+    reset = node.api.call("PATCH", path("t", made["id"]), dict.fromkeys(own)).expect(200)
+    assert (reset["on_rejected"], reset["retry_schedule"]) == ("retry", [1, 300])
