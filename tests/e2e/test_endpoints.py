@@ -168,3 +168,43 @@ def test_settings_give_new_endpoints_their_schedule_and_requests_their_user_agen
     assert (changed["on_rejected"], changed["retry_schedule"]) == ("pause", [5])
     reset = node.api.call("PATCH", path("t", made["id"]), dict.fromkeys(own)).expect(200)
     assert (reset["on_rejected"], reset["retry_schedule"]) == ("retry", [1, 300])
+
+
+def test_a_pause_that_was_answered_is_in_force(node, tenant, receiver):
+    paused, other = receiver.hook(), receiver.hook()
+    made = node.api.create_endpoint(tenant, paused.url)
+    node.api.create_endpoint(tenant, other.url)
+    for number in range(1, 6):
+        node.api.publish(tenant)
+        paused.wait_for(2 * number - 1)
+        node.api.post(path(tenant, made["id"], "pause")).expect(200)
+        event = node.api.publish(tenant)["id"]
+        other.wait_for(2 * number)
+        [waiting] = node.api.get(f"/v1/tenants/{tenant}/deliveries?event={event}&endpoint={made['id']}").expect(200)["data"]
+        assert (waiting["status"], waiting["attempts"], len(paused.requests)) == ("pending", 0, 2 * number - 1)
+        node.api.post(path(tenant, made["id"], "resume")).expect(200)
+        paused.wait_for(2 * number)
+
+
+def test_a_rotated_secret_and_a_paused_tenant_are_in_force_when_answered(node, tenant, hook, receiver):
+    made = node.api.create_endpoint(tenant, hook.url)
+    for number in range(1, 4):
+        node.api.publish(tenant)
+        first = hook.wait_for(2 * number - 1)[-1]
+        assert len(first.headers["webhook-signature"].split()) == number
+        node.api.post(path(tenant, made["id"], "secrets", "rotate")).expect(201)
+        node.api.publish(tenant)
+        second = hook.wait_for(2 * number)[-1]
+        assert len(second.headers["webhook-signature"].split()) == number + 1
+
+    node.api.post(f"/v1/tenants/{tenant}/pause").expect(200)
+    event = node.api.publish(tenant)["id"]
+    elsewhere = receiver.hook()
+    node.api.create_tenant(tenant + "-other")
+    node.api.create_endpoint(tenant + "-other", elsewhere.url)
+    node.api.publish(tenant + "-other")
+    elsewhere.wait_for(1)
+    [waiting] = node.api.get(f"/v1/tenants/{tenant}/deliveries?event={event}").expect(200)["data"]
+    assert (waiting["status"], waiting["attempts"]) == ("pending", 0)
+    node.api.post(f"/v1/tenants/{tenant}/resume").expect(200)
+    hook.wait_for(7)
