@@ -208,3 +208,20 @@ def test_a_rotated_secret_and_a_paused_tenant_are_in_force_when_answered(node, t
     assert (waiting["status"], waiting["attempts"]) == ("pending", 0)
     node.api.post(f"/v1/tenants/{tenant}/resume").expect(200)
     hook.wait_for(7)
+
+
+def test_the_last_success_is_known_before_and_after_the_first_failure(node, tenant, hook):
+    made = node.api.create_endpoint(tenant, hook.url)
+    assert made["last_success_at"] is None
+    node.api.publish(tenant)
+    known = lambda: node.api.endpoint(tenant, made["id"])["last_success_at"]
+    wait_until(known, "the first success is written")
+    first = known()
+    hook.reply(204, then=500)
+    node.api.publish(tenant)
+    hook.wait_for(2)
+    wait_until(lambda: node.api.endpoint(tenant, made["id"])["pending"] == 0, "the second is settled")
+    node.api.publish(tenant)
+    wait_until(lambda: node.api.endpoint(tenant, made["id"])["health"] == "failing", "a failure")
+    after = node.api.endpoint(tenant, made["id"])
+    assert first < after["last_success_at"] < after["last_failure_at"]
