@@ -149,6 +149,8 @@ Task<int64_t> trim_all(pg::Link& link, const RetentionOptions& options) {
   int64_t deleted = co_await trim_kept(link, times);
   deleted += co_await trim(link, sql::trim_replays, attempts);
   deleted += co_await trim(link, sql::trim_pauses);
+  deleted += co_await trim(link, sql::trim_disabled_spans);
+  deleted += co_await trim(link, sql::trim_subscription_spans);
   deleted += co_await trim(link, sql::trim_inbox_keys, inbox);
   deleted += co_await trim(link, sql::trim_inbox_contents, inbox);
   deleted += co_await trim(link, sql::trim_audit, audit);

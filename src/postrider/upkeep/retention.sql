@@ -229,6 +229,26 @@ where hour in (
   limit $2::integer
 )
 
+-- name: trim_disabled_spans
+-- As long as pauses. $1 how many at most. Index disabled_span_ended.
+delete from disabled_span
+where id in (
+  select id
+  from disabled_span
+  where until < now() - interval '1 year'
+  limit $1::integer
+)
+
+-- name: trim_subscription_spans
+-- As long as pauses. $1 how many at most. Index subscription_span_ended.
+delete from subscription_span
+where id in (
+  select id
+  from subscription_span
+  where until < now() - interval '1 year'
+  limit $1::integer
+)
+
 -- name: trim_pauses
 -- Longer than any delivery lives. $1 how many at most. Index pause_span_ended.
 delete from pause_span
