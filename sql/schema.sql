@@ -1162,6 +1162,35 @@ CREATE FUNCTION postrider.is_url_contact(contact text) RETURNS boolean
   select position('://' in contact) > 0
 $$;
 
+CREATE FUNCTION postrider.keep_disabled_span() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+begin
+  if new.status = 'disabled' then
+    insert into disabled_span (endpoint_id) values (new.id);
+  else
+    update disabled_span s set until = now() where s.endpoint_id = new.id and s.until is null;
+  end if;
+  return null;
+end
+$$;
+
+CREATE FUNCTION postrider.keep_subscription_span() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+begin
+  insert into subscription_span (endpoint_id, pattern, enabled, versions, since)
+  values (old.endpoint_id, old.pattern, old.enabled, old.versions, old.since);
+  if tg_op = 'DELETE' then
+    return old;
+  end if;
+  new.since := now();
+  return new;
+end
+$$;
+
 CREATE FUNCTION postrider.known_endpoint(endpoint text) RETURNS uuid
     LANGUAGE plpgsql STABLE
     SET search_path TO 'postrider', 'pg_temp'
@@ -2379,6 +2408,22 @@ CREATE TABLE postrider.dead_letter_minute (
 )
 WITH (fillfactor='70');
 
+CREATE TABLE postrider.disabled_span (
+    id bigint NOT NULL,
+    endpoint_id uuid NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    until timestamp with time zone
+);
+
+ALTER TABLE postrider.disabled_span ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postrider.disabled_span_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE postrider.endpoint_position (
     endpoint_id uuid NOT NULL,
     "position" bigint DEFAULT 0 NOT NULL
@@ -2882,7 +2927,27 @@ CREATE TABLE postrider.subscription (
     endpoint_id uuid NOT NULL,
     enabled boolean DEFAULT true NOT NULL,
     versions text[],
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE postrider.subscription_span (
+    id bigint NOT NULL,
+    endpoint_id uuid NOT NULL,
+    pattern text NOT NULL COLLATE pg_catalog."C",
+    enabled boolean NOT NULL,
+    versions text[],
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE postrider.subscription_span ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postrider.subscription_span_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE postrider.tenant (
@@ -3141,6 +3206,9 @@ ALTER TABLE ONLY postrider.dead_letter_kept
 ALTER TABLE ONLY postrider.dead_letter_minute
     ADD CONSTRAINT dead_letter_minute_pkey PRIMARY KEY (endpoint_id, minute, cause);
 
+ALTER TABLE ONLY postrider.disabled_span
+    ADD CONSTRAINT disabled_span_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY postrider.endpoint
     ADD CONSTRAINT endpoint_pkey PRIMARY KEY (id);
 
@@ -3267,6 +3335,9 @@ ALTER TABLE ONLY postrider.source_secret
 ALTER TABLE ONLY postrider.subscription
     ADD CONSTRAINT subscription_pkey PRIMARY KEY (tenant_id, pattern, endpoint_id);
 
+ALTER TABLE ONLY postrider.subscription_span
+    ADD CONSTRAINT subscription_span_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY postrider.tenant
     ADD CONSTRAINT tenant_pkey PRIMARY KEY (id);
 
@@ -3361,6 +3432,10 @@ CREATE INDEX dead_letter_kept_tenant_id_delivery_id_idx ON postrider.dead_letter
 
 CREATE INDEX dead_letter_minute_by_time ON postrider.dead_letter_minute USING btree (minute);
 
+CREATE INDEX disabled_span_by_endpoint ON postrider.disabled_span USING btree (endpoint_id);
+
+CREATE INDEX disabled_span_ended ON postrider.disabled_span USING btree (until) WHERE (until IS NOT NULL);
+
 CREATE INDEX endpoint_by_bucket ON postrider.endpoint USING btree (bucket);
 
 CREATE INDEX endpoint_by_host ON postrider.endpoint USING btree ("substring"(url, '://([^/:?#]+)'::text));
@@ -3443,6 +3518,10 @@ CREATE INDEX source_secret_by_source ON postrider.source_secret USING btree (sou
 
 CREATE INDEX subscription_by_endpoint ON postrider.subscription USING btree (endpoint_id);
 
+CREATE INDEX subscription_span_by_endpoint ON postrider.subscription_span USING btree (endpoint_id, pattern);
+
+CREATE INDEX subscription_span_ended ON postrider.subscription_span USING btree (until);
+
 ALTER INDEX postrider.attempt_canceled ATTACH PARTITION postrider.attempt_day_delivery_id_idx;
 
 ALTER INDEX postrider.attempt_by_endpoint ATTACH PARTITION postrider.attempt_day_endpoint_id_delivery_id_idx;
@@ -3499,9 +3578,15 @@ CREATE TRIGGER dead_letter_made AFTER INSERT ON postrider.dead_letter REFERENCIN
 
 CREATE TRIGGER dead_letter_resolved AFTER UPDATE ON postrider.dead_letter REFERENCING OLD TABLE AS stale NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_resolved_dead_letters();
 
+CREATE TRIGGER endpoint_disabled AFTER UPDATE OF status ON postrider.endpoint FOR EACH ROW WHEN (((old.status = 'disabled'::text) <> (new.status = 'disabled'::text))) EXECUTE FUNCTION postrider.keep_disabled_span();
+
 CREATE TRIGGER endpoint_revision BEFORE UPDATE OF url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata ON postrider.endpoint FOR EACH ROW EXECUTE FUNCTION postrider.count_revision();
 
 CREATE TRIGGER outbox_event_form BEFORE INSERT OR UPDATE ON postrider.outbox FOR EACH ROW EXECUTE FUNCTION postrider.outbox_refuse_invalid();
+
+CREATE TRIGGER subscription_changed BEFORE UPDATE ON postrider.subscription FOR EACH ROW WHEN (((old.enabled IS DISTINCT FROM new.enabled) OR (old.versions IS DISTINCT FROM new.versions))) EXECUTE FUNCTION postrider.keep_subscription_span();
+
+CREATE TRIGGER subscription_deleted BEFORE DELETE ON postrider.subscription FOR EACH ROW EXECUTE FUNCTION postrider.keep_subscription_span();
 
 CREATE TRIGGER tenant_revision BEFORE UPDATE OF name, status, status_reason, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, contacts, metadata ON postrider.tenant FOR EACH ROW EXECUTE FUNCTION postrider.count_revision();
 

@@ -365,6 +365,62 @@ security definer set search_path = postrider, pg_temp as $$
   select postrider.set_endpoint_status(postrider.known_endpoint(tenant, endpoint), 'active', reason)
 $$;
 
+-- ── what endpoints were when an event was published ────────────────────────────────────────────────────────────
+
+-- Times during which an endpoint was disabled; until null: it is.
+create table disabled_span (
+  id bigint generated always as identity primary key,
+  endpoint_id uuid not null,
+  since timestamptz not null default now(),
+  until timestamptz
+);
+create index disabled_span_by_endpoint on disabled_span (endpoint_id);
+create index disabled_span_ended on disabled_span (until) where until is not null;
+
+create function keep_disabled_span() returns trigger language plpgsql set search_path = postrider, pg_temp as $$
+begin
+  if new.status = 'disabled' then
+    insert into disabled_span (endpoint_id) values (new.id);
+  else
+    update disabled_span s set until = now() where s.endpoint_id = new.id and s.until is null;
+  end if;
+  return null;
+end
+$$;
+create trigger endpoint_disabled after update of status on endpoint
+  for each row when ((old.status = 'disabled') <> (new.status = 'disabled')) execute function keep_disabled_span();
+
+-- Earlier states of subscriptions; the current one is in `subscription`, since its `since`.
+alter table subscription add column since timestamptz not null default now();
+create table subscription_span (
+  id bigint generated always as identity primary key,
+  endpoint_id uuid not null,
+  pattern text collate "C" not null,
+  enabled boolean not null,
+  versions text[],
+  since timestamptz not null,
+  until timestamptz not null default now()
+);
+create index subscription_span_by_endpoint on subscription_span (endpoint_id, pattern);
+create index subscription_span_ended on subscription_span (until);
+
+create function keep_subscription_span() returns trigger language plpgsql set search_path = postrider, pg_temp as $$
+begin
+  insert into subscription_span (endpoint_id, pattern, enabled, versions, since)
+  values (old.endpoint_id, old.pattern, old.enabled, old.versions, old.since);
+  if tg_op = 'DELETE' then
+    return old;
+  end if;
+  new.since := now();
+  return new;
+end
+$$;
+create trigger subscription_changed before update on subscription
+  for each row when ((old.enabled, old.versions) is distinct from (new.enabled, new.versions))
+  execute function keep_subscription_span();
+create trigger subscription_deleted before delete on subscription
+  for each row execute function keep_subscription_span();
+
 -- ── dead letters, counted ──────────────────────────────────────────────────────────────────────────────────────
 
 -- How many are unresolved, by tenant, endpoint and cause. Changes are appended and added up by upkeep, so that two

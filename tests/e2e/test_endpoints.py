@@ -159,3 +159,82 @@ def test_if_match_refuses_a_change_of_what_was_changed_meanwhile(node, tenant, h
     unknown = path(tenant, "not-there-yet")
     put = {"url": hook.url, "event_types": ["*"]}
     assert node.api.call("PUT", unknown, put, headers={"if-match": '"r1"'}).status == 412
+
+
+def test_settings_give_new_endpoints_their_schedule_and_requests_their_user_agent(start_node, database_url, hook):
+    node = start_node(database_url=database_url, default_on_rejected="retry", default_retry_schedule="1s,300s",
+                      user_agent="Acme-Webhooks/2.0")
+    node.api.create_tenant("t")
+    made = node.api.create_endpoint("t", hook.url)
+    assert (made["on_rejected"], made["retry_schedule"]) == ("retry", [1, 300])
+    hook.reply(404)
+    event = node.api.publish("t")["id"]
+    rejected, delivered = hook.wait_for(2)
+    assert {rejected.headers["user-agent"], delivered.headers["user-agent"]} == {"Acme-Webhooks/2.0"}
+    wait_until(lambda: node.api.get(f"/v1/tenants/t/deliveries?event={event}").expect(200)["data"][0]["status"] == "delivered",
+               "a 404 is retried")
+    tried = node.api.post(path("t", made["id"], "test")).expect(200)
+    assert tried["request"]["headers"]["user-agent"] == "Acme-Webhooks/2.0"
+
+    own = {"on_rejected": "pause", "retry_schedule": [5]}
+    changed = node.api.call("PATCH", path("t", made["id"]), own).expect(200)
+    assert (changed["on_rejected"], changed["retry_schedule"]) == ("pause", [5])
+    reset = node.api.call("PATCH", path("t", made["id"]), dict.fromkeys(own)).expect(200)
+    assert (reset["on_rejected"], reset["retry_schedule"]) == ("retry", [1, 300])
+
+
+def test_a_pause_that_was_answered_is_in_force(node, tenant, receiver):
+    paused, other = receiver.hook(), receiver.hook()
+    made = node.api.create_endpoint(tenant, paused.url)
+    node.api.create_endpoint(tenant, other.url)
+    for number in range(1, 6):
+        node.api.publish(tenant)
+        paused.wait_for(2 * number - 1)
+        node.api.post(path(tenant, made["id"], "pause")).expect(200)
+        event = node.api.publish(tenant)["id"]
+        other.wait_for(2 * number)
+        [waiting] = node.api.get(f"/v1/tenants/{tenant}/deliveries?event={event}&endpoint={made['id']}").expect(200)["data"]
+        assert (waiting["status"], waiting["attempts"], len(paused.requests)) == ("pending", 0, 2 * number - 1)
+        node.api.post(path(tenant, made["id"], "resume")).expect(200)
+        paused.wait_for(2 * number)
+
+
+def test_a_rotated_secret_and_a_paused_tenant_are_in_force_when_answered(node, tenant, hook, receiver):
+    made = node.api.create_endpoint(tenant, hook.url)
+    for number in range(1, 4):
+        node.api.publish(tenant)
+        first = hook.wait_for(2 * number - 1)[-1]
+        assert len(first.headers["webhook-signature"].split()) == number
+        node.api.post(path(tenant, made["id"], "secrets", "rotate")).expect(201)
+        node.api.publish(tenant)
+        second = hook.wait_for(2 * number)[-1]
+        assert len(second.headers["webhook-signature"].split()) == number + 1
+
+    node.api.post(f"/v1/tenants/{tenant}/pause").expect(200)
+    event = node.api.publish(tenant)["id"]
+    elsewhere = receiver.hook()
+    node.api.create_tenant(tenant + "-other")
+    node.api.create_endpoint(tenant + "-other", elsewhere.url)
+    node.api.publish(tenant + "-other")
+    elsewhere.wait_for(1)
+    [waiting] = node.api.get(f"/v1/tenants/{tenant}/deliveries?event={event}").expect(200)["data"]
+    assert (waiting["status"], waiting["attempts"]) == ("pending", 0)
+    node.api.post(f"/v1/tenants/{tenant}/resume").expect(200)
+    hook.wait_for(7)
+
+
+def test_the_last_success_is_known_before_and_after_the_first_failure(node, tenant, hook):
+    made = node.api.create_endpoint(tenant, hook.url)
+    assert made["last_success_at"] is None
+    node.api.publish(tenant)
+    known = lambda: node.api.endpoint(tenant, made["id"])["last_success_at"]
+    wait_until(known, "the first success is written")
+    first = known()
+    hook.reply(204, then=500)
+    node.api.publish(tenant)
+    hook.wait_for(2)
+    wait_until(lambda: node.api.endpoint(tenant, made["id"])["pending"] == 0, "the second is settled")
+    node.api.publish(tenant)
+    wait_until(lambda: node.api.endpoint(tenant, made["id"])["health"] == "failing", "a failure")
+    after = node.api.endpoint(tenant, made["id"])
+    assert first < after["last_success_at"] < after["last_failure_at"]

@@ -9,7 +9,7 @@ import psycopg2
 import pytest
 
 from harness import node as node_module
-from harness.postgres import run_sql
+from harness.postgres import Postgres, run_sql
 from harness.wait import wait_until
 
 NUMBERS = itertools.count(1)
@@ -246,3 +246,34 @@ def test_processed_rows_go_after_their_time_and_are_archived_first(start_node, a
     node = start_node(database_url=database_url)
     wait_until(lambda: [data for _, data in run_sql(application, rows)] == ["5", "6"], "it goes, the others stay")
     assert len(list(tmp_path.glob("outbox_*"))) == 1
+
+
+def test_roles_that_could_not_be_created_come_with_the_statements_that_do(start_node):
+    """The role postrider of a test's server is not allowed to create roles."""
+    server = Postgres()
+    try:
+        server.create("application")
+        server.create("own")
+        url = server.url("application")
+        done = install(url)
+        assert done.returncode == 0, done.stderr
+        statements = done.stdout.splitlines()[-1].strip()
+        assert statements == ("create role postrider_publisher nologin; create role postrider_relay nologin; "
+                              "select postrider.grant_outbox();")
+        server.sql(statements, "application")
+        assert "create role" not in install(url).stdout
+        server.sql("set role postrider_publisher; select postrider.publish('acme', 'a', '{}'::json)", "application")
+
+        node = start_node(database_url=server.url("own"))
+        logged = node.wait_for_log("roles_missing")
+        assert logged["roles"] == "postrider_consumer, postrider_support"
+        doctor = lambda: {one["about"]: one for one in json.loads(subprocess.run(
+            [node_module.binary(), "doctor", "--json"], cwd="/", text=True, capture_output=True,
+            env=node_module.environment(database_url=server.url("own"), master_key=node_module.MASTER_KEY)).stdout)}
+        assert doctor()["roles"]["status"] == "warning" and logged["statements"] in doctor()["roles"]["advice"]
+        server.sql(logged["statements"], "own")
+        assert doctor()["roles"]["status"] == "ok"
+        server.sql("set role postrider_support; select * from postrider.webhook_deliveries", "own")
+        node.stop()
+    finally:
+        server.close()

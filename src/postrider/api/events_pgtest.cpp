@@ -47,6 +47,50 @@ TEST_F(EventsTest, AReaderSeesWhereItWentAndWhyNotElsewhere) {
   EXPECT_EQ(std::to_string(sent), created.at("/deliveries"));
 }
 
+TEST_F(EventsTest, TheReasonsWhyItWentNowhereAreThoseOfItsTime) {
+  const std::string endpoints = "/v1/tenants/acme/endpoints/";
+  const auto make = [&](const std::string& id, const std::string& types) {
+    const auto made =
+        put(endpoints + id, R"({"url": "https://hooks.acme.example/", "event_types": [)" + types + "]}");
+    EXPECT_EQ(made.status, 201) << made.body;
+  };
+  const auto subscribe = [&](const std::string& id, const std::string& subscription) {
+    EXPECT_EQ(put(endpoints + id + "/subscriptions", R"({"data": [)" + subscription + "]}").status, 200);
+  };
+  make("disabled", "\"*\"");
+  make("elsewhere", "\"invoice.*\"");
+  make("off", "\"*\"");
+  make("version", "\"*\"");
+  subscribe("off", R"({"pattern": "order.*", "enabled": false})");
+  subscribe("version", R"({"pattern": "order.*", "versions": ["2"]})");
+  EXPECT_EQ(post(endpoints + "disabled/disable").status, 200);
+
+  ASSERT_EQ(publish(R"({"type":"order.made","data":1,"id":"own-1"})").at("/deliveries"), "0");
+  const auto reasons = [&] {
+    std::string text;
+    const auto document = get(events + "/own-1").json();
+    for (const auto& each : document.at("unmatched_endpoints").as_array())
+      text += std::string(each.at("endpoint_id").as_string()) + ": " +
+              std::string(each.at("reason").as_string()) + "\n";
+    return text;
+  };
+  const std::string as_published =
+      "disabled: endpoint_disabled\nelsewhere: no_subscription_matches\noff: subscription_off\n"
+      "version: version_not_wanted\n";
+  EXPECT_EQ(reasons(), as_published);
+
+  EXPECT_EQ(post(endpoints + "disabled/resume").status, 200);
+  subscribe("off", R"({"pattern": "order.*"})");
+  subscribe("version", R"({"pattern": "*"})");
+  EXPECT_EQ(reasons(), as_published);
+  subscribe("elsewhere", R"({"pattern": "order.made"})");
+  make("new", "\"*\"");
+  EXPECT_EQ(post(endpoints + "new/disable").status, 200);
+  EXPECT_EQ(reasons(),
+            "disabled: endpoint_disabled\nelsewhere: subscribed_later\nnew: endpoint_created_later\n"
+            "off: subscription_off\nversion: version_not_wanted\n");
+}
+
 TEST_F(EventsTest, ARepeatIsAnsweredWith200AndOtherContentWith409) {
   const std::string key = "idempotency-key: once\r\n";
   const auto first = publish(R"({"type":"a","data":1})", key);

@@ -12,6 +12,7 @@
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
 #include "postrider/http/client/client.hpp"
+#include "postrider/outbox/install.hpp"
 #include "postrider/pg/blockers.hpp"
 #include "postrider/pg/connection.hpp"
 #include "postrider/pg/private_cluster.hpp"
@@ -106,6 +107,9 @@ class Doctor {
         about_contacts(untold);
         const pg::Rows capture = co_await connection->run_one(sql::capture);
         about_capture(capture);
+        auto looking_for_roles = outbox::missing_roles(*connection);
+        const outbox::MissingRoles roles = co_await looking_for_roles;
+        about_roles(roles);
       }
     }
     connection->close();
@@ -204,6 +208,14 @@ class Doctor {
     if (!config_.smtp_url.empty() && config_.public_url == "http://" + config_.listen.text())
       add(Level::warning, "contacts", "links in mails lead to " + config_.public_url,
           "Set POSTRIDER_PUBLIC_URL to the address under which others reach this server.");
+  }
+
+  void about_roles(const outbox::MissingRoles& missing) {
+    if (missing.names.empty())
+      good("roles", "all roles that postrider grants exist");
+    else
+      add(Level::warning, "roles", "missing: " + missing.listed(),
+          "An administrator can create them, in this database: " + missing.statements);
   }
 
   std::string capture_advice(const std::string& wal_level) const {

@@ -17,8 +17,9 @@ int install(Invocation& in) {
   const auto url = in.value("--database-url");
   if (!url) throw Misuse("--database-url says where the outbox is to be.");
   runtime::Loop loop;
+  outbox::MissingRoles missing;
   try {
-    runtime::run_blocking(loop, outbox::install(loop, *url));
+    missing = runtime::run_blocking(loop, outbox::install(loop, *url));
   } catch (const pg::Error& error) {
     if (error.sqlstate() != kNoRight) throw;
     throw pg::Error(error.kind(), std::string(error.what()) +
@@ -28,6 +29,10 @@ int install(Invocation& in) {
   std::puts(
       "The outbox is installed. Applications call postrider.publish(…); grant them postrider_publisher.\n"
       "The role that relays needs postrider_relay.");
+  if (!missing.names.empty())
+    std::puts(("This role is not allowed to create roles, so " + missing.listed() +
+               " must be created by an administrator, in this database:\n  " + missing.statements)
+                  .c_str());
   return done;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "postrider/base/version.hpp"
 #include "postrider/config/network.hpp"
 
 namespace postrider::config {
@@ -92,6 +93,9 @@ struct Config {
   int default_timeout_ms = 0;
   int default_give_up_seconds = 0;
   int default_max_in_flight = 0;
+  std::string default_on_rejected = "dead_letter";   // a label of model::OnRejected
+  std::vector<milliseconds> default_retry_schedule;  // empty: the schedule of delivery::RetrySchedule
+  std::string user_agent = "postrider/" + std::string(base::kVersion);
 
   // Where deliveries may go
   bool allow_http = false;

@@ -117,6 +117,20 @@ TEST_F(Load, AnEmptyFlagTakesBackWhatIsOptional) {
   EXPECT_EQ(error(), "The setting listen (flag --listen) must not be empty.");
 }
 
+TEST_F(Load, DefaultsOfEndpointsAreSettings) {
+  EXPECT_EQ(load(sources_).config.default_on_rejected, "dead_letter");
+  EXPECT_TRUE(load(sources_).config.default_retry_schedule.empty());
+  EXPECT_THAT(load(sources_).config.user_agent, testing::StartsWith("postrider/"));
+  sources_.flags = {{"default_on_rejected", "retry"},
+                    {"default_retry_schedule", "500ms, 2m, 7d"},
+                    {"user_agent", "Acme-Webhooks/2.0 (+https://acme.example)"}};
+  const Config config = load(sources_).config;
+  EXPECT_EQ(config.default_on_rejected, "retry");
+  EXPECT_EQ(config.default_retry_schedule,
+            (std::vector<milliseconds>{milliseconds(500), std::chrono::minutes(2), std::chrono::hours(168)}));
+  EXPECT_EQ(config.user_agent, "Acme-Webhooks/2.0 (+https://acme.example)");
+}
+
 TEST_F(Load, TomlListsAreLists) {
   write("postrider.toml",
         "allow_networks = [\"127.0.0.0/8\", \"::1/128\"]\nallow_ports = [80, \"8000-9000\"]\n");
@@ -167,6 +181,11 @@ TEST_F(Load, ABadValueIsNamedWithItsSource) {
       {"public_url", "example.com", "a URL that begins with https:// or http://"},
       {"smtp_url", "mail.example", "smtp://"},
       {"bind_address", "eth0", "an IPv4 or IPv6 address"},
+      {"default_on_rejected", "ignore", "must be dead_letter, retry or pause"},
+      {"default_retry_schedule", "30s,soon", "must be a list of 1 to 100 delays"},
+      {"default_retry_schedule", "8d", "at most 7d each"},
+      {"user_agent", "Acme\r\nx-injected: 1", "printable ASCII characters"},
+      {"user_agent", std::string(257, 'a'), "must be 1 to 256"},
       {"database_url", "mysql://x", "postgres://"},
       {"direct_database_url", "postgres://x/y", "needs database_url"},
   };

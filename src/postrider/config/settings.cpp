@@ -109,6 +109,42 @@ Applied bind_address(Config& config, std::string_view value) {
   return true;
 }
 
+Applied on_rejected(Config& config, std::string_view value) {
+  const std::string_view word = trimmed(value);
+  if (word != "dead_letter" && word != "retry" && word != "pause")
+    return base::Failure{std::string("must be dead_letter, retry or pause")};
+  config.default_on_rejected = std::string(word);
+  return true;
+}
+
+Applied retry_schedule(Config& config, std::string_view value) {
+  constexpr size_t delays_max = 100;
+  constexpr std::chrono::hours delay_max{7 * 24};
+  std::vector<milliseconds> delays;
+  for (const std::string_view text : split_list(value)) {
+    const Parsed<milliseconds> delay = parse_duration(text);
+    if (!delay.ok() || *delay > delay_max || delays.size() == delays_max) {
+      delays.clear();
+      break;
+    }
+    delays.push_back(*delay);
+  }
+  if (delays.empty())
+    return base::Failure{
+        std::string("must be a list of 1 to 100 delays of at most 7d each, such as 30s,2m,10m,1h")};
+  config.default_retry_schedule = std::move(delays);
+  return true;
+}
+
+Applied user_agent(Config& config, std::string_view value) {
+  const std::string_view agent = trimmed(value);
+  const bool is_printable = std::ranges::all_of(agent, [](char c) { return c >= ' ' && c < '\x7f'; });
+  if (agent.empty() || agent.size() > 256 || !is_printable)
+    return base::Failure{std::string("must be 1 to 256 printable ASCII characters")};
+  config.user_agent = std::string(agent);
+  return true;
+}
+
 template <auto member>
 Applied absolute_paths(Config& config, std::string_view value) {
   (config.*member).clear();
@@ -242,6 +278,13 @@ const Setting table[] = {
      integer<&C::default_give_up_seconds, 1, unlimited>},
     {"default_max_in_flight", "10", "", "Attempts to one endpoint at the same time.", Secrecy::open,
      integer<&C::default_max_in_flight, 1, 10'000>},
+    {"default_on_rejected", "dead_letter", "",
+     "What happens after a 3xx or 4xx response that is not retried anyway: dead_letter, retry or pause.",
+     Secrecy::open, on_rejected},
+    {"default_retry_schedule", "", "30s,2m,10m,30m,2h,6h,24h",
+     "Delays before the second and later attempts; the last one repeats.", Secrecy::open, retry_schedule},
+    {"user_agent", "", "postrider/ and the version", "User-Agent header of deliveries and notices.",
+     Secrecy::open, user_agent},
 
     // Where deliveries may go
     {"allow_http", "false", "", "Whether endpoint URLs may be http:// as well as https://.", Secrecy::open,

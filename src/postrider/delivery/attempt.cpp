@@ -6,7 +6,6 @@
 
 #include "postrider/base/check.hpp"
 #include "postrider/base/fail_point.hpp"
-#include "postrider/base/version.hpp"
 #include "postrider/delivery/sign.hpp"
 #include "postrider/http/client/preview.hpp"
 
@@ -34,11 +33,11 @@ AttemptResult blocked(std::string why, base::Timestamp started_at) {
 }  // namespace
 
 base::Result<std::string, std::string> attempt_headers(const LaneConfig& config, const Row& row,
-                                                       base::Timestamp now) {
+                                                       base::Timestamp now, std::string_view user_agent) {
   std::string headers;
   headers.reserve(512 + config.endpoint.header_lines.size());
-  headers += "content-type: application/json\r\nuser-agent: postrider/";
-  headers += base::kVersion;
+  headers += "content-type: application/json\r\nuser-agent: ";
+  headers += user_agent;
   headers += "\r\n";
   const std::string delivery_id = row.id().public_id();
   const SignInput input{
@@ -84,7 +83,7 @@ runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& confi
   CHECK(row.event != nullptr);
   const auto started_at = tools.clock.now();
   if (!config.url) co_return blocked("the URL is not one that postrider can send to", started_at);
-  const auto headers = attempt_headers(config, row, started_at);
+  const auto headers = attempt_headers(config, row, started_at, tools.user_agent);
   if (!headers) co_return blocked(headers.error(), started_at);
   base::reach("attempt.signed");
   const http::OutboundRequest request{

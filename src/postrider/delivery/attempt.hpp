@@ -37,12 +37,13 @@ struct AttemptTools {
   http::Client& client;
   const model::IdSource& clock;
   size_t answer_bytes_max;
+  std::string_view user_agent;  // outlives the attempt
 };
 
 // What `attempt` is made of, for a send that is not a delivery: the header lines, signed at that time, with
 // the custom ones last, or why they cannot be written; and what an exchange came to.
 base::Result<std::string, std::string> attempt_headers(const LaneConfig& config, const Row& row,
-                                                       base::Timestamp now);
+                                                       base::Timestamp now, std::string_view user_agent);
 AttemptFacts attempt_facts(const http::Exchange& exchange, base::Timestamp started_at);
 
 // `config` and `row` (whose body is in memory) stay until it is done. Never throws for what an endpoint does.

@@ -10,7 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kStatusPause = 1s;  // until a status that was just written comes back to the lane
+constexpr auto kStatusPause = 1s;       // until a status that was just written comes back to the lane
+constexpr auto kSuccessInterval = 60s;  // a healthy endpoint's successes are written this often
 
 }  // namespace
 
@@ -19,6 +20,8 @@ void EndpointState::load(Lane& lane) {
   lane.health_.is_breaker_open = endpoint.is_breaker_open;
   lane.health_.is_failing = endpoint.is_failing;
   lane.health_.failures = endpoint.failures;
+  lane.health_.succeeded_at = endpoint.last_success_at;
+  lane.health_.noted_success_at = endpoint.last_success_at;
 }
 
 void EndpointState::record(Lane& lane, const Observation& seen, const Now& now) {
@@ -52,7 +55,8 @@ void EndpointState::signal(Lane& lane, const Observation& seen, const Now& now) 
   }
 }
 
-// Written only when it changes. Probes count: behind an open breaker nothing else is sent.
+// Written when it changes, and about once a minute so that the time of the last success is known. Probes
+// count: behind an open breaker nothing else is sent.
 void EndpointState::note_health(Lane& lane, const Observation& seen, base::Timestamp now) {
   const bool is_failing = seen.verdict.signal != Verdict::Signal::succeeded;
   const bool is_breaker_open = lane.breaker().is_open();
@@ -63,17 +67,22 @@ void EndpointState::note_health(Lane& lane, const Observation& seen, base::Times
   const int failures = is_failing ? std::min(health.failures + 1, kFailuresCounted) : 0;
   const bool has_become_unhealthy = failures == kFailuresCounted && health.failures < failures;
   health.failures = failures;
+  if (!is_failing) health.succeeded_at = now;
+  const bool is_success_due =
+      !is_failing && (!health.noted_success_at || now - *health.noted_success_at >= kSuccessInterval);
   if (health.is_failing == is_failing && health.is_breaker_open == is_breaker_open && !has_become_unhealthy &&
-      !probe_error)
+      !probe_error && !is_success_due)
     return;
   health.is_failing = is_failing;
   health.is_breaker_open = is_breaker_open;
+  health.noted_success_at = health.succeeded_at;
   changes_.note_health({.endpoint = lane.endpoint,
                         .is_failing = is_failing,
                         .breaker = is_breaker_open ? "open" : "closed",
                         .at = now,
                         .failures = failures,
-                        .probe_error = std::move(probe_error)});
+                        .probe_error = std::move(probe_error),
+                        .succeeded_at = health.succeeded_at});
 }
 
 // The endpoint's row may have been written by another node, so it decides whether there is a change.

@@ -42,9 +42,42 @@ struct EndpointStateTest : testing::Test, EndpointChanges {
   EndpointState state{*this};
 };
 
-TEST_F(EndpointStateTest, HealthIsWrittenOnlyWhenItChanges) {
+TEST_F(EndpointStateTest, SuccessesAreWrittenOnceAMinute) {
+  const base::Timestamp first = now.db;
+  for (int i = 0; i < 60; ++i, now.db += 1s) record(Verdict::Signal::succeeded);
+  ASSERT_EQ(healths.size(), 1u);
+  EXPECT_EQ(healths[0].succeeded_at, first);
+  EXPECT_FALSE(healths[0].is_failing);
+  record(Verdict::Signal::succeeded);
+  ASSERT_EQ(healths.size(), 2u);
+  EXPECT_EQ(healths[1].succeeded_at, first + 60s);
+}
+
+TEST_F(EndpointStateTest, TheFirstFailureIsWrittenWithTheLastSuccess) {
+  record(Verdict::Signal::succeeded);
+  now.db += 10s;
+  const base::Timestamp last = now.db;
+  record(Verdict::Signal::succeeded);
+  now.db += 10s;
+  record(Verdict::Signal::failed);
+  EXPECT_TRUE(healths.back().is_failing);
+  EXPECT_EQ(healths.back().succeeded_at, last);
+}
+
+TEST_F(EndpointStateTest, WhatWasWrittenAboutSuccessesIsTakenOver) {
+  auto config = std::make_shared<LaneConfig>();
+  config->mode = LaneConfig::Mode::send;
+  config->endpoint.max_in_flight = 8;
+  config->endpoint.last_success_at = now.db - 30s;
+  lane.configure(std::move(config), now);
+  state.load(lane);
   record(Verdict::Signal::succeeded);
   EXPECT_EQ(healths.size(), 0u);
+}
+
+TEST_F(EndpointStateTest, HealthIsWrittenOnlyWhenItChanges) {
+  record(Verdict::Signal::succeeded);
+  healths.clear();
   record(Verdict::Signal::failed);
   record(Verdict::Signal::failed);
   ASSERT_EQ(healths.size(), 1u);

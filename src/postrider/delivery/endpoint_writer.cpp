@@ -82,6 +82,7 @@ pg::Batch EndpointWriter::notes(const std::vector<HealthChange>& healths, const 
     params.add(std::views::transform(healths, [](const HealthChange& c) { return c.at; }));
     params.add(std::views::transform(healths, [](const HealthChange& c) { return c.failures; }));
     params.add(std::views::transform(healths, [](const HealthChange& c) { return c.probe_error; }));
+    params.add(std::views::transform(healths, [](const HealthChange& c) { return c.succeeded_at; }));
     out.add(sql::note_health, std::move(params));
   }
   if (!holds.empty())

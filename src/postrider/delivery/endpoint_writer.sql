@@ -55,9 +55,10 @@ from endpoint
 where id = $1::uuid
 
 -- name: note_health
--- An endpoint began to fail, recovered, its breaker changed or a probe failed; written only then.
+-- An endpoint began to fail, recovered, its breaker changed or a probe failed; or a minute has passed since a success
+-- was noted.
 -- $1 endpoints, $2 whether failing, $3 breaker labels, $4 when, $5 failures since the last success, up to ten, $6 why a
--- probe failed, or null. An endpoint that an open transaction holds is left out and returned: it is noted later.
+-- probe failed, or null, $7 the last success, or null. An endpoint that an open transaction holds is left out and returned: it is noted later.
 with free as materialized (
   select id
   from endpoint
@@ -70,15 +71,15 @@ noted as (
   set failures = change.failures,
       failing_since = case when change.failing then coalesce(endpoint.failing_since, change.at) end,
       last_failure_at = case when change.failing then change.at else endpoint.last_failure_at end,
-      last_success_at = case when change.failing then endpoint.last_success_at else change.at end,
+      last_success_at = case when change.failing then greatest(endpoint.last_success_at, change.succeeded_at) else change.at end,
       breaker = change.breaker,
       last_probe_at = case
         when change.probe_error is not null then change.at
         when change.failing then endpoint.last_probe_at
       end,
       last_probe_error = case when change.failing then coalesce(change.probe_error, endpoint.last_probe_error) end
-  from unnest($1::uuid[], $2::boolean[], $3::text[], $4::timestamptz[], $5::integer[], $6::text[])
-         as change (endpoint_id, failing, breaker, at, failures, probe_error)
+  from unnest($1::uuid[], $2::boolean[], $3::text[], $4::timestamptz[], $5::integer[], $6::text[], $7::timestamptz[])
+         as change (endpoint_id, failing, breaker, at, failures, probe_error, succeeded_at)
   where endpoint.id = change.endpoint_id
     and endpoint.id in (select id from free)
 )

@@ -25,6 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kGaugeInterval = 5s;
+constexpr auto kTakeEffectWait = 2s;
 
 model::NodeId new_node_id() {
   model::NodeId id;
@@ -362,6 +363,27 @@ void Engine::committed() {
   state.control.post([&state] {
     if (state.membership.has_peers()) state.notifier.notify_soon();
   });
+}
+
+namespace {
+
+runtime::Task<void> take_effect_and_tell(Shard& shard, registry::ChangedEndpoints changed,
+                                         runtime::Loop& home, runtime::OneShot<bool>& done) {
+  const auto deadline = base::BootClock::now() + kTakeEffectWait;
+  co_await shard.take_effect(std::move(changed), deadline);
+  home.post([&done] { done.set(true); });
+}
+
+}  // namespace
+
+runtime::Task<void> Engine::take_effect(registry::ChangedEndpoints changed, runtime::Loop& home) {
+  for (const auto& each : state_->shards) {
+    runtime::OneShot<bool> done;
+    each->loop.post([&each, &changed, &home, &done] {
+      each->on.spawn(take_effect_and_tell(each->shard, changed, home, done));
+    });
+    co_await done;
+  }
 }
 
 void Engine::drain(std::chrono::milliseconds timeout) {

@@ -16,6 +16,8 @@
 #include "postrider/model/id_source.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/secret_resolver.hpp"
+#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/task.hpp"
 #include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::delivery {
@@ -47,6 +49,9 @@ class Engine : public model::HandOver {
   void offer(std::vector<model::CommittedDelivery> deliveries) override;
   // This node committed something for buckets that others may serve: they are woken soon, coalesced.
   void committed();
+  // For a caller on another loop, `home`: returns there when this node sends according to what was just
+  // committed, or after a few seconds without its database.
+  runtime::Task<void> take_effect(registry::ChangedEndpoints changed, runtime::Loop& home);
   // Called on the control loop's thread for every change of the registry; set before start().
   void on_change(std::function<void(const registry::Change&)> callback);
 

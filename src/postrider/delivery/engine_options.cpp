@@ -46,6 +46,7 @@ ShardOptions shard_options(const config::Config& config, model::NodeId node, int
   options.memory.lane_bytes_max = static_cast<size_t>(config.lane_bytes_max);
   options.memory.body_bytes_max = static_cast<size_t>(config.buffer_bytes_max) / static_cast<size_t>(shards);
   options.sender.response_bytes_max = static_cast<size_t>(config.response_bytes_max);
+  options.sender.user_agent = config.user_agent;
   return options;
 }
 

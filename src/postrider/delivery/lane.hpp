@@ -154,6 +154,8 @@ class Lane {
     int rejected_in_row = 0;
     int failures = 0;                                  // exchanges without a success since
     bool is_failing = false, is_breaker_open = false;  // as last written
+    std::optional<base::Timestamp> succeeded_at;       // the last success
+    std::optional<base::Timestamp> noted_success_at;   // as last written
   } health_;
 
   friend class Tallies;

@@ -50,6 +50,37 @@ void LaneLoader::want_bodies(const LanePtr& lane) {
   if (!bodies_.is_running && !is_stopping_) tasks_.spawn(run_bodies());
 }
 
+runtime::Task<void> LaneLoader::reload_configs(std::vector<LanePtr> lanes, base::SteadyTime deadline) {
+  Reload reload(tools_.loop);
+  for (const LanePtr& lane : lanes) {
+    reload.wanted.insert(lane.get());
+    want_config(lane);
+  }
+  reloads_.push_back(&reload);
+  while (!reload.is_done() && !is_stopping_ && base::BootClock::now() < deadline)
+    co_await reload.done.wait_until(deadline);
+  std::erase(reloads_, &reload);
+}
+
+void LaneLoader::begin_reloads(const std::vector<LanePtr>& lanes) {
+  for (Reload* reload : reloads_)
+    for (const LanePtr& lane : lanes)
+      if (reload->wanted.erase(lane.get()) > 0) reload->begun.insert(lane.get());
+}
+
+void LaneLoader::end_reloads(const std::vector<LanePtr>& lanes, bool is_loaded) {
+  for (Reload* reload : reloads_) {
+    for (const LanePtr& lane : lanes)
+      if (reload->begun.erase(lane.get()) > 0 && !is_loaded) reload->wanted.insert(lane.get());
+    if (reload->is_done()) reload->done.notify();
+  }
+}
+
+void LaneLoader::abandon() {
+  is_stopping_ = true;
+  for (Reload* reload : reloads_) reload->done.notify();
+}
+
 std::vector<LanePtr> LaneLoader::take(Wanted& wanted, bool Lane::LoaderMarks::* mark, size_t count) {
   std::vector<LanePtr> lanes;
   count = std::min(count, wanted.lanes.size());
@@ -101,6 +132,7 @@ runtime::Task<bool> LaneLoader::load_configs(std::vector<LanePtr> lanes) {
   for (const LanePtr& lane : lanes) ids.push_back(lane->endpoint);
   std::unordered_map<model::EndpointId, std::shared_ptr<const LaneConfig>> loaded;
   bool is_loaded = false;
+  begin_reloads(lanes);
   try {
     const auto deadline = base::BootClock::now() + kDatabaseWait;
     co_await tools_.link.wait_up(deadline);
@@ -121,6 +153,7 @@ runtime::Task<bool> LaneLoader::load_configs(std::vector<LanePtr> lanes) {
     else
       want_config(lane);
   }
+  end_reloads(lanes, is_loaded);
   co_return is_loaded;
 }
 

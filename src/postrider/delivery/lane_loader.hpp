@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "postrider/crypto/master_keys.hpp"
@@ -57,7 +58,10 @@ class LaneLoader {
   void want_rows(const LanePtr& lane);
   void want_bodies(const LanePtr& lane);
 
-  void abandon() { is_stopping_ = true; }  // then stop the link
+  // Returns when each lane has a configuration that was read after this call; at the latest at the deadline.
+  runtime::Task<void> reload_configs(std::vector<LanePtr> lanes, base::SteadyTime deadline);
+
+  void abandon();  // then stop the link
   runtime::Task<void> stop();
 
  private:
@@ -65,6 +69,16 @@ class LaneLoader {
     std::vector<LanePtr> lanes;
     bool is_running = false;
   };
+  // Somebody who waits for configurations. Lanes are only compared: they may be gone.
+  struct Reload {
+    explicit Reload(runtime::Loop& loop) : done(loop) {}
+    bool is_done() const { return wanted.empty() && begun.empty(); }
+    std::unordered_set<const Lane*> wanted;  // not in a statement yet
+    std::unordered_set<const Lane*> begun;   // in the statement that is under way
+    runtime::Wakeup done;
+  };
+  void begin_reloads(const std::vector<LanePtr>& lanes);
+  void end_reloads(const std::vector<LanePtr>& lanes, bool is_loaded);
   // Takes up to `count` lanes out of the list, resetting their mark.
   std::vector<LanePtr> take(Wanted& wanted, bool Lane::LoaderMarks::* mark, size_t count);
   runtime::Task<void> run_configs();
@@ -91,6 +105,7 @@ class LaneLoader {
   LoaderLimits limits_;
   LoaderEvents& events_;
   Wanted configs_, rows_, bodies_;
+  std::vector<Reload*> reloads_;  // of coroutines that wait
   bool is_stopping_ = false;
   runtime::TaskGroup tasks_;
 };

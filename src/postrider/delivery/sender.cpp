@@ -112,7 +112,7 @@ runtime::Task<void> Sender::deliver(Chooser::Choice choice, base::SteadyTime beg
 
   // Attempt.
   const uint64_t stalls = stalls_.stalls();
-  const AttemptTools tools{tools_.client, tools_.clock, options_.response_bytes_max};
+  const AttemptTools tools{tools_.client, tools_.clock, options_.response_bytes_max, options_.user_agent};
   Flight flight({choice.row.id(), lane->bucket}, begun_at);
   flights_.begin(flight);
   AttemptResult result = co_await attempt(tools, *config, choice.row);

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "postrider/base/version.hpp"
 #include "postrider/cluster/lease_clock.hpp"
 #include "postrider/delivery/attempt.hpp"
 #include "postrider/delivery/choose.hpp"
@@ -42,6 +44,7 @@ class Sender {
   struct Options {
     size_t unsettled_max = 5'000;  // with this many unwritten results, nothing new is sent
     size_t response_bytes_max = 64 << 10;
+    std::string user_agent = "postrider/" + std::string(base::kVersion);
   };
   Sender(SenderTools tools, Options options, LaneEvents& events);
 

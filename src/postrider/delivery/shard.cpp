@@ -99,6 +99,24 @@ void Shard::refresh_all() {
   for (const auto& [id, lane] : lanes_.lanes()) loader_.want_config(lane);
 }
 
+namespace {
+
+bool concerns(const registry::ChangedEndpoints& changed, const Lane& lane) {
+  const auto& config = lane.config();
+  if (!config) return true;  // being loaded, perhaps as it was before
+  return config->endpoint.tenant_id == changed.tenant &&
+         (changed.endpoint.empty() || config->endpoint.public_id == changed.endpoint);
+}
+
+}  // namespace
+
+runtime::Task<void> Shard::take_effect(registry::ChangedEndpoints changed, base::SteadyTime deadline) {
+  std::vector<LanePtr> lanes;
+  for (const auto& [id, lane] : lanes_.lanes())
+    if (concerns(changed, *lane)) lanes.push_back(lane);
+  return loader_.reload_configs(std::move(lanes), deadline);
+}
+
 // ── ending ──
 
 void Shard::stop_sending() {

@@ -14,6 +14,7 @@
 #include "postrider/delivery/bucket_reader.hpp"
 #include "postrider/delivery/delivery_control.hpp"
 #include "postrider/delivery/lane_scheduler.hpp"
+#include "postrider/registry/control_log.hpp"
 
 namespace postrider::delivery {
 
@@ -67,6 +68,8 @@ class Shard : private LoaderEvents {
   void refresh_endpoint(model::EndpointId endpoint);
   void refresh_tenant(const model::TenantId& tenant);
   void refresh_all();
+  // The same for what was just committed; returns when it is in force, at the latest at the deadline.
+  runtime::Task<void> take_effect(registry::ChangedEndpoints changed, base::SteadyTime deadline);
 
   // ── ending ──
   void stop_sending();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "postrider/delivery/retry_pause.hpp"
 #include "postrider/delivery/sweep.sql.hpp"
 #include "postrider/pg/error.hpp"
 #include "postrider/telemetry/log.hpp"
@@ -16,7 +17,8 @@ using Mode = LaneConfig::Mode;
 constexpr int kRowsPerPage = 500;
 constexpr auto kPagePause = 1ms;  // other work on the connection gets its turn
 constexpr auto kRetryPause = 200ms;
-constexpr auto kDatabaseWait = 5s;  // then it is tried again, so that a stop does not hang on it
+constexpr auto kRetryPauseMax = 30s;  // a statement that Postgres refuses may be refused for hours
+constexpr auto kDatabaseWait = 5s;    // then it is tried again, so that a stop does not hang on it
 constexpr auto kCanceledWithAll = "canceled with all that was pending for the endpoint";
 
 // Removes the next rows of the lane. The first result has one row for each.
@@ -49,6 +51,7 @@ bool Sweeper::wants_sweep(const Lane& lane) const {
 
 runtime::Task<void> Sweeper::run(LanePtr lane) {
   runtime::Wakeup pause(tools_.loop);
+  RetryPause retry_pause({.first = kRetryPause, .longest = kRetryPauseMax});
   bool is_cleared = false;
   if (wants_sweep(*lane) && lane->config()->mode == Mode::clear)
     telemetry::log_info("canceling_pending").field("endpoint_id", lane->config()->endpoint.public_id);
@@ -65,7 +68,8 @@ runtime::Task<void> Sweeper::run(LanePtr lane) {
     const bool may_have_more =
         lane->buffer(Turn::first).may_have_more() || lane->buffer(Turn::retry).may_have_more();
     if (swept == Swept::none_left && !may_have_more) break;
-    const auto rest = swept == Swept::failed ? std::chrono::milliseconds(kRetryPause) : kPagePause;
+    if (swept != Swept::failed) retry_pause.succeeded();
+    const auto rest = swept == Swept::failed ? retry_pause.after_failure() : kPagePause;
     if (swept != Swept::none_left) co_await pause.wait_for(rest);
   }
   lane->is_sweeping_ = false;

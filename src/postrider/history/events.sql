@@ -50,17 +50,23 @@ order by e.id desc
 limit :rows::integer
 
 -- name: unmatched_endpoints
--- Endpoints of the tenant that have no delivery of the event, among the first 5,000, and the reason according to the
--- current registry. `patterns` match the event's type; `delivery_head` is the first 20 hex digits of the IDs of its
--- deliveries. Indexes: endpoint_by_public_id, the keys of queue and attempt.
+-- Endpoints of the tenant that have no delivery of the event, among the first 5,000, and the reason according to what they
+-- were when it was published. `patterns` match the event's type; `delivery_head` is the first 20 hex digits of the IDs of
+-- its deliveries. Indexes: endpoint_by_public_id, the keys of queue and attempt, disabled_span_by_endpoint,
+-- subscription_span_by_endpoint.
 -- not null: all
 select e.public_id,
        case
-         when e.status = 'disabled' then 'endpoint_disabled'
          when e.created_at > :published_at::timestamptz then 'endpoint_created_later'
+         when exists (select
+                      from disabled_span d
+                      where d.endpoint_id = e.id
+                        and d.since <= :published_at
+                        and (d.until is null or d.until > :published_at)) then 'endpoint_disabled'
+         when s.was_wanted then 'delivery_missing'
+         when s.was_other_version then 'version_not_wanted'
+         when s.was_off then 'subscription_off'
          when s.is_wanted then 'subscribed_later'
-         when s.is_other_version then 'version_not_wanted'
-         when s.is_off then 'subscription_off'
          else 'no_subscription_matches'
        end as reason
 from (
@@ -72,14 +78,29 @@ from (
   limit 5000
 ) e
 cross join lateral (
-  select coalesce(bool_or(not s.enabled), false) as is_off,
-         coalesce(bool_or(s.enabled and not w.fits), false) as is_other_version,
-         coalesce(bool_or(s.enabled and w.fits), false) as is_wanted
-  from subscription s
-  cross join lateral (select coalesce(s.versions is null or s.versions && :versions::text[], false) as fits) w
-  where s.tenant_id = e.tenant_id
-    and s.pattern = any (:patterns::text[])
-    and s.endpoint_id = e.id
+  select bool_or(state.was and not state.enabled) as was_off,
+         bool_or(state.was and state.enabled and not state.fits) as was_other_version,
+         bool_or(state.was and state.enabled and state.fits) as was_wanted,
+         bool_or(state.is_now and state.enabled and state.fits) as is_wanted
+  from (
+    select now_or_then.enabled,
+           now_or_then.is_now,
+           now_or_then.since <= :published_at and now_or_then.until > :published_at as was,
+           coalesce(now_or_then.versions is null or now_or_then.versions && :versions::text[], false) as fits
+    from (
+      select s.enabled, s.versions, s.since, 'infinity'::timestamptz as until, true as is_now
+      from subscription s
+      where s.tenant_id = e.tenant_id
+        and s.pattern = any (:patterns::text[])
+        and s.endpoint_id = e.id
+      union all
+      select p.enabled, p.versions, p.since, p.until, false
+      from subscription_span p
+      where p.endpoint_id = e.id
+        and p.pattern = any (:patterns)
+        and p.until > :published_at
+    ) as now_or_then
+  ) as state
 ) s
 where not exists (select from queue q where q.bucket = e.bucket and q.id = e.delivery_id)
   and not exists (select from attempt a where a.delivery_id = e.delivery_id)

@@ -39,7 +39,28 @@ Task<std::string> relay_obstacle(runtime::Loop& loop, std::string url) {
       ".";
 }
 
-Task<void> install(runtime::Loop& loop, std::string url) {
+std::string MissingRoles::listed() const {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+Task<MissingRoles> missing_roles(pg::Connection& connection) {
+  const pg::Rows rows = co_await connection.run_one(sql::missing_roles);
+  MissingRoles missing;
+  std::vector<std::string> grants;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    missing.names.push_back(rows.get<std::string>(i, 0));
+    missing.statements += rows.get<std::string>(i, 1) + " ";
+    std::string grant = rows.get<std::string>(i, 2);
+    if (grants.empty() || grants.back() != grant) grants.push_back(std::move(grant));
+  }
+  for (const std::string& grant : grants) missing.statements += grant + " ";
+  if (!missing.statements.empty()) missing.statements.pop_back();
+  co_return missing;
+}
+
+Task<MissingRoles> install(runtime::Loop& loop, std::string url) {
   pg::ConnectOptions options = pg::migrating(std::move(url));
   options.application_name = "postrider outbox install";
   options.lock_timeout = kLockTimeout;
@@ -56,6 +77,8 @@ Task<void> install(runtime::Loop& loop, std::string url) {
   auto script = transaction.script(application_side());
   co_await script;
   co_await transaction.commit();
+  auto looking = missing_roles(*connection);
+  co_return co_await looking;
 }
 
 }  // namespace postrider::outbox

@@ -3,13 +3,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "postrider/pg/connection.hpp"
 
 namespace postrider::outbox {
 
+// Roles to grant that do not exist, because the role that installed the schema is not allowed to create
+// roles.
+struct MissingRoles {
+  std::vector<std::string> names;
+  std::string statements;  // create them and give them their rights; for an administrator, in this database
+  std::string listed() const;
+};
+runtime::Task<MissingRoles> missing_roles(pg::Connection& connection);
+
 // Throws pg::Error; Error(other) with a sentence when this is a database of postrider itself.
-runtime::Task<void> install(runtime::Loop& loop, std::string url);
+runtime::Task<MissingRoles> install(runtime::Loop& loop, std::string url);
 
 // Why a relay cannot work there: it is not installed, or the role has no right to it. Empty: it can. Throws
 // pg::Error when the database cannot be reached.

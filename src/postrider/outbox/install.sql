@@ -16,6 +16,21 @@ join pg_class c on c.relnamespace = n.oid
 where n.nspname = 'postrider'
   and c.relname = 'outbox';
 
+-- name: missing_roles
+-- Roles that are granted to people and programs and do not exist, and the statements that create each and give it its
+-- rights. A database of postrider itself needs no relay role.
+select role.name,
+       format('create role %I nologin;', role.name),
+       format('select postrider.%I();', role.grants)
+from (values ('postrider_publisher', 'grant_outbox', 1),
+             ('postrider_relay', 'grant_outbox', 2),
+             ('postrider_consumer', 'grant_consumer', 3),
+             ('postrider_support', 'grant_support', 4)) as role (name, grants, place)
+where to_regprocedure('postrider.' || role.grants || '()') is not null
+  and not exists (select from pg_roles where rolname = role.name)
+  and (role.name <> 'postrider_relay' or to_regclass('postrider.migration') is null)
+order by role.place;
+
 -- name: create_schema
 create schema if not exists postrider;
 

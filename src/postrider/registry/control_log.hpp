@@ -37,6 +37,12 @@ struct Change {
   std::optional<model::DeliveryId> delivery_id;
 };
 
+// Whose deliveries a change concerns.
+struct ChangedEndpoints {
+  model::TenantId tenant;
+  std::string endpoint;  // public ID; empty: all endpoints of the tenant
+};
+
 // Adds the note that must end every transaction that changes the registry: from it to the commit such
 // transactions wait for each other, so send it with the last batch.
 void add_note(pg::Batch& batch, ChangeKind kind, const model::TenantId& tenant,

@@ -81,6 +81,7 @@ LoadedEndpoint read_config(const Row& row, const crypto::MasterKeys& keys) {
   config.is_breaker_open = row.is_breaker_open;
   config.is_failing = row.is_failing;
   config.failures = row.failures;
+  config.last_success_at = row.last_success_at;
   config.signature = known(crypto::parse_signature_scheme(row.signature));
   config.tenant_max_in_flight = row.tenant_max_in_flight;
   config.tenant_rate_per_second = row.tenant_rate_per_second;

@@ -47,10 +47,11 @@ struct EndpointConfig {
   std::optional<double> rate_per_second;
   model::Ordering ordering = model::Ordering::none;
   model::OnRejected on_rejected = model::OnRejected::dead_letter;
-  bool is_breaker_open = false;  // as last recorded by an owner
-  std::string held_reason;       // the same; empty: not held
-  bool is_failing = false;       // the same
-  int failures = 0;              // the same: exchanges without a success since, up to ten
+  bool is_breaker_open = false;                    // as last recorded by an owner
+  std::string held_reason;                         // the same; empty: not held
+  bool is_failing = false;                         // the same
+  int failures = 0;                                // the same: exchanges without a success since, up to ten
+  std::optional<base::Timestamp> last_success_at;  // the same
 
   crypto::SignatureScheme signature = crypto::SignatureScheme::standard;
   std::string header_lines;  // custom headers, "name: value\r\n" each

@@ -2,7 +2,7 @@
 
 -- name: load_endpoint_configs
 -- Primary keys of endpoint and tenant, endpoint_secret_by_endpoint, pause_span_by_tenant. Locks nothing.
--- not null: all but rate_per_second, headers_sealed, tenant_max_in_flight, tenant_rate_per_second, cancel_before, cancel_reason, held_reason
+-- not null: all but rate_per_second, headers_sealed, tenant_max_in_flight, tenant_rate_per_second, cancel_before, cancel_reason, held_reason, last_success_at
 -- null elements: secrets_expire_at, paused_until
 select
   endpoint.id,
@@ -23,6 +23,7 @@ select
   endpoint.breaker = 'open' as is_breaker_open,
   endpoint.failing_since is not null as is_failing,
   endpoint.failures,
+  endpoint.last_success_at,
   endpoint.signature,
   endpoint.headers_sealed,
   tenant.max_in_flight as tenant_max_in_flight,

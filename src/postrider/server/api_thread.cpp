@@ -115,7 +115,11 @@ struct ApiThread::State {
              .waiters = &waiters,
              .worker = &tools.worker,
              .publish_rates = &tools.rates,
-             .key_rates = &tools.key_rates}),
+             .key_rates = &tools.key_rates,
+             .take_effect =
+                 [this](registry::ChangedEndpoints changed) {
+                   return tools.engine.take_effect(std::move(changed), loop);
+                 }}),
         cors(api.router(), tools.config.cors_origins),
         server(loop, tools.listener, cors, tools.metrics, server_options(tools.config)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.engine.committed(); });

@@ -60,7 +60,7 @@ struct BackgroundThread::State {
                      .from = tools.config.mail_from,
                      .public_url = tools.config.public_url}),
         notices(loop, {upkeep_link, client, tools.keys, mails, tools.metrics},
-                {.per_tenant = tools.config.notices_per_tenant}),
+                {.per_tenant = tools.config.notices_per_tenant, .user_agent = tools.config.user_agent}),
         confirmations(loop, upkeep_link, mails, tools.metrics,
                       {.per_tenant = tools.config.confirmation_mails_per_tenant,
                        .per_address = tools.config.confirmation_mails_per_address}) {

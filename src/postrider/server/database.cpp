@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "postrider/base/version.hpp"
+#include "postrider/outbox/install.hpp"
 #include "postrider/pg/connection.hpp"
 #include "postrider/pg/repair.hpp"
 #include "postrider/runtime/run_blocking.hpp"
@@ -44,7 +45,14 @@ runtime::Task<pg::MigrateReport> connect_and_migrate(runtime::Loop& loop, std::s
   pg::MigrateReport report = co_await migrating;
   auto looking = pg::missing_tables(*connection, postrider::sql::schema_tables);
   const std::vector<std::string> missing = co_await looking;
+  auto looking_for_roles = outbox::missing_roles(*connection);
+  const outbox::MissingRoles roles = co_await looking_for_roles;
   connection->close();
+  if (!roles.names.empty())
+    telemetry::log_warn("roles_missing")
+        .field("roles", roles.listed())
+        .field("detail", "postrider is not allowed to create roles; an administrator can, in this database")
+        .field("statements", roles.statements);
   if (!missing.empty()) throw pg::Error(pg::Kind::other, loss_of(missing));
   co_return report;
 }

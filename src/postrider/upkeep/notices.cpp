@@ -162,7 +162,7 @@ Task<std::optional<std::string>> Notices::post(const Notice& notice, std::string
   const std::string timestamp = std::to_string(now.count());
   std::string headers;
   bool has_headers = http::append_header(headers, "content-type", "application/json") &&
-                     http::append_header(headers, "user-agent", "postrider/" + std::string(base::kVersion)) &&
+                     http::append_header(headers, "user-agent", options_.user_agent) &&
                      http::append_header(headers, "webhook-id", id) &&
                      http::append_header(headers, "webhook-timestamp", timestamp);
   const auto secrets = co_await tools_.link.run(sql::contact_secret{.tenant = notice.tenant});

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "postrider/base/version.hpp"
 #include "postrider/crypto/master_keys.hpp"
 #include "postrider/http/client/client.hpp"
 #include "postrider/pg/link.hpp"
@@ -23,7 +24,8 @@
 namespace postrider::upkeep {
 
 struct NoticeOptions {
-  int per_tenant = 200;        // messages a day
+  int per_tenant = 200;  // messages a day
+  std::string user_agent = "postrider/" + std::string(base::kVersion);
   size_t workers = 8;          // notices being sent at once
   int workers_per_tenant = 2;  // of them for one tenant
   std::chrono::seconds time{

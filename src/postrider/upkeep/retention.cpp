@@ -149,6 +149,8 @@ Task<int64_t> trim_all(pg::Link& link, const RetentionOptions& options) {
   int64_t deleted = co_await trim_kept(link, times);
   deleted += co_await trim(link, sql::trim_replays{.retain_seconds = attempts, .rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_pauses{.rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_disabled_spans{.rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_subscription_spans{.rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_inbox_keys{.retain_seconds = inbox, .rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_inbox_contents{.retain_seconds = inbox, .rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_audit{.retain_seconds = audit, .rows = kRowsAtOnce});

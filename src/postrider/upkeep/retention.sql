@@ -233,6 +233,26 @@ where hour in (
   limit :rows::integer
 )
 
+-- name: trim_disabled_spans
+-- Kept as long as pauses. Index disabled_span_ended.
+delete from disabled_span
+where id in (
+  select id
+  from disabled_span
+  where until < now() - interval '1 year'
+  limit :rows::integer
+)
+
+-- name: trim_subscription_spans
+-- Kept as long as pauses. Index subscription_span_ended.
+delete from subscription_span
+where id in (
+  select id
+  from subscription_span
+  where until < now() - interval '1 year'
+  limit :rows::integer
+)
+
 -- name: trim_pauses
 -- A year is longer than any delivery lives. Index pause_span_ended.
 delete from pause_span

@@ -28,8 +28,6 @@ constexpr size_t kMetadataMax = 16 << 10;
 
 constexpr Fields::WordRule<model::Ordering> kOrderingRule{model::parse_ordering, model::Ordering::none,
                                                           "none, strict"};
-constexpr Fields::WordRule<model::OnRejected> kOnRejectedRule{
-    model::parse_on_rejected, model::OnRejected::dead_letter, "dead_letter, retry, pause"};
 constexpr Fields::WordRule<crypto::SignatureScheme> kSignatureRule{
     crypto::parse_signature_scheme, crypto::SignatureScheme::standard,
     "standard, standard-ed25519, hex-v1, sha256"};
@@ -106,10 +104,30 @@ void read_headers(Fields& fields, EndpointDocument& into, FieldProblems& problem
   into.draft.headers = std::move(headers);
 }
 
-void read_schedule(Fields& fields, std::optional<std::string>& schedule) {
+model::OnRejected default_on_rejected(const config::Config& config) {
+  return model::parse_on_rejected(config.default_on_rejected).value_or(model::OnRejected::dead_letter);
+}
+
+// As retry_schedule is written: a list of seconds, or nothing for the built-in schedule.
+std::optional<std::string> default_schedule(const config::Config& config) {
+  if (config.default_retry_schedule.empty()) return std::nullopt;
+  boost::json::array delays;
+  for (const std::chrono::milliseconds delay : config.default_retry_schedule) {
+    if (delay.count() % 1'000 == 0)
+      delays.emplace_back(delay.count() / 1'000);
+    else
+      delays.emplace_back(static_cast<double>(delay.count()) / 1'000);
+  }
+  return boost::json::serialize(delays);
+}
+
+void read_schedule(Fields& fields, std::optional<std::string>& schedule, const config::Config& config) {
   const auto* value = fields.take("retry_schedule");
   if (!value) return;
-  if (value->is_null()) return schedule.reset();
+  if (value->is_null()) {
+    schedule = default_schedule(config);
+    return;
+  }
   std::string text = boost::json::serialize(*value);
   const auto parsed = delivery::RetrySchedule::from_json(text);
   if (!parsed) return fields.refuse("retry_schedule", parsed.error());
@@ -141,6 +159,8 @@ registry::EndpointSettings default_settings(const config::Config& config) {
   settings.timeout_ms = config.default_timeout_ms;
   settings.give_up_seconds = config.default_give_up_seconds;
   settings.max_in_flight = config.default_max_in_flight;
+  settings.on_rejected = default_on_rejected(config);
+  settings.retry_schedule = default_schedule(config);
   return settings;
 }
 
@@ -162,8 +182,10 @@ void EndpointDocument::read(const boost::json::object& document, const EndpointR
   fields.read("max_in_flight", settings.max_in_flight, kInFlightRule, config.default_max_in_flight);
   fields.read("rate_per_second", settings.rate_per_second, kRateRule);
   fields.read("ordering", settings.ordering, kOrderingRule);
-  read_schedule(fields, settings.retry_schedule);
-  fields.read("on_rejected", settings.on_rejected, kOnRejectedRule);
+  read_schedule(fields, settings.retry_schedule, config);
+  const Fields::WordRule<model::OnRejected> on_rejected_rule{
+      model::parse_on_rejected, default_on_rejected(config), "dead_letter, retry, pause"};
+  fields.read("on_rejected", settings.on_rejected, on_rejected_rule);
   read_headers(fields, *this, problems, config);
   fields.read("signature", settings.signature, kSignatureRule);
   fields.read_object("metadata", settings.metadata, kMetadataMax);

@@ -293,13 +293,14 @@ void add_endpoint_routes(Routes& routes) {
   routes.add(Method::post, all, Access::operate, create);
   routes.add(Method::get, all, Access::read, list);
   routes.add(Method::get, one, Access::read, show);
-  routes.add(Method::put, one, Access::operate, put);
-  routes.add(Method::patch, one, Access::operate, change);
-  routes.add(Method::delete_, one, Access::operate, remove);
-  routes.add(Method::post, one + "/pause", Access::operate, pause);
-  routes.add(Method::post, one + "/resume", Access::operate, resume);
-  routes.add(Method::post, one + "/disable", Access::operate, disable);
-  routes.add(Method::post, one + "/cancel-pending", Access::operate, cancel_pending);
+  const RouteOptions in_force{.changes_sending = true};
+  routes.add(Method::put, one, Access::operate, put, in_force);
+  routes.add(Method::patch, one, Access::operate, change, in_force);
+  routes.add(Method::delete_, one, Access::operate, remove, in_force);
+  routes.add(Method::post, one + "/pause", Access::operate, pause, in_force);
+  routes.add(Method::post, one + "/resume", Access::operate, resume, in_force);
+  routes.add(Method::post, one + "/disable", Access::operate, disable, in_force);
+  routes.add(Method::post, one + "/cancel-pending", Access::operate, cancel_pending, in_force);
 }
 
 }  // namespace postrider::api

@@ -99,8 +99,9 @@ Task<Response> remove(Call& call) {
 void add_secret_routes(Routes& routes) {
   const std::string all = "/v1/tenants/{tenant}/endpoints/{endpoint}/secrets";
   routes.add(Method::get, all, Access::operate, list);
-  routes.add(Method::post, all + "/rotate", Access::operate, rotate);
-  routes.add(Method::delete_, all + "/{secret}", Access::operate, remove);
+  const RouteOptions in_force{.changes_sending = true};
+  routes.add(Method::post, all + "/rotate", Access::operate, rotate, in_force);
+  routes.add(Method::delete_, all + "/{secret}", Access::operate, remove, in_force);
 }
 
 }  // namespace postrider::api

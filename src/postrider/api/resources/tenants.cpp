@@ -173,11 +173,12 @@ void add_tenant_routes(Routes& routes) {
   routes.add(Method::post, "/v1/tenants", Access::operators, create);
   routes.add(Method::get, "/v1/tenants", Access::read, list);
   routes.add(Method::get, "/v1/tenants/{tenant}", Access::read, show);
-  routes.add(Method::put, "/v1/tenants/{tenant}", Access::operators, put);
-  routes.add(Method::patch, "/v1/tenants/{tenant}", Access::operate, change);
-  routes.add(Method::delete_, "/v1/tenants/{tenant}", Access::operators, remove);
-  routes.add(Method::post, "/v1/tenants/{tenant}/pause", Access::operators, pause);
-  routes.add(Method::post, "/v1/tenants/{tenant}/resume", Access::operators, resume);
+  const RouteOptions in_force{.changes_sending = true};
+  routes.add(Method::put, "/v1/tenants/{tenant}", Access::operators, put, in_force);
+  routes.add(Method::patch, "/v1/tenants/{tenant}", Access::operate, change, in_force);
+  routes.add(Method::delete_, "/v1/tenants/{tenant}", Access::operators, remove, in_force);
+  routes.add(Method::post, "/v1/tenants/{tenant}/pause", Access::operators, pause, in_force);
+  routes.add(Method::post, "/v1/tenants/{tenant}/resume", Access::operators, resume, in_force);
 }
 
 }  // namespace postrider::api

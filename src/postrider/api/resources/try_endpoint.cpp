@@ -242,7 +242,7 @@ Task<Response> try_endpoint(Call& call) {
   if (!sample.data) sample.data = loaded->catalogue->example(sample.type, sample.version);
   const delivery::Row row = make_row(call, loaded->endpoint, sample);
   const base::Timestamp started_at = call.services.registry.ids.now();
-  auto headers = delivery::attempt_headers(config, row, started_at);
+  auto headers = delivery::attempt_headers(config, row, started_at, call.services.config.user_agent);
   if (!headers) co_return call.refuse(cannot_send(headers.error()));
   Try made{loaded->endpoint, config, row, std::move(*headers), call.principal};
   http::Exchange exchange;

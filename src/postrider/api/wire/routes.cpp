@@ -17,10 +17,11 @@ using registry::Role;
 
 constexpr int kTriesMax = 3;
 
-// The callers that may use a route.
+// Who may use a route, and when it responds.
 struct Policy {
   Access access;
   BoundKeys bound_keys;
+  bool changes_sending;
 };
 
 std::string missing_role(Role role, Access access) {
@@ -121,6 +122,10 @@ Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
     co_return response;
   }
   Response response = co_await run(call, handler);
+  if (policy.changes_sending && response.status < 300 && call.services.take_effect) {
+    registry::ChangedEndpoints changed{call.tenant(), call.parameter("endpoint")};
+    co_await call.services.take_effect(std::move(changed));
+  }
   if (left) add_rate_fields(response, "key", *left);
   co_return response;
 }
@@ -205,7 +210,7 @@ void Routes::add(Method method, std::string pattern, Access access, CallHandler 
   http::Route route;
   route.method = method;
   route.pattern = std::move(pattern);
-  const Policy policy{access, options.bound_keys};
+  const Policy policy{access, options.bound_keys, options.changes_sending};
   route.handle = [services = &services_, policy, handler](http::Request& request) {
     return answer(*services, policy, handler, request);
   };

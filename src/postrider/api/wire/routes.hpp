@@ -53,6 +53,8 @@ struct Call;
 struct RouteOptions {
   size_t body_bytes_max = 0;  // 0: the server's limit
   BoundKeys bound_keys = BoundKeys::by_path;
+  // A successful response is sent when the change is in force on this node: a pause that was answered pauses.
+  bool changes_sending = false;
   // Decides about a large body instead of the key, for routes without one. May throw pg::Error and
   // CallRefused.
   Task<http::Admission> (*admit)(Call& head) = nullptr;

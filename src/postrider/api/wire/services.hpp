@@ -15,6 +15,7 @@
 #include "postrider/pg/pool.hpp"
 #include "postrider/registry/catalogue.hpp"
 #include "postrider/registry/context.hpp"
+#include "postrider/registry/control_log.hpp"
 #include "postrider/registry/key_cache.hpp"
 #include "postrider/registry/secret_resolver.hpp"
 #include "postrider/registry/tenant_cache.hpp"
@@ -58,6 +59,8 @@ struct Services {
   publish::PublishRates* key_rates = nullptr;      // by the public ID of a key
   // Why this node should get no requests now, beside what the API sees itself (database, ids). Optional.
   std::function<std::optional<std::string>()> why_not_ready = {};
+  // Returns when this node sends according to what was just committed, or after a few seconds. Optional.
+  std::function<runtime::Task<void>(registry::ChangedEndpoints)> take_effect = {};
 
   registry::KeyCache keys = {};
   registry::TenantCache tenants = {};
