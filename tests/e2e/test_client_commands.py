@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import subprocess
 
 import pytest
@@ -36,7 +35,7 @@ def test_a_tour_from_tenant_to_delivery(cli, hook):
     assert updated["rate_per_second"] is None
     good(cli("endpoint", "subscriptions", "set", "cli-tour", made["id"], "a.b", "c.*"))
     good(cli("endpoint", "subscriptions", "update", "cli-tour", made["id"], "c.*", "--disable"))
-    assert "false" in good(cli("endpoint", "subscriptions", "list", "cli-tour", made["id"]))
+    assert "no" in good(cli("endpoint", "subscriptions", "list", "cli-tour", made["id"]))
     rotated = json.loads(good(cli("endpoint", "secrets", "rotate", "cli-tour", made["id"], "--json")))
     secrets = json.loads(good(cli("endpoint", "secrets", "list", "cli-tour", made["id"], "--json")))["data"]
     old = next(secret["id"] for secret in secrets if secret["id"] != rotated["id"])
@@ -59,16 +58,21 @@ def test_lists_go_on_over_pages(cli, node):
 
 
 def test_problems_say_which_field_and_what_next(cli, tenant):
-    done = cli("endpoint", "create", tenant, "--url", "ftp://x", "--max-attempts", "0")
+    done = cli("endpoint", "create", tenant, "--url", "ftp://x", "--max-attempts", "0", "--event-type", "a b")
     assert done.returncode == 4
-    for text in ("/url: ", "/max_attempts: ", "/event_types: is required"):
+    for text in ("  --url: ", "  --max-attempts: ", "  --event-type: "):
         assert text in done.stderr
+    done = cli("endpoint", "create", tenant)
+    assert done.returncode == 2
+    assert "--url is required" in done.stderr and "--event-type is required" in done.stderr
     done = cli("tenant", "show", "no-such-tenant")
     assert done.returncode == 5 and "postrider tenant list" in done.stderr
     done = cli("tenant", "show", "no-such-tenant", "--json")
     assert json.loads(done.stderr)["type"] == "urn:postrider:problem:unknown-tenant"
     done = cli("tenant", "list", more={"POSTRIDER_KEY": "wrong"})
-    assert done.returncode == 4 and "--key-file" in done.stderr
+    assert done.returncode == 4 and "The key came from POSTRIDER_KEY." in done.stderr
+    done = cli("tenant", "list", more={"POSTRIDER_KEY": None})
+    assert done.returncode == 4 and "No API key was sent." in done.stderr and "--key-file" in done.stderr
     done = cli("tenant", "list", "--server", "http://127.0.0.1:1")
     assert done.returncode == 6 and "postrider serve" in done.stderr
 
@@ -91,7 +95,9 @@ def test_profiles_keep_servers_and_their_keys_apart(cli, node, tmp_path):
     assert "here" in listed and ADMIN_KEY not in listed
     # The key of a profile does not go to another server.
     other = cli("tenant", "list", "--profile", "away", "--server", f"http://{node.address}", more=none)
-    assert other.returncode == 4
+    assert other.returncode == 4 and "profile `away`" in other.stderr
+    wrong = cli("profile", "add", "bad", "notaurl", more=none)
+    assert wrong.returncode == 2 and "not a valid server URL" in wrong.stderr
     path = tmp_path / "postrider" / "profiles.json"
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(0o644)
@@ -148,36 +154,37 @@ def test_other_shells_get_every_command(cli, shell):
 
 def test_help_explains_every_command(cli):
     overview = good(cli("help"))
-    for line in overview.splitlines():
+    commands = overview.split("\nGet started\n")[0]
+    for line in commands.splitlines():
         if line.startswith("  ") and line[2] != " ":
             name = line.split()[0]
-            assert "sage: postrider " + name in good(cli(name, "--help"))
-            assert good(cli("help", name)) == good(cli(name, "--help"))
+            page = good(cli(name, "--help"))
+            assert "Usage: postrider " + name in page and "\nExample" in page
+            assert good(cli("help", name)) == page
+    assert good(cli("help", "help")) == overview
+    assert "--request-timeout DURATION" in good(cli("help", "settings"))
 
 
-def test_a_table_on_a_terminal_is_a_table(node):
-    """Nothing waits for input, and nothing is colored that a pipe would not get."""
-    child, out = pty.fork()
-    if child == 0:
-        os.execve(binary(), [binary(), "tenant", "list", "--limit", "1"],
-                  {"PATH": "/usr/bin", "POSTRIDER_KEY": ADMIN_KEY, "POSTRIDER_SERVER": f"http://{node.address}"})
-    text = b""
+def test_completion_offers_ids(cli, node, tenant):
+    node.api.create_endpoint(tenant, "https://example.com/", id="complete-me")
+    script = good(cli("completion", "bash"))
+    os.environ.update({"POSTRIDER_KEY": ADMIN_KEY, "POSTRIDER_SERVER": f"http://{node.address}"})
     try:
-        while piece := os.read(out, 4096):
-            text += piece
-    except OSError:
-        pass  # the other side closed
-    assert os.waitpid(child, 0)[1] == 0 and text.startswith(b"ID")
+        assert complete(script, f"{binary()} endpoint show {tenant} comp") == ["complete-me"]
+        assert tenant in complete(script, f"{binary()} tenant show {tenant[:3]}")
+        assert tenant in complete(script, f"{binary()} delivery list --tenant {tenant[:3]}")
+    finally:
+        del os.environ["POSTRIDER_KEY"], os.environ["POSTRIDER_SERVER"]
 
 
 def test_data_that_is_no_json_is_shown_where(cli, tenant):
     done = cli("event", "publish", tenant, "a.b", '{"a": }')
     assert done.returncode == 2
-    assert "invalid JSON at byte 6: expected a value" in done.stderr
+    assert "Invalid JSON for <data>" in done.stderr and "byte 6" in done.stderr
 
 
 def test_a_dry_run_of_an_import_says_what_would_happen(cli, tenant):
     line = json.dumps({"tenant_id": tenant, "url": "https://user:password@example.com/", "event_types": ["*"]})
     done = cli("import", "-", "--dry-run", stdin=line)
-    assert "1 lines would not be imported; the others would." in done.stderr
+    assert "Dry run: would import 0, failed 1." in done.stderr
     assert "…" not in done.stdout

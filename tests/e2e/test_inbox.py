@@ -385,8 +385,8 @@ def test_sources_and_messages_from_the_command_line(node, cli):
     good("inbox", "discard", "cli-door", "--dead", "--reason", "a test")
     assert json.loads(good("inbox", "show", "cli-door", claimed[1]["id"], "--json"))["status"] == "discarded"
     assert cli("inbox", "retry", "cli-door").returncode == 2
-    rotated = json.loads(good("source", "rotate", "cli-door", "--overlap-seconds", "60", "--json"))
+    rotated = json.loads(good("source", "secrets", "rotate", "cli-door", "--overlap", "60s", "--json"))
     assert rotated["secret"].startswith("whsec_")
-    assert "rejections" in good("source", "show", "cli-door")
+    assert "cli-door" in good("source", "show", "cli-door")
     good("source", "delete", "cli-door")
     assert cli("source", "show", "cli-door").returncode == 5

@@ -97,7 +97,7 @@ def test_a_node_whose_tables_are_gone_says_what_to_do(lossy):
     assert repaired.returncode == 0 and "CREATE TABLE postrider.queue" in repaired.stdout, repaired.stderr
     again = subprocess.run([binary(), "migrate", "--repair"], env=environment(**node.settings), cwd="/", text=True,
                            capture_output=True, timeout=60)
-    assert again.stdout == "nothing is missing\n"
+    assert again.stdout == "Nothing is missing.\n"
 
 
 def test_repair_restores_the_rows_that_nodes_cannot_work_without(lossy, start_node):
@@ -142,7 +142,7 @@ def test_a_dry_run_counts_and_one_tenant_is_enough(lossy):
     assert latest["actor"]["kind"] == "command" and "@" in latest["actor"]["id"] and latest["reason"] == "a drill"
     assert (latest["after"]["since"], latest["after"]["until"]) == (FROM, "2020-01-02T00:00:00Z")
     misused = refanout(node, "--from", "yesterday")
-    assert misused.returncode == 2 and "--from must be a time" in misused.stderr
+    assert misused.returncode == 2 and "for --from: must be a time" in misused.stderr
 
 
 def test_a_killed_run_goes_on_where_it_stood(start_node, database_url, hook):

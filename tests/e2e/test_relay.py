@@ -190,8 +190,8 @@ def test_what_is_missing_is_said_before_anything_is_done(postgres, key_file, dat
         return subprocess.run([binary(), "relay", *words], env=environment(), cwd="/", text=True, capture_output=True,
                               timeout=30)
     for words, complaint in [
-            ((), "--database-url"), (("--database-url", database_url), "--to says"),
-            (("--database-url", database_url, "--to", "http://127.0.0.1:1"), "--key-file says"),
+            ((), "--database-url"), (("--database-url", database_url), "--to is required"),
+            (("--database-url", database_url, "--to", "http://127.0.0.1:1"), "--key-file is required"),
             (("--database-url", database_url, "--to", "nonsense", "--key-file", str(key_file)), "--to:")]:
         done = relay(*words)
         assert done.returncode == 2 and complaint in done.stderr, done.stderr

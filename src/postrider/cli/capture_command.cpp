@@ -10,7 +10,7 @@ int capture(Invocation& in) {
   const Target target("v1", "outboxes", in.value("outbox").value_or("local"), "capture");
   json::object body;
   if (const auto mode = in.value("--mode")) body["mode"] = *mode;
-  if (const auto mib = in.value("--retained-mib-max")) body["retained_mib_max"] = std::stoll(*mib);
+  if (const auto mib = in.integer("--retained-mib-max")) body["retained_mib_max"] = *mib;
   in.out().record(body.empty() ? in.server().get(target) : in.server().send("PATCH", target, body));
   return done;
 }
@@ -18,12 +18,14 @@ int capture(Invocation& in) {
 }  // namespace
 
 Command capture_command() {
-  return command(
-      "capture", "Change data capture: how it stands, or switch it",
-      {optional_argument("outbox", "Its id; `local` is the one in postrider's own database"),
-       option("--mode", "MODE", "cdc: emit() writes into the log; table: into the table"),
-       option("--retained-mib-max", "MIB", "Log the slot may retain before emit() writes rows again")},
-      capture);
+  return command("capture", "Show or change change data capture of an outbox",
+                 {optional_argument("outbox", "Outbox ID (default: local, in postrider's own database)"),
+                  choice("--mode", {"cdc", "table"}, "cdc: emit() writes to the log; table: to the table"),
+                  option("--retained-mib-max", "MIB",
+                         "Log that the slot may retain before emit() writes rows again")},
+                 capture)
+      .example("postrider outbox capture")
+      .example("postrider outbox capture local --mode cdc");
 }
 
 }  // namespace postrider::cli

@@ -16,18 +16,19 @@ void add(std::vector<Command>& table, const char* section, std::vector<Command> 
 
 std::vector<Command> make_table() {
   std::vector<Command> table;
-  add(table, "Run it",
-      {serve_command(), migrate_command(), config_command(), database_url_command(), relay_command()});
   add(table, "Events and endpoints",
-      {event_commands(), event_type_commands(), tenant_commands(), endpoint_commands(), import_command(),
-       delivery_commands(), dead_letter_commands(), search_command(), tail_command()});
+      {event_commands(), endpoint_commands(), tenant_commands(), delivery_commands(), dead_letter_commands(),
+       replay_commands(), event_type_commands(), import_command(), publish_command()});
+  add(table, "Monitoring",
+      {search_command(), tail_command(), stats_command(), audit_command(), node_commands()});
+  add(table, "Local development", {listen_command(), trigger_command(), verify_command()});
   add(table, "Inbound webhooks", {source_commands(), inbox_commands()});
-  add(table, "Keys and audit", {key_commands(), audit_command()});
-  add(table, "Operate",
-      {replay_commands(), stats_command(), brake_commands(), node_commands(), outbox_commands(),
-       doctor_command()});
-  add(table, "Write receivers", {listen_command(), trigger_command(), verify_command()});
-  add(table, "This command line", {profile_commands(), completion_command(), version_command()});
+  add(table, "Administration", {key_commands(), brake_commands(), outbox_commands()});
+  add(table, "Server",
+      {serve_command(), migrate_command(), config_command(), doctor_command(), database_url_command(),
+       relay_command()});
+  add(table, "CLI settings",
+      {profile_commands(), whoami_command(), completion_command(), complete_command(), version_command()});
   return table;
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "postrider/cli/groups.hpp"
-#include "postrider/cli/help.hpp"
 #include "postrider/cli/invocation.hpp"
 
 namespace postrider::cli {
@@ -18,11 +17,12 @@ struct Node {
 
 void collect(const Command& command, const std::string& path, std::vector<Node>& nodes) {
   Node node{path, &command, {}};
-  for (const Command& below : command.commands) node.words.emplace_back(below.name, below.help);
+  for (const Command& below : command.commands)
+    if (!below.is_hidden) node.words.emplace_back(below.name, below.help);
   if (command.commands.empty()) {
     for (const Parameter& parameter : all_parameters(command))
       if (parameter.name.starts_with("--")) node.words.emplace_back(parameter.name, parameter.help);
-    node.words.emplace_back("--help", "Explain this command");
+    node.words.emplace_back("--help", "Show help for this command");
   }
   nodes.push_back(std::move(node));
   for (const Command& below : command.commands)
@@ -33,7 +33,7 @@ std::vector<Node> all_nodes() {
   static const Command root = group("postrider", "", command_table());
   std::vector<Node> nodes;
   collect(root, "", nodes);
-  nodes.front().words.emplace_back("help", "Explain a command");
+  nodes.front().words.emplace_back("help", "Show help for a command");
   return nodes;
 }
 
@@ -63,6 +63,14 @@ void each_value_option(const Node& node, const Visit& visit) {
     if (parameter.name.starts_with("--") && parameter.kind != Parameter::Kind::flag) visit(parameter);
 }
 
+// IDs are known to the server only.
+constexpr const char* kBashIds =
+    "_postrider_ids() {\n"
+    "  local ids\n"
+    "  ids=$(\"${COMP_WORDS[0]}\" __complete -- \"${COMP_WORDS[@]:1:COMP_CWORD-1}\" 2>/dev/null)\n"
+    "  COMPREPLY=($(compgen -W \"$ids\" -- \"$cur\"))\n"
+    "}\n";
+
 std::string bash_script() {
   std::string script =
       "# postrider completion for bash: eval \"$(postrider completion bash)\"\n"
@@ -86,11 +94,14 @@ std::string bash_script() {
       else if (parameter.value_name == "FILE")
         script += fmt::format("    {}) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", at);
       else
-        script += fmt::format("    {}) return ;;\n", at);
+        script += fmt::format("    {}) _postrider_ids; return ;;\n", at);
     });
   }
-  return "_postrider_paths=" + quoted(paths) + "\n" + script + "  esac\n  case \"$path\" in\n" + tables +
+  return "_postrider_paths=" + quoted(paths) + "\n" + kBashIds + script + "  esac\n  case \"$path\" in\n" +
+         tables +
          "  esac\n"
+         "  case \"$words/$cur\" in --*/-*) ;; --*) _postrider_ids; [ ${#COMPREPLY[@]} -gt 0 ] && return ;; "
+         "esac\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
          "}\n"
          "complete -F _postrider postrider\n";
@@ -116,9 +127,9 @@ std::string zsh_script() {
       if (!parameter.choices.empty())
         values += fmt::format("    {}) compadd -- {}; return ;;\n", at, joined(parameter.choices));
       else
-        values +=
-            fmt::format("    {}) {}; return ;;\n", at,
-                        parameter.value_name == "FILE" ? "_files" : "_message " + quoted(parameter.help));
+        values += fmt::format(
+            "    {}) {}; return ;;\n", at,
+            parameter.value_name == "FILE" ? "_files" : "ids || _message " + quoted(parameter.help));
     });
   }
   return script +
@@ -127,9 +138,13 @@ std::string zsh_script() {
          "    next=\"${path:+$path }$word\"\n"
          "    if (( ${+known[$next]} )); then path=$next; else break; fi\n"
          "  done\n"
+         "  ids() { local -a found; found=(${(f)\"$(${words[1]} __complete -- ${(@)words[2,CURRENT-1]} "
+         "2>/dev/null)\"}); "
+         "(( $#found )) && compadd -- $found }\n"
          "  case \"$path/${words[CURRENT-1]}\" in\n" +
          values + "  esac\n  case \"$path\" in\n" + tables +
          "  esac\n"
+         "  [[ $found[1] == --* && ${words[CURRENT]} != -* ]] && ids && return\n"
          "  _describe 'postrider' found\n"
          "}\n"
          "if [ \"$funcstack[1]\" = _postrider ]; then _postrider \"$@\"; else compdef _postrider postrider; "
@@ -151,6 +166,10 @@ std::string fish_script() {
       "  test \"$argv[2]\" = exact; or return 0\n"
       "  test (count $words) -eq $count\n"
       "end\n"
+      "function __postrider_ids\n"
+      "  set -l words (commandline -opc)\n"
+      "  $words[1] __complete -- $words[2..-1] 2>/dev/null\n"
+      "end\n"
       "complete -c postrider -f\n";
   for (const Node& node : all_nodes()) {
     const bool is_group = !node.command->commands.empty();
@@ -164,13 +183,14 @@ std::string fish_script() {
       }
     }
     if (is_group) continue;
+    script += fmt::format("complete -c postrider {} -a \"(__postrider_ids)\"\n", condition);
     for (const Parameter& parameter : all_parameters(*node.command)) {
       if (!parameter.name.starts_with("--")) continue;
       std::string takes;
       if (!parameter.choices.empty())
         takes = " -x -a " + quoted(joined(parameter.choices));
       else if (parameter.kind != Parameter::Kind::flag)
-        takes = parameter.value_name == "FILE" ? " -r -F" : " -x";
+        takes = parameter.value_name == "FILE" ? " -r -F" : " -x -a \"(__postrider_ids)\"";
       script += fmt::format("complete -c postrider {} -l {}{} -d {}\n", condition, parameter.name.substr(2),
                             takes, quoted(parameter.help));
     }
@@ -190,7 +210,8 @@ int print(Invocation& in) {
 Command completion_command() {
   Parameter shell = argument("shell", "bash, zsh or fish");
   shell.choices = {"bash", "zsh", "fish"};
-  return command("completion", "Print a completion script for your shell", {shell}, print, Needs::nothing);
+  return command("completion", "Print a completion script for your shell", {shell}, print, Needs::nothing)
+      .example("eval \"$(postrider completion bash)\"");
 }
 
 }  // namespace postrider::cli

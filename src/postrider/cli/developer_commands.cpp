@@ -1,4 +1,4 @@
-// `postrider verify`, `trigger`: for those who write receivers.
+// `postrider verify` and `trigger`: for developers of receivers.
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <chrono>
@@ -15,7 +15,8 @@ namespace {
 // "Name: value" lines, as curl -i and many logs print them.
 void add_header(std::map<std::string, std::string>& headers, std::string_view line) {
   const size_t colon = line.find(':');
-  if (colon == std::string_view::npos) throw Misuse("A header is given as \"name: value\".");
+  if (colon == std::string_view::npos)
+    throw Misuse("Invalid header \"" + std::string(line) + "\": expected \"name: value\".");
   std::string name(line.substr(0, colon));
   std::transform(name.begin(), name.end(), name.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
@@ -38,7 +39,7 @@ int verify(Invocation& in) {
     }
   }
   request.body = read_text(in.argument("body"));
-  // A secret on the command line is there for everybody on the machine to see.
+  // Not an option: a secret on the command line is visible in the process list.
   const auto file = in.value("--secret-file");
   const auto variable = in.environment().find("POSTRIDER_SECRET");
   if (file)
@@ -46,20 +47,26 @@ int verify(Invocation& in) {
   else if (variable != in.environment().end())
     request.secret = variable->second;
   else
-    throw Misuse("The secret comes from --secret-file or the variable POSTRIDER_SECRET.");
+    throw Misuse("The secret is missing: give --secret-file FILE, or set POSTRIDER_SECRET.");
   while (request.secret.ends_with('\n') || request.secret.ends_with('\r')) request.secret.pop_back();
-  if (const auto name = in.value("--scheme")) request.scheme = crypto::parse_signature_scheme(*name);
-  request.tolerance_seconds = in.integer("--tolerance").value_or(300);
+  if (const auto name = in.value("--scheme")) {
+    request.scheme = crypto::parse_signature_scheme(*name);
+    if (!request.scheme) request.provider = *name;
+  }
+  request.tolerance_seconds = std::chrono::duration_cast<std::chrono::seconds>(
+                                  in.duration("--tolerance").value_or(std::chrono::minutes(5)))
+                                  .count();
   request.now = std::chrono::duration_cast<std::chrono::seconds>(base::wall_now().time_since_epoch()).count();
 
   const SignatureReport report = verify_signature(request);
-  if (in.as_json()) {
+  if (!in.out().is_for_people()) {
     json::array findings;
     for (const std::string& finding : report.findings) findings.emplace_back(finding);
     in.out().json(
         json::object{{"valid", report.is_valid}, {"scheme", report.scheme}, {"findings", findings}});
   } else {
-    in.out().line((report.is_valid ? "valid: " : "NOT valid: ") + report.scheme);
+    in.out().line((report.is_valid ? "Valid signature (scheme: " : "Invalid signature (scheme: ") +
+                  report.scheme + ")");
     for (const std::string& finding : report.findings) in.out().line("  " + visible(finding));
   }
   return report.is_valid ? done : failed;
@@ -94,37 +101,47 @@ int trigger(Invocation& in) {
   const std::string type = in.argument("type");
   json::value data = example_of(in, type);
   if (data.is_null()) {
-    in.out().note("The catalogue has no example of " + visible(type) + "; a sample is sent.");
+    in.out().note("The catalogue has no example of " + visible(type) + "; sending a sample.");
     data = json::object{{"sample", true}, {"type", type}, {"sent_at", base::to_rfc3339(base::wall_now())}};
   }
   json::object body{{"type", type}, {"data", std::move(data)}};
   if (const auto version = in.value("--version")) body["version"] = *version;
   if (const auto subject = in.value("--subject")) body["subject"] = *subject;
-  in.out().record(in.server().send("POST", Target("v1", "tenants", in.argument("tenant"), "events"), body));
+  const json::value answer =
+      in.server().send("POST", Target("v1", "tenants", in.argument("tenant"), "events"), body);
+  in.out().record(answer);
+  in.out().note("See its deliveries: postrider event show " + in.argument("tenant") + " " +
+                cell_text(answer.at("id")));
   return done;
 }
 
 }  // namespace
 
 Command verify_command() {
-  return command("verify", "Check a webhook's signature and say which part differs",
-                 {argument("body", "File with the body as it came; - for standard input"),
-                  list_option("--header", "LINE", "A header, as \"webhook-id: …\""),
-                  option("--headers", "FILE", "File with all headers, a line each"),
-                  option("--secret-file", "FILE", "File with the secret, or with the public key (whpk_…)"),
-                  choice("--scheme", {"standard", "standard-ed25519", "hex-v1", "sha256"},
-                         "Otherwise as the headers look"),
-                  option("--tolerance", "SECONDS", "How old the timestamp may be. Default: 300."),
-                  flag("--json", "For programs")},
-                 verify, Needs::nothing);
+  return command(
+             "verify", "Check the signature of a webhook, and find out why it does not match",
+             join({argument("body", "File with the body exactly as received (- for standard input)"),
+                   list_option("--header", "LINE", "A header, such as \"webhook-id: evt_…\" (repeatable)"),
+                   option("--headers", "FILE", "File with all headers, one per line"),
+                   option("--secret-file", "FILE",
+                          "File with the secret or the public key (or set POSTRIDER_SECRET)"),
+                   choice("--scheme",
+                          {"standard", "standard-ed25519", "hex-v1", "sha256", "stripe", "github", "shopify",
+                           "slack", "svix"},
+                          "Signature scheme (default: detected from the headers)"),
+                   option("--tolerance", "DURATION", "Maximum age of the timestamp (default: 5m)")},
+                  output_options()),
+             verify, Needs::nothing)
+      .example("postrider verify body.json --headers headers.txt --secret-file secret.txt");
 }
 
 Command trigger_command() {
-  return command("trigger", "Publish the catalogue's example of an event type, or a sample",
-                 {argument("tenant", "The tenant's id"), argument("type", "Event type, as invoice.paid"),
+  return command("trigger", "Publish the catalogue's example of an event type, or a sample event",
+                 {argument("tenant", "Tenant ID"), argument("type", "Event type, such as invoice.paid"),
                   option("--version", "VERSION", "Version of the type"),
-                  option("--subject", "SUBJECT", "What it is about")},
-                 trigger);
+                  option("--subject", "SUBJECT", "Subject of the event")},
+                 trigger)
+      .example("postrider trigger acme invoice.paid");
 }
 
 }  // namespace postrider::cli

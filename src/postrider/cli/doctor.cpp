@@ -1,4 +1,4 @@
-// `postrider doctor`: looks at everything a node depends on; each finding says what to do.
+// `postrider doctor`: checks everything a node depends on; each finding says what to do.
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <sys/statvfs.h>
@@ -54,7 +54,7 @@ class Doctor {
     if (url)
       egress(*url);
     else
-      good("egress", "not tried; --url https://… tries one");
+      good("egress", "not checked; check a destination with --url https://…");
     return std::move(findings_);
   }
 
@@ -76,8 +76,8 @@ class Doctor {
       add(Level::problem, "database", said.substr(0, said.find('\n')),
           config_.database_url.empty()
               ? "The private Postgres in " + config_.data_dir +
-                    " runs while `postrider serve` does: start it."
-              : "Check POSTRIDER_DATABASE_URL, the server, and that it takes connections from here.");
+                    " runs only while `postrider serve` runs. Start it."
+              : "Check POSTRIDER_DATABASE_URL, and that the server accepts connections from this machine.");
     }
   }
 
@@ -118,15 +118,15 @@ class Doctor {
   void about_server(const pg::Rows& row, base::Timestamp before, base::Timestamp after) {
     const int version = row.get<int32_t>(0, 1);
     if (version < 140000)
-      add(Level::problem, "database", "it is Postgres " + std::to_string(version / 10000),
+      add(Level::problem, "database", "the server is Postgres " + std::to_string(version / 10000),
           "Use Postgres 14 or later.");
     else
-      good("database", "reached; Postgres " + std::to_string(version / 10000));
+      good("database", "connected; Postgres " + std::to_string(version / 10000));
     if (row.get<bool>(0, 3))
-      add(Level::problem, "database", "it is a standby and takes no writes",
+      add(Level::problem, "database", "the server is a read-only standby",
           "Point POSTRIDER_DATABASE_URL to the primary.");
     if (!row.get<bool>(0, 0))
-      add(Level::problem, "migrations", "there is no schema yet",
+      add(Level::problem, "migrations", "the schema has not been created yet",
           "Run `postrider migrate`, or `postrider serve`.");
     const auto theirs = row.get<base::Timestamp>(0, 2);
     const auto apart = theirs < before  ? before - theirs
@@ -135,9 +135,10 @@ class Doctor {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(apart).count();
     if (seconds >= 2)
       add(Level::warning, "clock",
-          "this machine and the database are " + std::to_string(seconds) + " s apart",
-          "Ids, due times and signatures follow the database, and receivers refuse old signatures. Run NTP "
-          "on both.");
+          "the clocks of this machine and the database differ by " + std::to_string(seconds) + " s",
+          "IDs, due times and signatures use the database's clock, and receivers reject old signatures. Run "
+          "NTP "
+          "on both machines.");
     else
       good("clock", "this machine and the database agree");
   }
@@ -146,9 +147,9 @@ class Doctor {
     const int wanted = static_cast<int>(::postrider::sql::migrations.size());
     if (version < wanted)
       add(Level::problem, "migrations",
-          "the schema is at version " + std::to_string(version) + ", this program wants " +
+          "the schema is at version " + std::to_string(version) + "; this program needs version " +
               std::to_string(wanted),
-          "Run `postrider migrate`; `postrider serve` does it at its start.");
+          "Run `postrider migrate`, or restart `postrider serve`.");
     else if (version > wanted)
       add(Level::warning, "migrations", "the schema is newer than this program", "Update this program.");
     else
@@ -158,39 +159,41 @@ class Doctor {
   void about_partitions(const pg::Rows& row) {
     const auto missing = row.get<int64_t>(0, 0);
     if (missing > 0)
-      add(Level::problem, "partitions", std::to_string(missing) + " of the next days are missing",
-          "A node with the role upkeep makes them: see its log for upkeep_failed.");
+      add(Level::problem, "partitions", std::to_string(missing) + " partitions for the next days are missing",
+          "A node with the role upkeep creates them. Look for upkeep_failed in its log.");
     else
       good("partitions",
            "ready; events since " + row.get<std::optional<std::string>>(0, 1).value_or("never"));
     if (row.get<int64_t>(0, 2) > 0)
-      add(Level::warning, "partitions", "a day waits to be detached",
-          "A long transaction may hold it; look for it in pg_stat_activity. The next pass goes on.");
+      add(Level::warning, "partitions", "a partition is waiting to be detached",
+          "A long transaction may block it; see pg_stat_activity. It is tried again in the next pass.");
   }
 
-  // Each look shows what waits at that moment.
+  // What is blocked at this moment.
   void about_locks(const std::vector<pg::Blocked>& blocked, const std::string& holders) {
     for (const pg::Blocked& each : blocked)
       add(Level::warning, "locks",
-          each.service + " waits for a transaction of pid " + std::to_string(each.by_pid) + " (role " +
+          each.service + " is blocked by a transaction of pid " + std::to_string(each.by_pid) + " (role " +
               each.by_role + ")",
-          "Commit or end it: select pg_terminate_backend(" + std::to_string(each.by_pid) + ").");
+          "Commit it, or end it with select pg_terminate_backend(" + std::to_string(each.by_pid) + ").");
     if (blocked.empty())
-      good("locks", "nothing waits" + (holders.empty() ? "" : "; open transactions: " + holders));
+      good("locks", "nothing is blocked" + (holders.empty() ? "" : "; open transactions: " + holders));
   }
 
   void about_leases(const pg::Rows& row) {
     const auto free = row.get<int64_t>(0, 0), dead = row.get<int64_t>(0, 1), nodes = row.get<int64_t>(0, 2);
     if (nodes == 0)
-      add(Level::warning, "leases", "no node delivers", "Start `postrider serve` with the role delivery.");
+      add(Level::warning, "leases", "no node is delivering",
+          "Start `postrider serve` with the role delivery.");
     else if (free + dead > 0)
       add(Level::warning, "leases", std::to_string(free + dead) + " buckets have no owner",
-          "They are taken within the lease time; if not, look for lease_pass_failed in the nodes' logs.");
+          "A node takes them over within lease_seconds. Otherwise look for lease_pass_failed in the logs.");
     else
-      good("leases", std::to_string(nodes) + " nodes share all buckets");
+      good("leases",
+           nodes == 1 ? "1 node owns all buckets" : std::to_string(nodes) + " nodes own all buckets");
     if (row.get<int64_t>(0, 3) > 0)
-      add(Level::warning, "leases", "a node that counts as alive has been silent for over a minute",
-          "The others declare it dead by themselves; if there are none, start one.");
+      add(Level::warning, "leases", "a node has not sent a heartbeat for over a minute",
+          "The other nodes take over from it. If there are none, start one.");
   }
 
   void about_contacts(const pg::Rows& row) {
@@ -201,13 +204,14 @@ class Doctor {
     if (count > 20) ids += " and " + std::to_string(count - 20) + " more";
     if (count > 0)
       add(Level::warning, "contacts", "tenants without a confirmed contact: " + ids,
-          "They are not told when an endpoint fails. Add a contact, or vouch for one with `postrider tenant "
+          "They are not notified when an endpoint fails. Add a contact, or confirm one with `postrider "
+          "tenant "
           "contact confirm TENANT ADDRESS`.");
     else
       good("contacts", "every tenant has a confirmed contact");
     if (!config_.smtp_url.empty() && config_.public_url == "http://" + config_.listen.text())
-      add(Level::warning, "contacts", "links in mails lead to " + config_.public_url,
-          "Set POSTRIDER_PUBLIC_URL to the address under which others reach this server.");
+      add(Level::warning, "contacts", "links in e-mails point to " + config_.public_url,
+          "Set POSTRIDER_PUBLIC_URL to the URL at which this server is reachable from outside.");
   }
 
   void about_roles(const outbox::MissingRoles& missing) {
@@ -222,13 +226,13 @@ class Doctor {
     if (wal_level == "logical")
       return "It needs a role with REPLICATION, a free slot and WAL sender, and a running relay.";
     if (config_.database_url.empty()) return "Set private_capture = true and restart.";
-    return "Give the server wal_level = logical in postgresql.conf, and restart it.";
+    return "Set wal_level = logical in postgresql.conf and restart Postgres.";
   }
 
   void about_capture(const pg::Rows& row) {
     if (const auto lost_at = row.get<std::optional<base::Timestamp>>(0, 5))
       add(Level::warning, "capture", "a replication slot was lost at " + base::to_rfc3339(*lost_at),
-          "Events that were committed and not read from it are lost; see docs/outbox.md.");
+          "Committed events that had not been read from it are lost; see docs/outbox.md.");
     if (!row.get<bool>(0, 0)) return;
     const auto state = row.get<std::string>(0, 1);
     const auto mib = std::to_string(row.get<int64_t>(0, 3) >> 20);
@@ -237,11 +241,11 @@ class Doctor {
     else
       add(Level::warning, "capture",
           state + ": " + row.get<std::optional<std::string>>(0, 2).value_or("emit() writes rows"),
-          "Events arrive as rows meanwhile. " + capture_advice(row.get<std::string>(0, 7)));
+          "Meanwhile events are written as rows. " + capture_advice(row.get<std::string>(0, 7)));
     if (!row.get<bool>(0, 6))
-      add(Level::warning, "capture", "the server lets replication slots retain any amount of log",
-          "Set max_slot_wal_keep_size, well over the outbox's limit: it guards the disk while no relay "
-          "runs.");
+      add(Level::warning, "capture", "replication slots may retain any amount of log",
+          "Set max_slot_wal_keep_size well above the outbox's limit, to protect the disk while no relay "
+          "is running.");
   }
 
   void disk() {
@@ -251,8 +255,8 @@ class Doctor {
       if (!std::filesystem::exists(directory, error)) {
         const bool is_needed = directory == config_.archive_dir;
         if (is_needed)
-          add(Level::problem, "disk", directory + " is not there",
-              "Make it: nothing is dropped before it is archived.");
+          add(Level::problem, "disk", directory + " does not exist",
+              "Create it: data is kept until it can be archived.");
         continue;
       }
       struct statvfs info{};
@@ -263,7 +267,7 @@ class Doctor {
       char text[128];
       std::snprintf(text, sizeof text, "%.1f GiB free (%.0f %%) in ", free, share * 100);
       if (free < 1 || share < 0.05)
-        add(Level::problem, "disk", text + directory, "Free some: Postgres stops at a full disk.");
+        add(Level::problem, "disk", text + directory, "Free up space: Postgres stops when the disk is full.");
       else
         good("disk", text + directory);
     }
@@ -284,29 +288,59 @@ class Doctor {
       add(Level::problem, "tls store", error.what(), "Check POSTRIDER_EXTRA_CA_FILE.");
     }
     if (count == 0)
-      add(Level::problem, "tls store", "no certificate authority is known: every https delivery would fail",
+      add(Level::problem, "tls store", "no trusted CA certificates: every https delivery would fail",
           "Install ca-certificates.");
     else
-      good("tls store", std::to_string(count) + " certificate authorities");
+      good("tls store", std::to_string(count) + " trusted CA certificates");
   }
 
   static std::string guard_advice(http::BlockedReason reason) {
     switch (reason) {
       case http::BlockedReason::plain_http:
-        return "The guard refuses it; POSTRIDER_ALLOW_HTTP=true opens http://.";
+        return "Blocked by the outbound URL policy. Set POSTRIDER_ALLOW_HTTP=true to allow http://.";
       case http::BlockedReason::port:
-        return "The guard refuses it; POSTRIDER_ALLOW_PORTS says which ports are open.";
+        return "Blocked by the outbound URL policy. POSTRIDER_ALLOW_PORTS lists the allowed ports.";
       default:
-        return "The guard refuses it; POSTRIDER_ALLOW_NETWORKS opens private networks.";
+        return "Blocked by the outbound URL policy. POSTRIDER_ALLOW_NETWORKS allows private networks.";
     }
   }
 
-  // The way of a delivery: name, guard, connection, TLS.
+  static std::string network_advice(http::NetError error) {
+    using enum http::NetError;
+    switch (error) {
+      case name_not_found:
+        return "Check the spelling of the host name.";
+      case name_lookup_failed:
+      case timeout_lookup:
+        return "Check /etc/resolv.conf and the name servers.";
+      case tls_expired:
+        return "The receiver must renew its certificate.";
+      case tls_wrong_host:
+        return "The receiver's certificate is for another host name: check the URL, or the receiver's "
+               "certificate.";
+      case tls_untrusted:
+        return "If the receiver uses a private CA, add its certificate with POSTRIDER_EXTRA_CA_FILE.";
+      case tls_failed:
+      case timeout_tls:
+        return "Check that the receiver speaks TLS 1.2 or later at this port.";
+      case connection_refused:
+        return "Nothing accepts connections there: check host, port and whether the receiver is running.";
+      case unreachable:
+      case timeout_connect:
+        return "Check the firewall's rules for outgoing connections, and the route.";
+      case local_failure:
+        return "Check POSTRIDER_BIND_ADDRESS and the limit of open files on this machine.";
+      default:
+        return "The connection works; check the receiver.";
+    }
+  }
+
+  // The path of a delivery: name, policy, connection, TLS.
   void egress(const std::string& text) {
     const auto url = http::parse_url(text);
     if (!url) {
-      add(Level::problem, "egress", text + " is no URL that deliveries can go to",
-          "Give one as https://example.com/.");
+      add(Level::problem, "egress", "\"" + text + "\" is not a valid URL",
+          "Give a URL such as https://example.com/.");
       return;
     }
     http::GuardPolicy policy;
@@ -326,17 +360,15 @@ class Doctor {
     const http::Exchange exchange = runtime::run_blocking(loop, client.send(request));
     client.close();
     if (const http::NetFailure* failure = exchange.failure()) {
-      const bool is_name = failure->detail.find("name") != std::string::npos;
-      add(Level::problem, is_name ? "names" : "egress",
-          text + ": " +
-              (failure->detail.empty() ? std::string(http::describe(failure->error)) : failure->detail),
-          failure->blocked_reason ? guard_advice(*failure->blocked_reason)
-          : is_name               ? "Check /etc/resolv.conf and the name servers."
-                                  : "Check the firewall's rules for outgoing connections.");
+      const std::string what =
+          failure->detail.empty() ? std::string(http::describe(failure->error)) : failure->detail;
+      const bool is_name = failure->error == http::NetError::name_not_found;
+      add(Level::problem, is_name ? "names" : "egress", text + ": " + what,
+          failure->blocked_reason ? guard_advice(*failure->blocked_reason) : network_advice(failure->error));
       return;
     }
-    good("names", std::string(url->host()) + " was found");
-    good("egress", text + " answered " + std::to_string(exchange.answer()->status));
+    good("names", std::string(url->host()) + " was resolved");
+    good("egress", text + " responded with " + std::to_string(exchange.answer()->status));
   }
 
   const config::Config& config_;
@@ -354,21 +386,23 @@ int doctor(Invocation& in) {
                                 {"about", finding.about},
                                 {"finding", finding.what},
                                 {"advice", finding.advice}});
-    if (in.as_json()) continue;
+    if (!in.out().is_for_people()) continue;
     in.out().line(std::string(label(finding.level)) + "  " + finding.about + ": " + visible(finding.what));
     if (!finding.advice.empty()) in.out().line("    → " + visible(finding.advice));
   }
-  if (in.as_json()) in.out().json(rows);
+  if (!in.out().is_for_people()) in.out().json(rows);
   return is_well ? done : failed;
 }
 
 }  // namespace
 
 Command doctor_command() {
-  return command("doctor", "Look at database, clock, disk, TLS, partitions and leases; say what to do",
-                 {option("--url", "URL", "Also try to reach this one, as a delivery would"),
-                  flag("--json", "For programs")},
-                 doctor, Needs::settings);
+  return command("doctor", "Check database, clock, disk, TLS, partitions and leases, with advice",
+                 join({option("--url", "URL", "Also check whether deliveries can reach this URL")},
+                      output_options()),
+                 doctor, Needs::settings)
+      .example("postrider doctor")
+      .example("postrider doctor --url https://example.com/hooks");
 }
 
 }  // namespace postrider::cli

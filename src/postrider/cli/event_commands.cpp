@@ -1,7 +1,10 @@
 // `postrider event`
+#include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "postrider/cli/fields.hpp"
 #include "postrider/cli/groups.hpp"
+#include "postrider/cli/ids.hpp"
 #include "postrider/cli/invocation.hpp"
 
 namespace postrider::cli {
@@ -9,14 +12,14 @@ namespace postrider::cli {
 namespace {
 
 using Kind = Field::Kind;
+using Shown = Column::Shown;
 
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = {
-      {Kind::text, "--id",
-       "The event's id everywhere; a repeat with the same content is answered like the first"},
-      {Kind::text, "--version", "Version of the type"},
-      {Kind::text, "--occurred-at", "When it happened, RFC 3339; otherwise now"},
-      {Kind::text, "--subject", "What it is about, to find it by later"},
+      {Kind::text, "--id", "Event ID; publishing the same ID and content again has no effect"},
+      {Kind::text, "--version", "Version of the event type"},
+      {Kind::time, "--occurred-at", "When it happened (default: now)"},
+      {Kind::text, "--subject", "What the event is about, to find it later: invoice-17"},
   };
   return all;
 }
@@ -35,72 +38,108 @@ int publish(Invocation& in) {
   std::string data = in.value("data").value_or("{}");
   if (data.starts_with('@')) data = read_text(data.substr(1));
   if (data == "-") data = read_text("-");
-  read_json("<data>", data);  // for a message here rather than from the server
-  RemoteCall call{"POST", Target("v1", "tenants", in.argument("tenant"), "events")};
+  read_json("<data>", data);  // for an error here rather than from the server
+  RemoteCall call{"POST", Target("v1", "tenants", tenant_of(in), "events")};
   call.body = body_with_data(body, data);
   if (const auto key = in.value("--idempotency-key")) call.headers.emplace_back("idempotency-key", *key);
-  in.out().record(in.server().call(call));
+  const json::value answer = in.server().call(call);
+  in.out().record(answer, {{"", {"id", "type", "tenant_id", "created_at", "deliveries"}}});
+  const std::string show = "postrider event show " + tenant_of(in) + " " + cell_text(answer.at("id"));
+  in.out().note(answer.at("deliveries") == 0 ? "No endpoint receives this event. To see why: " + show
+                                             : "See its deliveries: " + show);
   return done;
 }
 
 int list(Invocation& in) {
-  Target target("v1", "tenants", in.argument("tenant"), "events");
-  target.with("type", in.value("--type"))
-      .with("subject", in.value("--subject"))
-      .with("since", in.value("--since"))
-      .with("until", in.value("--until"));
+  Target target("v1", "tenants", tenant_of(in), "events");
+  target.with("type", in.value("--event-type"));
+  add_filters(in, target, {"subject", "since", "until"});
   return show_list(in, target,
-                   {{"ID", "/id"},
+                   {{"ID", "/id", Style::id},
                     {"TYPE", "/type"},
-                    {"VERSION", "/version"},
-                    {"SUBJECT", "/subject"},
-                    {"CREATED", "/created_at"}});
+                    {"VERSION", "/version", Style::text, Shown::if_any},
+                    {"SUBJECT", "/subject", Style::text, Shown::if_any},
+                    {"AGE", "/created_at", Style::age},
+                    {"CREATED", "/created_at", Style::time, Shown::wide}},
+                   "No events found.");
+}
+
+std::string why_unmatched(const json::value& reason) {
+  if (reason == "no_subscription_matches") return "not subscribed to this event type";
+  if (reason == "subscription_off") return "the subscription was disabled";
+  if (reason == "version_not_wanted") return "not subscribed to this version";
+  if (reason == "subscribed_later") return "subscribed after the event was published";
+  if (reason == "endpoint_created_later") return "created after the event was published";
+  if (reason == "endpoint_disabled") return "the endpoint was disabled";
+  return cell_text(reason);
+}
+
+void print_deliveries(Invocation& in, const json::value& deliveries) {
+  in.out().line("\nDeliveries");
+  in.out().list(deliveries,
+                {{"ID", "/id", Style::id},
+                 {"ENDPOINT", "/endpoint_id", Style::id},
+                 {"STATUS", "/status", Style::yes_no},
+                 {"TRIES", "/attempts", Style::yes_no, Shown::if_room},
+                 {"HTTP", "/last_status_code", Style::yes_no, Shown::if_any},
+                 {"NEXT", "/next_attempt_at", Style::age, Shown::if_any}},
+                "No endpoint received this event.");
 }
 
 int show(Invocation& in) {
-  const json::value event =
-      in.server().get(Target("v1", "tenants", in.argument("tenant"), "events", in.argument("event")));
-  if (in.as_json()) {
-    in.out().json(event);
+  const json::value event = in.server().get(Target("v1", "tenants", tenant_of(in), "events", event_of(in)));
+  if (!in.out().is_for_people()) {
+    in.out().record(event);
     return done;
   }
   json::object head = event.as_object();
   const json::value deliveries = head["deliveries"];
-  const json::value unmatched = head["unmatched_endpoints"];
-  head.erase("deliveries");
-  head.erase("unmatched_endpoints");
-  in.out().record(head);
-  in.out().line("\nDeliveries");
-  in.out().list(
-      deliveries,
-      {{"ID", "/id"}, {"ENDPOINT", "/endpoint_id"}, {"STATUS", "/status"}, {"ATTEMPTS", "/attempts"}});
-  if (unmatched.as_array().empty()) return done;
-  in.out().line("\nEndpoints that did not get it");
-  in.out().list(unmatched, {{"ENDPOINT", "/endpoint_id"}, {"WHY", "/reason"}});
+  json::array unmatched = head["unmatched_endpoints"].as_array();
+  for (const char* field : {"deliveries", "unmatched_endpoints", "explanation"}) head.erase(field);
+  in.out().record(head,
+                  {{"", {"id", "type", "version", "subject", "tenant_id", "created_at"}}, {"", {"data"}}});
+  print_deliveries(in, deliveries);
+  if (unmatched.empty()) return done;
+  for (json::value& row : unmatched) row.as_object()["why"] = why_unmatched(row.at("reason"));
+  in.out().line("\nEndpoints that did not receive it");
+  in.out().list(unmatched, {{"ENDPOINT", "/endpoint_id", Style::id}, {"WHY", "/why"}});
   return done;
+}
+
+std::vector<Parameter> publish_parameters(const Parameter& tenant) {
+  return join(
+      {tenant, argument("type", "Event type, such as invoice.paid"),
+       optional_argument("data", "Event data: JSON, @FILE, or - for standard input (default: {})")},
+      field_parameters(fields()),
+      std::vector{option("--idempotency-key", "KEY", "Publish only once, however often this is repeated")});
 }
 
 }  // namespace
 
+Command publish_command() {
+  Command made = command("publish", "Publish an event (same as `event publish`)",
+                         publish_parameters(argument("tenant", "Tenant ID")), publish)
+                     .example("postrider publish acme invoice.paid '{\"amount\": 4200}'");
+  made.is_hidden = true;
+  return made;
+}
+
 Command event_commands() {
-  const Parameter tenant = argument("tenant", "The tenant's id");
-  std::vector<Parameter> publish_parameters = {
-      tenant, argument("type", "Event type, as invoice.paid"),
-      optional_argument("data", "Its data: JSON, @FILE, or - for standard input. Default: {}.")};
-  for (Parameter& parameter : field_parameters(fields())) publish_parameters.push_back(std::move(parameter));
-  publish_parameters.push_back(
-      option("--idempotency-key", "KEY", "A repeat with the same key is the same event"));
-  std::vector<Parameter> filters = {tenant, option("--type", "TYPE", "Only this type"),
-                                    option("--subject", "SUBJECT", "Only this subject"),
-                                    option("--since", "TIME", "From this time on, RFC 3339"),
-                                    option("--until", "TIME", "Before this time")};
-  for (Parameter& parameter : list_parameters()) filters.push_back(std::move(parameter));
-  filters.push_back(option("--format", "FORMAT", "The whole filtered list as ndjson or csv, as it comes"));
-  return group("event", "Publish events and see what became of them",
-               {command("publish", "Publish an event", publish_parameters, publish),
-                command("list", "A tenant's events, newest first", filters, list),
-                command("show", "One event: its deliveries, and which endpoints did not match and why",
-                        {tenant, argument("event", "The event's id")}, show)});
+  const Parameter tenant = argument("tenant", "Tenant ID");
+  const std::vector<Parameter> filters =
+      join({tenant, option("--event-type", "TYPE", "Only this event type"),
+            option("--subject", "SUBJECT", "Only this subject")},
+           period_options(), list_parameters(), std::vector{format_option()});
+  return group("event", "Publish and inspect events",
+               {command("publish", "Publish an event", publish_parameters(tenant), publish)
+                    .example("postrider event publish acme invoice.paid '{\"amount\": 4200}'")
+                    .example("postrider event publish acme invoice.paid @invoice.json --id inv-17-paid"),
+                command("list", "List a tenant's events, newest first", filters, list)
+                    .example("postrider event list acme --since 1h")
+                    .example("postrider event list acme --event-type invoice.paid --format csv"),
+                command("show", "Show an event, its deliveries, and why other endpoints did not receive it",
+                        {tenant, argument("event", "Event ID"), watch_flag()}, show)
+                    .example("postrider event show acme inv-17-paid")});
 }
 
 }  // namespace postrider::cli

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr size_t kSeenMax = 20'000;
 constexpr auto kPauseAfterFailure = 1s;
-constexpr auto kSilenceMax = 40s;  // the server says something every 15 s
+constexpr auto kSilenceMax = 40s;  // the server sends something every 15 s
 constexpr auto kLongest = 24h;
 
 void say(const std::string& text) {
@@ -90,7 +90,7 @@ void EventStream::handle(const StreamMessage& message,
   } else {
     take(message) ? ++fresh_ : ++repeats_;
   }
-  // Only now: what was not dealt with comes again.
+  // Only now: a message that was not handled is sent again.
   if (!message.id.empty()) options_.after = message.id;
 }
 
@@ -113,8 +113,8 @@ void EventStream::follow(const std::function<bool(const StreamMessage&)>& take) 
     try {
       connect(take);
       if (is_over()) return;
-      lost("the stream broke off");
-      continue;  // at once: the server ends a stream every hour, and a restarted one is back soon
+      lost("the stream was interrupted");
+      continue;  // at once: the server ends each stream after an hour, and restarts are short
     } catch (const ServerUnreachable& error) {
       if (is_over()) return;
       lost(error.what());

@@ -1,5 +1,5 @@
-// Following /v1/stream from a terminal: reads server-sent events, and after a break comes again behind the
-// last one, saying what the state of the connection is.
+// Follows /v1/stream: reads server-sent events, reconnects after an interruption, continues after the last
+// event, and reports the state of the connection.
 #pragma once
 
 #include <chrono>
@@ -28,10 +28,10 @@ class MessageReader {
   std::string buffer_;
 };
 
-// Keys of what was dealt with, the newest of them.
+// The keys of the newest messages that were handled.
 class Seen {
  public:
-  bool add(const std::string& key);  // false: it was there
+  bool add(const std::string& key);  // false: it was there already
 
  private:
   std::unordered_set<std::string> keys_;
@@ -40,12 +40,12 @@ class Seen {
 
 struct StreamOptions {
   Target target;                     // without `after`
-  std::optional<std::string> after;  // where to begin; none: now
+  std::optional<std::string> after;  // where to start; none: now
   std::optional<std::chrono::steady_clock::time_point> until;
 };
 
-// Follows until the time is over; without one it ends only by a problem that coming again does not solve.
-// `take` gets everything but ready and gap and returns whether it was new; repeats are counted and told.
+// Follows until `until`, or until a problem that reconnecting does not solve. `take` gets every message but
+// ready and gap and returns whether it was new; repeats are counted and reported.
 class EventStream {
  public:
   EventStream(Invocation& in, StreamOptions options) : in_(in), options_(std::move(options)) {}

@@ -1,4 +1,5 @@
 // `postrider event-type`
+#include "postrider/cli/fields.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
 
@@ -13,13 +14,16 @@ Target one(const Invocation& in) {
 int list(Invocation& in) {
   return show_list(in, Target("v1", "event-types"),
                    {{"NAME", "/name"},
-                    {"VALIDATION", "/validation"},
+                    {"VALIDATION", "/validation", Style::yes_no},
                     {"DESCRIPTION", "/description"},
-                    {"UPDATED", "/updated_at"}});
+                    {"UPDATED", "/updated_at", Style::age}},
+                   "The catalogue is empty. Add a type with `postrider event-type put NAME --file FILE`.");
 }
 
 int show(Invocation& in) {
-  in.out().record(in.server().get(one(in)));
+  in.out().record(
+      in.server().get(one(in)),
+      {{"", {"name", "description", "validation"}}, {"", {"versions"}}, {"", {"created_at", "updated_at"}}});
   return done;
 }
 
@@ -30,21 +34,25 @@ int put(Invocation& in) {
 }
 
 int remove(Invocation& in) {
+  in.confirm("Delete event type " + in.argument("name") + " from the catalogue?");
   in.server().call({"DELETE", one(in)});
-  in.out().note("Deleted. Events and subscriptions stay as they are.");
+  in.out().note("Deleted. Events and subscriptions are unchanged.");
   return done;
 }
 
 }  // namespace
 
 Command event_type_commands() {
-  const Parameter name = argument("name", "The event type, like invoice.paid");
-  const Parameter file = option("--file", "FILE", "The document as JSON; - reads standard input");
-  return group("event-type", "The catalogue of event types, with their schemas",
-               {command("list", "All event types", list_parameters(), list),
-                command("show", "One event type with its versions", {name}, show),
-                command("put", "Make it, or turn it into what the file says", {name, file}, put),
-                command("delete", "Take it out of the catalogue", {name}, remove)});
+  const Parameter name = argument("name", "Event type, such as invoice.paid");
+  return group(
+      "event-type", "Manage the catalogue of event types",
+      {command("list", "List event types", list_parameters(), list).example("postrider event-type list"),
+       command("show", "Show an event type and its versions", {name}, show)
+           .example("postrider event-type show invoice.paid"),
+       command("put", "Create or replace an event type", {name, required(json_file_option())}, put)
+           .example("postrider event-type put invoice.paid --file invoice.paid.json"),
+       command("delete", "Delete an event type from the catalogue", {name, yes_flag()}, remove)
+           .example("postrider event-type delete invoice.paid")});
 }
 
 }  // namespace postrider::cli

@@ -17,6 +17,9 @@ Command profile_commands();
 Command tenant_commands();
 Command endpoint_commands();
 Command event_commands();
+Command publish_command();  // hidden: the same as `event publish`
+Command whoami_command();
+Command complete_command();  // hidden: called by completion scripts
 Command replay_commands();
 Command doctor_command();
 Command verify_command();

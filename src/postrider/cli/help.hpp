@@ -1,4 +1,4 @@
-// The overview, and what to say about a command line that cannot be understood.
+// Help pages, and suggestions for words that the command line does not know.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,20 @@
 
 namespace postrider::cli {
 
-// For the command that the words name; for none, the overview.
-std::string help_text(const std::vector<Command>& table, const std::vector<std::string>& words);
+// The page of the command that the words name; the overview if they name none; `options` and `settings` are
+// topics of their own. Lines fit `columns`.
+std::string help_text(const std::vector<Command>& table, const std::vector<std::string>& words,
+                      size_t columns);
 // --help or -h is among them, before any `--`.
 bool asks_for_help(const std::vector<std::string>& words);
 
-// A word that is no command where one must stand: a sentence, with the nearest one that there is.
-std::optional<std::string> wrong_command(const std::vector<Command>& table,
-                                         const std::vector<std::string>& words);
-// An option that the command does not have.
-std::optional<std::string> wrong_option(const std::vector<Command>& table,
-                                        const std::vector<std::string>& words);
-// "postrider tenant list" for the words that name it.
-std::string command_path(const std::vector<Command>& table, const std::vector<std::string>& words);
-
-// Parameters of a command and those that its needs bring.
-std::vector<Parameter> all_parameters(const Command& command);
+// The words name no command and no topic: an error message.
+std::optional<std::string> unknown_help_topic(const std::vector<Command>& table,
+                                              const std::vector<std::string>& words);
+// "Unknown command `lst` for `postrider tenant`. Did you mean `list`?"
+std::string unknown_word(const std::vector<Command>& commands, const std::string& path,
+                         const std::string& word);
+// " Did you mean `list`?", or nothing if no known word is similar.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace postrider::cli

@@ -55,21 +55,21 @@ int import_file(Invocation& in) {
                           {"STATUS", "/status"},
                           {"TENANT", "/tenant_id"},
                           {"ENDPOINT", "/id"},
-                          {"DETAIL", "/detail", true}});
-  if (failures > 0)
-    in.out().note(std::to_string(failures) + (in.has("--dry-run")
-                                                  ? " lines would not be imported; the others would."
-                                                  : " lines were not imported; the others were."));
+                          {"DETAIL", "/detail"}});
+  const size_t imported = results.size() - failures;
+  in.out().note((in.has("--dry-run") ? "Dry run: would import " : "Imported ") + std::to_string(imported) +
+                ", failed " + std::to_string(failures) + ".");
   return failures == 0 ? done : failed;
 }
 
 }  // namespace
 
 Command import_command() {
-  return command(
-      "import", "Take over endpoints with their secrets, one JSON object a line",
-      {argument("file", "NDJSON; - reads standard input"), flag("--dry-run", "Only say what would happen")},
-      import_file);
+  return command("import", "Import endpoints and their secrets (NDJSON)",
+                 {argument("file", "NDJSON file with one endpoint per line (- for standard input)"),
+                  flag("--dry-run", "Only check what would happen")},
+                 import_file)
+      .example("postrider import endpoints.ndjson --dry-run");
 }
 
 }  // namespace postrider::cli

@@ -17,29 +17,39 @@ Command with_settings(std::string name, std::string help, int (*run)(const confi
 }  // namespace
 
 Command serve_command() {
-  return with_settings("serve", "Run a node: API, delivery and upkeep", server::serve);
+  return with_settings("serve", "Run a node: API, deliveries and maintenance", server::serve)
+      .example("postrider serve")
+      .example("postrider serve --database-url postgresql://postrider@db/postrider --listen 0.0.0.0:8090");
 }
 
 Command migrate_command() {
   return command(
-      "migrate", "Bring the database's schema up to date and exit",
-      {flag("--repair", "Make tables and views again that are missing, empty (docs/recovery.md)")},
-      [](Invocation& in) { return in.has("--repair") ? repair(in.settings()) : migrate(in.settings()); },
-      Needs::settings);
+             "migrate", "Migrate the database schema and exit",
+             {flag("--repair", "Recreate missing tables and views, empty (see docs/recovery.md)")},
+             [](Invocation& in) {
+               return in.has("--repair") ? repair(in.settings()) : migrate(in.settings());
+             },
+             Needs::settings)
+      .example("postrider migrate --database-url postgresql://postrider@db/postrider");
 }
 
 Command database_url_command() {
-  return with_settings("database-url", "Print the URL of the database in use, for psql", database_url);
+  return with_settings("database-url", "Print the URL of the database in use, for psql", database_url)
+      .example("psql \"$(postrider database-url)\"");
 }
 
 Command config_command() {
   return command(
-      "config", "Print the effective settings and where they come from", {flag("--json", "For programs")},
-      [](Invocation& in) { return show_config(in.settings(), in.as_json()); }, Needs::settings);
+             "config", "Print the effective settings and where they come from",
+             {flag("--json", "Print JSON")},
+             [](Invocation& in) { return show_config(in.settings(), in.as_json()); }, Needs::settings)
+      .example("postrider config");
 }
 
 Command version_command() {
-  return command("version", "Print the version", {}, [](Invocation&) { return version(); }, Needs::nothing);
+  return command(
+             "version", "Print the version", {}, [](Invocation&) { return version(); }, Needs::nothing)
+      .example("postrider version");
 }
 
 }  // namespace postrider::cli

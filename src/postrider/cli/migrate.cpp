@@ -15,8 +15,8 @@ int repair(const config::Loaded& loaded) {
   const std::vector<std::string> made = server::repair_database(database.direct_url());
   for (const std::string& each : made) std::printf("%s\n", each.c_str());
   std::printf(made.empty()
-                  ? "nothing is missing\n"
-                  : "created again, without the rows they had; docs/recovery.md says how to recover those\n");
+                  ? "Nothing is missing.\n"
+                  : "Recreated without their rows; docs/recovery.md explains how to recover them.\n");
   database.stop();
   return done;
 }
@@ -26,8 +26,8 @@ int migrate(const config::Loaded& loaded) {
   server::Database database(loaded.config);
   const pg::MigrateReport report = server::migrate_database(loaded.config, database.direct_url());
   database.stop();
-  for (const std::string& name : report.applied) std::printf("applied %s\n", name.c_str());
-  std::printf("the schema is at version %d\n", report.version);
+  for (const std::string& name : report.applied) std::printf("Applied %s.\n", name.c_str());
+  std::printf("The schema is at version %d.\n", report.version);
   return done;
 }
 

@@ -8,26 +8,28 @@ namespace {
 
 int list(Invocation& in) {
   json::value answer = in.server().get(Target("v1", "nodes"));
-  if (!in.as_json())
+  if (in.out().is_for_people())
     for (json::value& node : answer.at("data").as_array())
       node.as_object()["bucket_count"] = node.at("buckets").as_array().size();
-  in.out().list(answer, {{"ID", "/id"},
+  in.out().list(answer, {{"ID", "/id", Style::id},
                          {"NAME", "/name"},
-                         {"VERSION", "/version"},
+                         {"VERSION", "/version", Style::yes_no},
                          {"ALIVE", "/alive"},
                          {"DELIVERS", "/delivers"},
-                         {"BUCKETS", "/bucket_count"},
-                         {"HEARTBEAT", "/heartbeat_at"}});
+                         {"BUCKETS", "/bucket_count", Style::yes_no},
+                         {"HEARTBEAT", "/heartbeat_at", Style::age},
+                         {"STARTED", "/started_at", Style::age}});
   const size_t free_buckets = answer.at("free_buckets").as_array().size();
-  if (free_buckets > 0)
-    in.out().note(std::to_string(free_buckets) + " buckets are served by nobody at the moment.");
+  if (free_buckets > 0) in.out().note(std::to_string(free_buckets) + " buckets have no owner at the moment.");
   return done;
 }
 
 }  // namespace
 
 Command node_commands() {
-  return group("node", "The running nodes", {command("list", "Nodes and the buckets they serve", {}, list)});
+  return group("node", "Inspect the running nodes",
+               {command("list", "List nodes and the number of buckets they own", {watch_flag()}, list)
+                    .example("postrider node list")});
 }
 
 }  // namespace postrider::cli

@@ -11,11 +11,13 @@ namespace postrider::cli {
 
 namespace {
 
+using Shown = Column::Shown;
+
 constexpr const char* kNoRight = "42501";
 
 int install(Invocation& in) {
   const auto url = in.value("--database-url");
-  if (!url) throw Misuse("--database-url says where the outbox is to be.");
+  if (!url) throw Misuse("--database-url is required: the application's database.");
   runtime::Loop loop;
   outbox::MissingRoles missing;
   try {
@@ -41,15 +43,20 @@ int status(Invocation& in) {
     in.out().record(in.server().get(Target("v1", "outboxes", *one)));
     return done;
   }
-  in.out().list(
-      in.server().get(Target("v1", "outboxes")),
-      {{"ID", "/id"}, {"DATABASE", "/database_url"}, {"BY", "/configured_by"}, {"CREATED", "/created_at"}});
+  in.out().list(in.server().get(Target("v1", "outboxes")),
+                {{"ID", "/id"},
+                 {"DATABASE", "/database_url", Style::text, Shown::if_any},
+                 {"WAITING", "/waiting", Style::yes_no, Shown::if_any},
+                 {"FAILING", "/failing", Style::yes_no, Shown::if_any},
+                 {"STUCK", "/stuck", Style::yes_no, Shown::if_any},
+                 {"CONFIGURED BY", "/configured_by", Style::text, Shown::if_any},
+                 {"AGE", "/created_at", Style::age, Shown::if_any}});
   return done;
 }
 
 int add(Invocation& in) {
   const auto url = in.value("--database-url");
-  if (!url) throw Misuse("--database-url says where the outbox is.");
+  if (!url) throw Misuse("--database-url is required: the application's database.");
   json::object body;
   body["database_url"] = *url;
   in.out().record(in.server().send("PUT", Target("v1", "outboxes", in.argument("outbox")), body));
@@ -57,27 +64,30 @@ int add(Invocation& in) {
 }
 
 int remove(Invocation& in) {
+  in.confirm("Stop relaying outbox " + in.argument("outbox") + "?");
   in.server().call({"DELETE", Target("v1", "outboxes", in.argument("outbox"))});
-  in.out().note("It is relayed no longer. Its table and rows stay as they are.");
+  in.out().note("The outbox is no longer relayed. Its table and rows are unchanged.");
   return done;
 }
 
 int stuck(Invocation& in) {
   return show_list(in, Target("v1", "outboxes", in.value("outbox").value_or("local"), "stuck"),
-                   {{"ROW", "/id"},
-                    {"EVENT", "/event_id"},
+                   {{"ROW", "/id", Style::yes_no},
+                    {"EVENT", "/event_id", Style::id},
                     {"TENANT", "/tenant_id"},
                     {"TYPE", "/type"},
-                    {"ATTEMPTS", "/attempts"},
+                    {"ATTEMPTS", "/attempts", Style::yes_no},
                     {"ERROR", "/last_error"},
-                    {"SINCE", "/set_aside_at"}});
+                    {"AGE", "/set_aside_at", Style::age}},
+                   "No rows are set aside.");
 }
 
 int64_t row_number(const std::string& text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
-    throw Misuse("--row must be the number of a row, as `postrider outbox stuck` lists it.");
+    throw Misuse("Invalid value \"" + text +
+                 "\" for --row: expected a row number from `postrider outbox stuck`.");
   return number;
 }
 
@@ -94,22 +104,29 @@ int release(Invocation& in) {
 }  // namespace
 
 Command outbox_commands() {
-  const Parameter url = option("--database-url", "URL", "The application's database");
-  const Parameter one = argument("outbox", "Its id");
+  const Parameter url = required(option("--database-url", "URL", "Database of the application"));
+  const Parameter one = argument("outbox", "Outbox ID");
   const Parameter which =
-      optional_argument("outbox", "Its id; `local` is the one in postrider's own database");
-  std::vector<Parameter> listed = {which};
-  for (Parameter& parameter : list_parameters()) listed.push_back(std::move(parameter));
-  return group("outbox", "Outboxes of applications",
-               {command("install", "Put table, functions and roles into an application's database", {url},
-                        install, Needs::nothing),
-                command("status", "All outboxes, or how one stands", {which}, status),
-                command("add", "Relay an outbox in another database", {one, url}, add),
-                command("remove", "Relay it no longer", {one}, remove), capture_command(),
-                command("stuck", "Rows that were set aside, and why", std::move(listed), stuck),
-                command("release", "Try rows again that were set aside",
-                        {which, list_option("--row", "ID", "Only this row; may be repeated")}, release),
-                outbox_discard_command(), refanout_command()});
+      optional_argument("outbox", "Outbox ID (default: local, in postrider's own database)");
+  return group(
+      "outbox", "Manage the outboxes of applications",
+      {command("install", "Install the outbox table, functions and roles in an application's database", {url},
+               install, Needs::nothing)
+           .example("postrider outbox install --database-url postgresql://owner@db/billing"),
+       command("status", "List outboxes, or show one", {which, watch_flag()}, status)
+           .example("postrider outbox status")
+           .example("postrider outbox status local"),
+       command("add", "Relay an outbox in another database", {one, url}, add)
+           .example("postrider outbox add billing --database-url postgresql://relay@db/billing"),
+       command("remove", "Stop relaying an outbox", {one, yes_flag()}, remove)
+           .example("postrider outbox remove billing"),
+       capture_command(),
+       command("stuck", "List rows that were set aside, and why", join({which}, list_parameters()), stuck)
+           .example("postrider outbox stuck"),
+       command("release", "Retry rows that were set aside",
+               {which, list_option("--row", "ID", "Only this row (repeatable)")}, release)
+           .example("postrider outbox release local --row 17"),
+       refanout_command()});
 }
 
 }  // namespace postrider::cli

@@ -7,25 +7,14 @@
 #include <boost/json/serialize.hpp>
 #include <cstdio>
 
+#include "postrider/cli/human.hpp"
+#include "postrider/cli/terminal.hpp"
+
 namespace postrider::cli {
 
 namespace {
 
 namespace json = boost::json;
-
-constexpr size_t kCellMax = 60;
-constexpr std::string_view kGap = "  ";
-
-// Cut at a whole character.
-std::string shortened(std::string text) {
-  if (display_width(text) <= kCellMax) return text;
-  size_t end = 0;
-  for (size_t width = 0; end < text.size(); ++end) {
-    const bool is_start = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
-    if (is_start && ++width == kCellMax) break;
-  }
-  return text.substr(0, end) + "…";
-}
 
 const json::array& rows_of(const json::value& answer) {
   if (const auto* array = answer.if_array()) return *array;
@@ -42,6 +31,29 @@ std::string number_text(double value) {
 
 void put(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+std::string joined(const json::array& items) {
+  std::string text;
+  for (const json::value& item : items) text += (text.empty() ? "" : ", ") + cell_text(item);
+  return text.empty() ? "-" : text;
+}
+
+std::string pairs(const json::object& object) {
+  std::string text;
+  for (const auto& member : object)
+    if (!member.value().is_null())
+      text += (text.empty() ? "" : " ") + visible(member.key()) + "=" + cell_text(member.value());
+  return text.empty() ? "-" : text;
+}
+
+// What identifies a row for `-o name`.
+std::string name_of(const json::value& row) {
+  const json::object* object = row.if_object();
+  for (const char* field : {"id", "name", "pattern", "delivery_id", "endpoint_id", "reason"})
+    if (const json::value* value = object ? object->if_contains(field) : nullptr; value && value->is_string())
+      return visible(value->get_string());
+  return "";
 }
 
 }  // namespace
@@ -68,72 +80,86 @@ size_t display_width(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+std::string shortened(const std::string& text, size_t width) {
+  if (display_width(text) <= width) return text;
+  size_t end = 0;
+  for (size_t seen = 0; end < text.size(); ++end) {
+    const bool is_start = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
+    if (is_start && ++seen == width) break;
+  }
+  return text.substr(0, end) + "…";
+}
+
 std::string cell_text(const json::value& value) {
   if (value.is_null()) return "-";
   if (const auto* text = value.if_string()) return text->empty() ? "-" : visible(*text);
+  if (value.is_bool()) return value.get_bool() ? "yes" : "no";
   if (value.is_double()) return number_text(value.get_double());
-  const auto* array = value.if_array();
-  const auto is_text = [](const json::value& item) { return item.is_string(); };
-  if (!array || !std::all_of(array->begin(), array->end(), is_text)) return visible(json::serialize(value));
-  std::string joined;
-  for (const json::value& item : *array) {
-    if (!joined.empty()) joined += ", ";
-    joined += visible(item.get_string());
-  }
-  return joined.empty() ? "-" : joined;
+  if (const auto* array = value.if_array()) return joined(*array);
+  if (const auto* object = value.if_object()) return pairs(*object);
+  return visible(json::serialize(value));
 }
 
-std::string table_text(const json::array& rows, const std::vector<Column>& columns) {
-  std::vector<std::vector<std::string>> cells(1);
-  for (const Column& column : columns) cells[0].push_back(column.title);
-  for (const json::value& row : rows) {
-    cells.emplace_back();
-    for (const Column& column : columns) {
-      json::error_code error;
-      const json::value* value = row.find_pointer(column.pointer, error);
-      std::string text = value ? cell_text(*value) : "-";
-      cells.back().push_back(column.is_whole ? std::move(text) : shortened(std::move(text)));
+std::string styled(const json::value& value, Style style, const View& view) {
+  const bool is_number = value.is_number();
+  const double number = is_number ? value.to_number<double>() : 0;
+  const auto duration = [&](double microseconds) {
+    return duration_text(std::chrono::microseconds(static_cast<int64_t>(microseconds)));
+  };
+  switch (style) {
+    case Style::text:
+    case Style::yes_no:
+      return cell_text(value);
+    case Style::id:
+      return view.is_short() ? short_id(cell_text(value)) : cell_text(value);
+    case Style::age:
+    case Style::time: {
+      const auto time = value.is_string() ? base::parse_rfc3339(value.get_string()) : std::nullopt;
+      if (!time) return cell_text(value);
+      return style == Style::age ? age_text(*time, view.now) : time_text(*time);
     }
+    case Style::microseconds:
+      return is_number ? duration(number) : "-";
+    case Style::milliseconds:
+      return is_number ? duration(number * 1e3) : "-";
+    case Style::seconds:
+      return is_number ? duration(number * 1e6) : "-";
+    case Style::share:
+      return is_number ? share_text(number) : "-";
+    case Style::bytes:
+      return is_number ? bytes_text(static_cast<int64_t>(number)) : "-";
   }
-  std::vector<size_t> widths(columns.size());
-  for (const auto& row : cells)
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
-  std::string text;
-  for (const auto& row : cells) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - display_width(row[i]), ' ').append(kGap);
-    }
-    text += line + "\n";
-  }
-  return text;
+  return "";
 }
 
-std::string record_text(const json::object& object) {
-  size_t width = 0;
-  for (const auto& member : object) width = std::max(width, display_width(visible(member.key())));
-  std::string text;
-  for (const auto& member : object) {
-    const std::string name = visible(member.key());
-    text += name + std::string(width - display_width(name), ' ') + "  " + cell_text(member.value()) + "\n";
-  }
-  return text;
+View Output::view() const {
+  return {.now = base::wall_now(), .columns = output_columns(), .is_wide = format_ == Format::wide};
 }
 
-void Output::list(const json::value& answer, const std::vector<Column>& columns) const {
-  if (as_json_) return json(answer);
-  if (rows_of(answer).empty()) return note("Nothing here.");
-  put(table_text(rows_of(answer), columns));
+void Output::document(const json::value& answer) const {
+  if (format_ == Format::json) return json(answer);
+  if (format_ == Format::yaml) return put(yaml_text(answer));
+  const json::object* object = answer.if_object();
+  const bool is_list =
+      answer.is_array() || (object && object->contains("data") && object->at("data").is_array());
+  if (!is_list) return line(name_of(answer));
+  for (const json::value& row : rows_of(answer)) line(name_of(row));
 }
 
-void Output::record(const json::value& answer) const {
-  if (as_json_) return json(answer);
-  if (answer.is_object()) put(record_text(answer.get_object()));
+void Output::list(const json::value& answer, const std::vector<Column>& columns,
+                  std::string_view none) const {
+  if (!is_for_people()) return document(answer);
+  if (rows_of(answer).empty()) return note(none);
+  put(table_text(rows_of(answer), columns, view()));
+}
+
+void Output::record(const json::value& answer, const Layout& layout) const {
+  if (!is_for_people()) return document(answer);
+  if (answer.is_object()) put(record_text(answer.get_object(), layout, view()));
 }
 
 void Output::note(std::string_view sentence) const {
-  if (!as_json_) std::fprintf(stderr, "%s\n", std::string(sentence).c_str());
+  if (is_for_people()) std::fprintf(stderr, "%s\n", std::string(sentence).c_str());
 }
 
 void Output::line(std::string_view text) const {
@@ -141,7 +167,8 @@ void Output::line(std::string_view text) const {
 }
 
 void Output::json(const json::value& value) const {
-  if (!value.is_null()) put(json::serialize(value) + "\n");
+  if (value.is_null()) return;
+  put((format_ == Format::yaml ? yaml_text(value) : json::serialize(value) + "\n"));
 }
 
 }  // namespace postrider::cli

@@ -14,6 +14,7 @@
 
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
+#include "postrider/http/url.hpp"
 
 namespace postrider::cli {
 
@@ -31,7 +32,7 @@ Profiles parse_profiles(const std::string& path, const std::string& text) {
   const json::value document = json::parse(text, error);
   const json::object* object = error ? nullptr : document.if_object();
   const json::value* servers = object ? object->if_contains("servers") : nullptr;
-  if (!servers || !servers->is_object()) throw Misuse("The file " + path + " is not a file of profiles.");
+  if (!servers || !servers->is_object()) throw Misuse("The file " + path + " is not a valid profiles file.");
   Profiles profiles;
   profiles.current = text_at(*object, "current");
   for (const auto& member : servers->get_object()) {
@@ -54,32 +55,41 @@ std::string profiles_json(const Profiles& profiles) {
   return json::serialize(json::object{{"current", profiles.current}, {"servers", std::move(servers)}}) + "\n";
 }
 
+// A server's URL, or a host and port; wrong ones are refused here rather than at the first use.
+std::string checked_url(const std::string& text) {
+  const bool has_scheme = text.find("://") != std::string::npos;
+  const auto url = http::parse_url(has_scheme ? text : "http://" + text);
+  const bool is_name = has_scheme || text.find_first_of(".:") != std::string::npos || text == "localhost";
+  if (!url || !is_name)
+    throw Misuse("\"" + text +
+                 "\" is not a valid server URL: expected something like https://postrider.example.com.");
+  return has_scheme ? text : "http://" + text;
+}
+
 int add(Invocation& in) {
   const std::string path = profiles_path(in.environment());
   Profiles profiles = load_profiles(path);
   const std::string name = in.argument("name");
   ServerOptions server;
-  server.url = in.argument("url");
-  if (const auto file = in.value("--key-file")) {
-    server.key = read_text(*file);
-    while (!server.key.empty() && (server.key.back() == '\n' || server.key.back() == '\r'))
-      server.key.pop_back();
-  }
+  server.url = checked_url(in.argument("url"));
+  if (const auto file = in.value("--key-file")) server.key = read_secret(*file);
   if (const auto key = in.value("--key")) server.key = *key;
   server.ca_file = in.value("--ca-file").value_or("");
+  const bool has_key = !server.key.empty();
   profiles.servers[name] = std::move(server);
   if (profiles.current.empty()) profiles.current = name;
   save_profiles(path, profiles);
-  in.out().note("Kept in " + path +
-                (profiles.current == name
-                     ? ", and in use."
-                     : "; `postrider profile use " + name + "` makes it the one in use."));
+  in.out().note("Saved profile \"" + name + "\"" +
+                (profiles.current == name ? " and made it current."
+                                          : ". Switch to it with `postrider profile use " + name + "`."));
+  if (!has_key) in.out().note("The profile has no API key; add one with --key-file.");
   return done;
 }
 
 Profiles load_with(const std::string& path, const std::string& name) {
   Profiles profiles = load_profiles(path);
-  if (!profiles.servers.contains(name)) throw Misuse("There is no profile `" + name + "`.");
+  if (!profiles.servers.contains(name))
+    throw Misuse("Unknown profile `" + name + "`. Run `postrider profile list` to see your profiles.");
   return profiles;
 }
 
@@ -88,6 +98,8 @@ int use(Invocation& in) {
   Profiles profiles = load_with(path, in.argument("name"));
   profiles.current = in.argument("name");
   save_profiles(path, profiles);
+  in.out().note("Now using profile \"" + profiles.current + "\" (" + profiles.servers[profiles.current].url +
+                ").");
   return done;
 }
 
@@ -110,7 +122,8 @@ int list(Invocation& in) {
                                 {"has_key", !server.key.empty()},
                                 {"in_use", name == profiles.current}});
   const json::value answer = json::object{{"data", std::move(rows)}};
-  in.out().list(answer, {{"NAME", "/name"}, {"URL", "/url"}, {"KEY", "/has_key"}, {"IN USE", "/in_use"}});
+  in.out().list(answer, {{"NAME", "/name"}, {"URL", "/url"}, {"KEY", "/has_key"}, {"CURRENT", "/in_use"}},
+                "No profiles yet. Create one with `postrider profile add NAME URL --key-file FILE`.");
   return done;
 }
 
@@ -131,12 +144,13 @@ Profiles load_profiles(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return {};
   if ((status.st_mode & kOthers) != 0)
-    throw Misuse("The file " + path + " holds keys and others may read it; `chmod 600` it first.");
+    throw Misuse("The file " + path + " contains API keys and is readable by other users. Run `chmod 600 " +
+                 path + "`.");
   return parse_profiles(path, read_text(path));
 }
 
 void save_profiles(const std::string& path, const Profiles& profiles) {
-  if (path.empty()) throw Misuse("Neither HOME nor XDG_CONFIG_HOME is set: nowhere to keep profiles.");
+  if (path.empty()) throw Misuse("Profiles cannot be saved: neither HOME nor XDG_CONFIG_HOME is set.");
   const std::filesystem::path file(path);
   std::filesystem::create_directories(file.parent_path());
   // Written apart and renamed: a crash leaves the old file or the new one.
@@ -154,19 +168,21 @@ void save_profiles(const std::string& path, const Profiles& profiles) {
 }
 
 Command profile_commands() {
-  const Parameter name = argument("name", "The profile's name");
-  const Parameter as_json = flag("--json", "For programs");
-  return group(
-      "profile", "Servers that this command line knows by name",
-      {command("add", "Keep a server, or change it",
-               {name, argument("url", "Its address, as https://postrider.example.com"),
-                option("--key", "KEY", "Its API key; others on this machine can see it, better a file"),
-                option("--key-file", "FILE", "File with its API key; - reads standard input"),
-                option("--ca-file", "FILE", "PEM file of authorities to trust beside the system's")},
-               add, Needs::nothing),
-       command("use", "Talk to this one from now on", {name}, use, Needs::nothing),
-       command("list", "All of them; keys are not shown", {as_json}, list, Needs::nothing),
-       command("remove", "Forget one", {name}, remove, Needs::nothing)});
+  const Parameter name = argument("name", "Profile name");
+  return group("profile", "Manage named servers and their keys",
+               {command("add", "Add or replace a profile",
+                        {name, argument("url", "Server URL, such as https://postrider.example.com"),
+                         option("--key", "KEY", "API key. Visible in the process list; prefer --key-file"),
+                         option("--key-file", "FILE", "File with the API key (- for standard input)"),
+                         option("--ca-file", "FILE", "PEM file with additional trusted CA certificates")},
+                        add, Needs::nothing)
+                    .example("postrider profile add prod https://postrider.example.com --key-file key.txt"),
+                command("use", "Make a profile the current one", {name}, use, Needs::nothing)
+                    .example("postrider profile use prod"),
+                command("list", "List profiles (keys are not shown)", output_options(), list, Needs::nothing)
+                    .example("postrider profile list"),
+                command("remove", "Remove a profile", {name}, remove, Needs::nothing)
+                    .example("postrider profile remove prod")});
 }
 
 }  // namespace postrider::cli

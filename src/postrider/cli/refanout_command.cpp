@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "postrider/cli/groups.hpp"
+#include "postrider/cli/human.hpp"
 #include "postrider/cli/invocation.hpp"
 #include "postrider/cli/machine_user.hpp"
 #include "postrider/cli/progress.hpp"
@@ -45,8 +46,10 @@ struct Asked {
 };
 
 base::Timestamp read_time(Invocation& in, std::string_view name) {
-  const auto time = base::parse_rfc3339(*in.value(name));
-  if (!time) throw Misuse(std::string(name) + " must be a time as 2026-04-08T10:15:30Z.");
+  const auto time = parse_time(*in.value(name), base::wall_now());
+  if (!time)
+    throw Misuse("Invalid value \"" + *in.value(name) + "\" for " + std::string(name) +
+                 ": must be a time such as 2d, 2026-04-08 or 2026-04-08T10:15:30Z.");
   return *time;
 }
 
@@ -67,7 +70,8 @@ Asked read_asked(Invocation& in) {
   if (const auto rate = in.value("--rate")) asked.options.rate_per_second = read_rate(*rate);
   for (const auto& file : in.values("--archive")) asked.archives.push_back(std::filesystem::absolute(file));
   if (!in.has("--from") && asked.archives.empty())
-    throw Misuse("--from says from when on; or --archive names files.");
+    throw Misuse(
+        "--from is required: the time from which deliveries are recreated; or give files with --archive.");
   if (in.has("--from")) asked.range.since = read_time(in, "--from");
   if (in.has("--to")) {
     asked.range.until = read_time(in, "--to");
@@ -329,18 +333,20 @@ int refanout(Invocation& in) {
 
 Command refanout_command() {
   return command(
-      "refanout",
-      "After a loss: make the deliveries again that events of a time lack; goes on where it was "
-      "interrupted",
-      {option("--from", "TIME", "Events from this time on, RFC 3339"),
-       option("--to", "TIME", "Events before this time. Default: now."),
-       option("--tenant", "TENANT", "Only this tenant's"),
-       several_option("--archive", "FILE", "From archived events or outbox rows instead; may be many files"),
-       option("--rate", "NUMBER", "Deliveries made per second, at most. Default: 1000."),
-       option("--reason", "TEXT", "Why; kept in the audit log"),
-       flag("--without-history", "Also events whose attempts are past retain_attempts: all are sent again"),
-       flag("--dry-run", "Only say how many")},
-      refanout, Needs::settings);
+             "refanout", "Recreate missing deliveries after data loss; continues where it was interrupted",
+             {option("--from", "TIME",
+                     "Events at or after this time: 2d, 2026-04-08 or an RFC 3339 timestamp"),
+              option("--to", "TIME", "Events before this time (default: now)"),
+              option("--tenant", "TENANT", "Only this tenant"),
+              several_option("--archive", "FILE",
+                             "Read archived events or outbox rows instead (several files)"),
+              option("--rate", "N", "Maximum deliveries created per second (default: 1000)"), reason_option(),
+              flag("--without-history",
+                   "Include events whose attempts are past retain_attempts; all of them are sent again"),
+              flag("--dry-run", "Only count what would be created")},
+             refanout, Needs::settings)
+      .example("postrider outbox refanout --from 2026-04-08T10:00:00Z --dry-run")
+      .example("postrider outbox refanout --from 2026-04-08T10:00:00Z --reason \"restored from backup\"");
 }
 
 }  // namespace postrider::cli

@@ -65,18 +65,19 @@ RelaySettings read_settings(Invocation& in) {
   if (const auto file = in.value("--database-url-file")) settings.database_url = trimmed_text(*file);
   if (const auto url = in.value("--database-url")) settings.database_url = *url;
   if (settings.database_url.empty())
-    throw Misuse("--database-url or --database-url-file says where the outbox is.");
+    throw Misuse("--database-url or --database-url-file is required: the application's database.");
   const auto shown = pg::shown_url(settings.database_url);
   if (!shown) throw Misuse("--database-url must be a Postgres connection string.");
   settings.shown_url = *shown;
-  if (!in.value("--to")) throw Misuse("--to says which postrider gets the events.");
+  if (!in.value("--to")) throw Misuse("--to is required: the URL of the postrider that receives the events.");
   settings.target = read_target(*in.value("--to"));
-  if (!in.value("--key-file")) throw Misuse("--key-file says where the API key is.");
+  if (!in.value("--key-file"))
+    throw Misuse("--key-file is required: a file with an API key that may publish.");
   settings.key_file = *in.value("--key-file");
   if (trimmed_text(settings.key_file).empty()) throw Misuse("The file " + settings.key_file + " is empty.");
   settings.name = in.value("--name").value_or("outbox");
   if (settings.name.empty() || settings.name.size() > kNameMax)
-    throw Misuse("--name has 1 to 64 characters.");
+    throw Misuse("--name must have 1 to 64 characters.");
   settings.listen = in.value("--listen").value_or("");
   settings.tls.extra_ca_file = in.value("--ca-file").value_or("");
   settings.relay.name = settings.name;
@@ -250,20 +251,28 @@ int run_relay(Invocation& in) {
 }  // namespace
 
 Command relay_command() {
-  return command("relay", "Hand an application's outbox over to a postrider elsewhere, by HTTP",
-                 {option("--database-url", "URL", "The application's database, with its outbox installed"),
-                  option("--database-url-file", "FILE", "The same in a file: others can see a command line"),
-                  option("--to", "URL", "The postrider that gets the events"),
-                  option("--key-file", "FILE", "An API key that may publish; read again before each call"),
-                  option("--ca-file", "FILE", "PEM file of authorities to trust beside the system's"),
-                  option("--name", "NAME", "Of the outbox in log and metrics. Default: outbox."),
-                  option("--poll", "DURATION", "How often it looks without being notified. Default: 500ms."),
-                  flag("--no-notify", "publish() must never NOTIFY; the poll alone decides the delay"),
-                  option("--retain", "DURATION", "How long processed rows are kept. Default: 7d."),
-                  option("--archive-dir", "DIRECTORY", "Where they go first, as compressed NDJSON"),
-                  option("--listen", "HOST:PORT", "Answers /metrics, /healthz and /readyz there"),
-                  choice("--log-format", {"json", "text"}, "Default: text on a terminal, otherwise json")},
-                 run_relay, Needs::nothing);
+  return command(
+             "relay", "Relay an application's outbox to a remote postrider over HTTP",
+             {option("--database-url", "URL", "Database of the application, with the outbox installed"),
+              option("--database-url-file", "FILE", "File with this URL, to keep it out of the process list"),
+              option("--to", "URL", "URL of the postrider that receives the events"),
+              option("--key-file", "FILE",
+                     "File with an API key that may publish; read again before each request"),
+              option("--ca-file", "FILE", "PEM file with additional trusted CA certificates"),
+              option("--name", "NAME", "Name of the outbox in logs and metrics (default: outbox)"),
+              option("--poll", "DURATION",
+                     "How often to look for rows without a notification (default: 500ms)"),
+              flag("--no-notify", "Never use NOTIFY in publish(); rows are found by polling"),
+              option("--retain", "DURATION", "How long processed rows are kept (default: 7d)"),
+              option("--archive-dir", "DIRECTORY",
+                     "Archive rows here as compressed NDJSON before they are deleted"),
+              option("--listen", "HOST:PORT", "Serve /metrics, /healthz and /readyz at this address"),
+              choice("--log-format", {"json", "text"},
+                     "Log format (default: text on a terminal, otherwise json)")},
+             run_relay, Needs::nothing)
+      .example(
+          "postrider relay --database-url-file db-url.txt --to https://postrider.example.com --key-file "
+          "key.txt");
 }
 
 }  // namespace postrider::cli

@@ -44,8 +44,8 @@ http::Url parse_server(const std::string& text, const std::string& target) {
   if (whole.find("://") == std::string::npos) whole = "http://" + whole;
   auto url = http::parse_url(whole + target);
   if (!url)
-    throw ServerUnreachable("The server `" + text +
-                            "` is not usable: " + std::string(http::describe(url.error())));
+    throw ServerUnreachable("Invalid server URL \"" + text +
+                            "\": " + std::string(http::describe(url.error())));
   return std::move(*url);
 }
 
@@ -54,12 +54,14 @@ std::string header_lines(const ServerOptions& options, const RemoteCall& call) {
   const auto add = [&lines](std::string_view name, const std::string& value) {
     if (!http::append_header(lines, name, value))
       throw ServerUnreachable("The header " + std::string(name) +
-                              " cannot be sent: its value has characters that no header can have.");
+                              " cannot be sent: its value has characters that are not allowed in headers.");
   };
   add("user-agent", "postrider-cli/" + std::string(base::kVersion));
   add("accept", "application/json, */*");
   if (!options.key.empty()) add("authorization", "Bearer " + options.key);
-  if (call.body) add("content-type", "application/json");
+  const bool has_type = std::any_of(call.headers.begin(), call.headers.end(),
+                                    [](const auto& header) { return header.first == "content-type"; });
+  if (call.body && !has_type) add("content-type", "application/json");
   for (const auto& [name, value] : call.headers) add(name, value);
   return lines;
 }
@@ -69,7 +71,7 @@ std::string header_lines(const ServerOptions& options, const RemoteCall& call) {
   json::value document = json::parse(body, error);
   const json::object* object = error ? nullptr : document.if_object();
   if (!object || !object->contains("detail"))
-    throw ServerProblem(status, "The server answered with status " + std::to_string(status) + ".", nullptr);
+    throw ServerProblem(status, "The server responded with status " + std::to_string(status) + ".", nullptr);
   const json::value& detail = object->at("detail");
   throw ServerProblem(status, detail.is_string() ? std::string(detail.get_string()) : "no detail",
                       std::move(document));
@@ -124,7 +126,7 @@ struct Remote::State {
           (failure->detail.empty() ? std::string(http::describe(failure->error)) : failure->detail));
     const http::Answer& answer = *exchange.answer();
     if (!answer.is_complete && !on_data)
-      throw ServerUnreachable(options.url + " broke off in the middle of its answer.");
+      throw ServerUnreachable(options.url + " closed the connection in the middle of its response.");
     return {answer.status, answer.body_start, answer.is_complete};
   }
 
@@ -142,6 +144,10 @@ const std::string& Remote::url() const {
   return state_->options.url;
 }
 
+int Remote::status_of(const RemoteCall& call) {
+  return state_->exchange(call, nullptr).status;
+}
+
 std::string Remote::text(const RemoteCall& call) {
   State::Got got = state_->exchange(call, nullptr);
   if (got.status >= 300) throw_problem(got.status, got.body);
@@ -153,7 +159,7 @@ json::value Remote::call(const RemoteCall& call) {
   if (body.empty()) return nullptr;
   json::error_code error;
   json::value document = json::parse(body, error);
-  if (error) throw ServerUnreachable(url() + " answered with something that is not JSON: is it a postrider?");
+  if (error) throw ServerUnreachable(url() + " did not respond with JSON. Is it a postrider server?");
   return document;
 }
 

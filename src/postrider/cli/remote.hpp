@@ -1,4 +1,4 @@
-// A running postrider, over HTTP. Every call blocks until it is answered.
+// A running postrider, over HTTP. Every call blocks until the response is there.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -36,7 +36,7 @@ class Target {
   std::string path_, query_;
 };
 
-// The server's no. what() is the detail for people.
+// A 4xx or 5xx response. what() is the detail for people.
 struct ServerProblem : std::runtime_error {
   ServerProblem(int status_code, std::string message, boost::json::value whole)
       : std::runtime_error(message), status(status_code), document(std::move(whole)) {}
@@ -44,7 +44,7 @@ struct ServerProblem : std::runtime_error {
   boost::json::value document;  // RFC 9457; null if it was something else
 };
 
-// No answer: nobody listens, a time-out, TLS.
+// No response: connection refused, timeout, TLS.
 struct ServerUnreachable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -63,16 +63,19 @@ class Remote {
   explicit Remote(ServerOptions options);
   ~Remote();
 
-  // The answer's JSON; null without a body. Throws ServerProblem for 4xx and 5xx, ServerUnreachable.
+  // The response's JSON; null without a body. Throws ServerProblem for 4xx and 5xx, ServerUnreachable.
   boost::json::value call(const RemoteCall& call);
   boost::json::value get(const Target& target) { return call({"GET", target}); }
   boost::json::value send(std::string method, const Target& target, const boost::json::value& body);
 
-  // As call(), for answers that are no JSON.
+  // The response's status, whatever it is. Throws ServerUnreachable.
+  int status_of(const RemoteCall& call);
+
+  // As call(), for responses that are not JSON.
   std::string text(const RemoteCall& call);
 
-  // A stream (server-sent events and the like): `on_data` gets the body as it comes, until the server ends it
-  // or the timeout passes. False: it broke off. Throws as call() when it never began.
+  // A stream (server-sent events and the like): `on_data` gets the body of a 2xx response as it comes, until
+  // the server ends it or the timeout passes. False: it was interrupted. Throws as call() if it never began.
   bool stream(const RemoteCall& call, const std::function<void(std::string_view)>& on_data);
 
   const std::string& url() const;

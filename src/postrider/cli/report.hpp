@@ -1,4 +1,4 @@
-// Runs a command and says what went wrong so that a person knows what to do next.
+// Runs a command and explains what went wrong so that the reader knows what to do next.
 #pragma once
 
 #include <string>
@@ -8,12 +8,14 @@
 
 namespace postrider::cli {
 
-// The command's exit code. A server's no is told on standard error (as its JSON with --json); Misuse and what
-// else is thrown goes on to the caller.
-int run_reported(const Command& command, Invocation& invocation);
+// The command's exit code; with --watch it runs until interrupted. A problem from the server goes to standard
+// error (as JSON with --json); Misuse and everything else goes on to the caller.
+int run_reported(Invocation& invocation);
 
-// Several lines: the detail, each field, a hint.
-std::string problem_text(const ServerProblem& problem);
+// Several lines: the detail, each invalid field by its option, a hint.
+std::string problem_text(const ServerProblem& problem, const Command& command, const std::string& hint);
+// "/event_types/0" → "--event-type", "type" → "<type>"; as it is if the command has no such parameter.
+std::string parameter_of(const Command& command, std::string_view pointer);
 ExitCode exit_code_of(const ServerProblem& problem);
 
 }  // namespace postrider::cli

@@ -22,7 +22,7 @@ runtime::Task<registry::MasterRotation> rotate(pg::Link& link, const crypto::Mas
   link.start();
   std::exception_ptr error;
   registry::MasterRotation rotation;
-  Progress bar("sealed again");
+  Progress bar("re-encrypted");
   const std::function<void(const registry::MasterRotation&)> progress =
       [&bar](const registry::MasterRotation& so_far) { bar.update(static_cast<uint64_t>(so_far.resealed)); };
   try {
@@ -50,13 +50,13 @@ int rotate_master(Invocation& in) {
   options.connect.application_name = "postrider rotate-master";
   pg::Link link(loop, options);
   const registry::MasterRotation rotation = runtime::run_blocking(loop, rotate(link, keys));
-  std::printf("%lld secrets and sets of headers are sealed with the current master key now.\n",
+  std::printf("Re-encrypted %lld secrets and header sets with the current master key.\n",
               static_cast<long long>(rotation.resealed));
   if (rotation.unreadable == 0) return done;
-  std::fprintf(
-      stderr,
-      "postrider: %lld could not be opened with any of the master keys given, and were left as they are.\n",
-      static_cast<long long>(rotation.unreadable));
+  std::fprintf(stderr,
+               "postrider: %lld could not be decrypted with any of the configured master keys and were left "
+               "unchanged.\n",
+               static_cast<long long>(rotation.unreadable));
   return failed;
 }
 
@@ -64,8 +64,9 @@ int rotate_master(Invocation& in) {
 
 Command rotate_master_command() {
   return command("rotate-master",
-                 "Seal all secrets with the first of the configured master keys; nodes go on working", {},
-                 rotate_master, Needs::settings);
+                 "Re-encrypt all secrets with the first configured master key; nodes keep running", {},
+                 rotate_master, Needs::settings)
+      .example("postrider key rotate-master");
 }
 
 }  // namespace postrider::cli

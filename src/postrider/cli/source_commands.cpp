@@ -1,4 +1,6 @@
-// `postrider source` and `postrider inbox`
+// `postrider source`
+#include "postrider/cli/endpoint_view.hpp"
+#include "postrider/cli/fields.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
 
@@ -7,36 +9,47 @@ namespace postrider::cli {
 namespace {
 
 using Kind = Field::Kind;
+using Shown = Column::Shown;
 
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = {
-      {Kind::text, "--description", "For people"},
-      {Kind::json, "--signature", "How it signs, for the provider hmac: a JSON object, or @FILE"},
-      {Kind::integer, "--tolerance-seconds", "How far a timestamp may be off. Default: 300."},
+      {Kind::text, "--description", "Free-form description"},
+      {Kind::json, "--signature", "Signature format of the provider hmac: a JSON object, or @FILE"},
+      {Kind::seconds,
+       "--tolerance",
+       "How far a timestamp may be off, such as 5m (default: 5m)",
+       {},
+       "tolerance_seconds"},
       {Kind::text, "--idempotency-key",
-       "Header or JSON pointer that names a message. Default: the provider's."},
+       "Header or JSON pointer with the message ID (default: the provider's)"},
       {Kind::text,
        "--deduplicate",
-       "How a message that came before is recognised. Default: content where the id is not signed, else id.",
+       "How repeated messages are recognized (default: content if the ID is not signed, otherwise id)",
        {"content", "id"}},
-      {Kind::text, "--partition-key", "Header or JSON pointer that messages are ordered by"},
+      {Kind::text, "--partition-key", "Header or JSON pointer by which messages are ordered"},
       {Kind::text,
        "--ordering",
-       "Whether messages of a partition key wait for each other",
+       "strict: process messages with the same partition key in order",
        {"none", "strict"}},
-      {Kind::words, "--header", "Header to keep; may be repeated", {}, "headers"},
-      {Kind::integer, "--body-bytes-max", "Size of a message. Default: 1048576."},
-      {Kind::json, "--consume", "Whether messages wait for consumers: true or false"},
-      {Kind::json, "--forward", R"({"tenant_id": …, "type": "stripe.{type}"}, or @FILE; `none`: not)"},
-      {Kind::integer, "--max-attempts", "Failures before a message is dead. Default: 8."},
+      {Kind::words, "--header", "Header to keep (repeatable)", {}, "headers", "NAME"},
+      {Kind::integer, "--body-bytes-max", "Maximum size of a message (default: 1048576)"},
+      {Kind::yes_no, "--consume", "Keep messages for consumers to claim (default: true)"},
+      {Kind::json, "--forward",
+       R"({"tenant_id": …, "type": "stripe.{type}"} or @FILE; `none` for no forwarding)"},
+      {Kind::integer, "--max-attempts", "Failures before a message is dead (default: 8)"},
   };
   return all;
 }
 
-std::vector<Parameter> with_fields(std::vector<Parameter> first) {
-  for (Parameter& parameter : field_parameters(fields())) first.push_back(std::move(parameter));
-  first.push_back(option("--file", "FILE", "The fields as a JSON document; - reads standard input"));
-  return first;
+const Layout& layout() {
+  static const Layout all = {
+      {"", {"id", "provider", "url", "description", "secret"}},
+      {"Verification", {"signature", "tolerance_seconds", "idempotency_key", "deduplicate"}},
+      {"Processing",
+       {"consume", "forward", "partition_key", "ordering", "max_attempts", "headers", "body_bytes_max"}},
+      {"Rejected requests", {"rejections", "dropped_by_content"}},
+      {"History", {"configured_by", "created_at", "updated_at"}}};
+  return all;
 }
 
 template <class... Segments>
@@ -44,22 +57,23 @@ Target one(const Invocation& in, const Segments&... below) {
   return Target("v1", "sources", in.argument("source"), below...);
 }
 
-// From a file: command lines are there for everybody to see.
-void set_secret(const Invocation& in, json::object& body) {
-  const auto file = in.value("--secret-file");
-  if (!file) return;
-  std::string secret = read_text(*file);
-  while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
-  body["secret"] = secret;
-}
-
 int list_sources(Invocation& in) {
   return show_list(in, Target("v1", "sources"),
                    {{"ID", "/id"},
-                    {"PROVIDER", "/provider"},
+                    {"PROVIDER", "/provider", Style::yes_no},
                     {"URL", "/url"},
-                    {"ORDERING", "/ordering"},
-                    {"CREATED", "/created_at"}});
+                    {"ORDERING", "/ordering", Style::yes_no, Shown::wide},
+                    {"AGE", "/created_at", Style::age}},
+                   "No sources found. Create one with `postrider source create SOURCE PROVIDER`.");
+}
+
+// A secret that came from a file is known already; a generated one is shown this once.
+void print_with_secret(Invocation& in, json::value answer) {
+  const bool was_given = in.has("--secret-file");
+  if (was_given && in.out().is_for_people()) answer.as_object().erase("secret");
+  in.out().record(answer, layout());
+  if (!was_given && answer.as_object().contains("secret"))
+    in.out().note("Save this secret now. It will not be shown again.");
 }
 
 int create(Invocation& in) {
@@ -67,114 +81,72 @@ int create(Invocation& in) {
   body["id"] = in.argument("source");
   body["provider"] = in.argument("provider");
   set_secret(in, body);
-  in.out().record(in.server().send("POST", Target("v1", "sources"), body));
+  const json::value made = in.server().send("POST", Target("v1", "sources"), body);
+  print_with_secret(in, made);
+  in.out().note("Enter this URL at the provider: " + cell_text(made.at("url")));
   return done;
 }
 
 int show_source(Invocation& in) {
-  in.out().record(in.server().get(one(in)));
+  json::value source = in.server().get(one(in));
+  if (in.out().is_for_people()) {
+    json::object& object = source.as_object();
+    const json::value* dropped = object.if_contains("dropped_by_content");
+    const json::value* count =
+        dropped && dropped->is_object() ? dropped->get_object().if_contains("count") : nullptr;
+    if (count && *count == 0) object.erase("dropped_by_content");
+  }
+  in.out().record(source, layout());
   return done;
 }
 
 int update(Invocation& in) {
-  in.out().record(in.server().send("PATCH", one(in), read_document(in, fields())));
+  in.out().record(in.server().send("PATCH", one(in), read_document(in, fields())), layout());
   return done;
 }
 
 int remove(Invocation& in) {
+  in.confirm("Delete source " + in.argument("source") + "? Webhooks sent to it will be rejected.");
   in.server().call({"DELETE", one(in)});
-  in.out().note("Deleted. Its messages stay until they expire.");
+  in.out().note("Deleted source " + visible(in.argument("source")) +
+                ". Its messages are kept until they expire.");
   return done;
 }
 
 int rotate(Invocation& in) {
   json::object body;
   set_secret(in, body);
-  if (const auto seconds = in.integer("--overlap-seconds")) body["overlap_seconds"] = *seconds;
-  in.out().record(in.server().send("POST", one(in, "secrets", "rotate"), body));
+  if (const auto overlap = in.duration("--overlap"))
+    body["overlap_seconds"] = std::chrono::duration_cast<std::chrono::seconds>(*overlap).count();
+  print_with_secret(in, in.server().send("POST", one(in, "secrets", "rotate"), body));
   return done;
-}
-
-int list_messages(Invocation& in) {
-  Target target = one(in, "messages");
-  target.with("status", in.value("--status"))
-      .with("since", in.value("--since"))
-      .with("until", in.value("--until"));
-  return show_list(in, std::move(target),
-                   {{"ID", "/id"},
-                    {"STATUS", "/status"},
-                    {"ATTEMPTS", "/attempts"},
-                    {"PROVIDER ID", "/provider_id"},
-                    {"KEY", "/partition_key"},
-                    {"RECEIVED", "/received_at"},
-                    {"ERROR", "/last_error"}});
-}
-
-int show_message(Invocation& in) {
-  in.out().record(in.server().get(one(in, "messages", in.argument("message"))));
-  return done;
-}
-
-std::function<int(Invocation&)> repair(const char* verb) {
-  return [verb](Invocation& in) {
-    json::object body;
-    const auto ids = in.values("message");
-    if (ids.empty() == !in.has("--dead")) throw Misuse("give ids of messages, or --dead for the dead ones");
-    if (in.has("--dead")) {
-      body["status"] = "dead";
-    } else {
-      json::array array;
-      for (const auto& id : ids) array.emplace_back(id);
-      body["ids"] = std::move(array);
-    }
-    if (const auto reason = in.value("--reason")) body["reason"] = *reason;
-    in.out().record(in.server().send("POST", one(in, "messages", verb), body));
-    return done;
-  };
-}
-
-std::vector<Parameter> message_filters() {
-  std::vector<Parameter> all = {argument("source", "The source's id"),
-                                choice("--status", {"pending", "done", "dead", "discarded"}, "Only these"),
-                                option("--since", "TIME", "From this time on"),
-                                option("--until", "TIME", "Before this time")};
-  for (Parameter& parameter : list_parameters()) all.push_back(std::move(parameter));
-  return all;
 }
 
 }  // namespace
 
 Command source_commands() {
-  const Parameter source = argument("source", "The source's id");
-  const Parameter secret_file = option("--secret-file", "FILE", "The secret; - reads standard input");
+  const Parameter source = argument("source", "Source ID");
+  Parameter provider = argument("provider", "standard, svix, stripe, github, shopify, slack, twilio or hmac");
+  provider.choices = {"standard", "svix", "stripe", "github", "shopify", "slack", "twilio", "hmac"};
+  const std::vector<Parameter> secret_file = {
+      option("--secret-file", "FILE", "File with the signing secret (- for standard input)")};
+  const std::vector<Parameter> settings = join(field_parameters(fields()), std::vector{json_file_option()});
   return group(
-      "source", "Senders of inbound webhooks",
-      {command("list", "All sources", list_parameters(), list_sources),
-       command("create", "Make a source",
-               with_fields(
-                   {source,
-                    argument("provider", "standard, svix, stripe, github, shopify, slack, twilio or hmac"),
-                    secret_file}),
-               create),
-       command("show", "One source, and what was refused at its door", {source}, show_source),
-       command("update", "Change what is given, leave the rest", with_fields({source}), update),
-       command("delete", "Delete a source and its secrets", {source}, remove),
-       command("rotate", "Another secret; the others end with the overlap",
-               {source, secret_file, option("--overlap-seconds", "SECONDS", "Default: 86400")}, rotate)});
-}
-
-Command inbox_commands() {
-  const Parameter source = argument("source", "The source's id");
-  const Parameter reason = option("--reason", "TEXT", "Why");
-  const Parameter messages = rest("message", "Ids of messages");
-  const Parameter dead = flag("--dead", "Instead of ids: the oldest dead ones, at most 1,000");
-  return group(
-      "inbox", "Messages that came in",
-      {command("list", "Messages of a source, the newest first", message_filters(), list_messages),
-       command("show", "One message", {source, argument("message", "The message's id")}, show_message),
-       command("retry", "Try dead messages again", {source, messages, dead, reason}, repair("retry")),
-       command("discard", "Nobody is to work on these", {source, messages, dead, reason},
-               repair("discard"))});
+      "source", "Manage sources of inbound webhooks",
+      {command("list", "List sources", list_parameters(), list_sources).example("postrider source list"),
+       command("create", "Create a source", join({source, provider}, secret_file, settings), create)
+           .example("postrider source create github github")
+           .example("postrider source create stripe stripe --secret-file stripe-secret.txt"),
+       command("show", "Show a source and its rejected requests", {source, watch_flag()}, show_source)
+           .example("postrider source show github"),
+       command("update", "Update the given fields", join({source}, settings), update)
+           .example("postrider source update github --max-attempts 3"),
+       command("delete", "Delete a source and its secrets", {source, yes_flag()}, remove)
+           .example("postrider source delete github"),
+       group("secrets", "Manage the secrets of a source",
+             {command("rotate", "Add a new secret; the old ones expire when the overlap ends",
+                      join({source, overlap_option()}, secret_file), rotate)
+                  .example("postrider source secrets rotate github --overlap 2d")})});
 }
 
 }  // namespace postrider::cli

@@ -1,5 +1,9 @@
 // `postrider tenant`
+#include <boost/json/array.hpp>
+
+#include "postrider/cli/fields.hpp"
 #include "postrider/cli/groups.hpp"
+#include "postrider/cli/ids.hpp"
 #include "postrider/cli/invocation.hpp"
 
 namespace postrider::cli {
@@ -7,72 +11,102 @@ namespace postrider::cli {
 namespace {
 
 using Kind = Field::Kind;
+using Shown = Column::Shown;
 
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = {
-      {Kind::text, "--name", "Its name, for people"},
-      {Kind::integer, "--max-in-flight", "Deliveries under way at once; `none`: no limit"},
-      {Kind::number, "--rate-per-second", "Deliveries per second; `none`: no limit"},
-      {Kind::number, "--publish-rate-per-second", "Events per second that it may publish; `none`: no limit"},
-      {Kind::integer, "--payload-bytes-max", "Size of an event's data; `none`: the server's"},
-      {Kind::integer, "--endpoints-max", "Endpoints at most; `none`: the server's"},
+      {Kind::text, "--name", "Display name"},
+      {Kind::integer, "--max-in-flight", "Maximum concurrent deliveries; `none` for no limit"},
+      {Kind::number, "--rate-per-second", "Maximum deliveries per second; `none` for no limit"},
+      {Kind::number, "--publish-rate-per-second", "Maximum published events per second; `none` for no limit"},
+      {Kind::integer, "--payload-bytes-max",
+       "Maximum size of an event's data; `none` for the server's limit"},
+      {Kind::integer, "--endpoints-max", "Maximum number of endpoints; `none` for the server's limit"},
       {Kind::words,
        "--contact",
-       "E-mail address or URL that hears of failing endpoints; may be repeated",
+       "E-mail address or URL to notify about failing endpoints (repeatable; replaces all contacts)",
        {},
-       "contacts"},
+       "contacts",
+       "ADDRESS"},
       {Kind::json, "--metadata", "Any JSON object, or @FILE"},
   };
   return all;
 }
 
-std::vector<Parameter> with_fields(std::vector<Parameter> first) {
-  for (Parameter& parameter : field_parameters(fields())) first.push_back(std::move(parameter));
-  first.push_back(option("--file", "FILE", "The fields as a JSON document; - reads standard input"));
-  return first;
+const Layout& layout() {
+  static const Layout all = {
+      {"", {"id", "name", "status", "status_reason", "status_since", "status_by", "endpoint_count"}},
+      {"Limits",
+       {"max_in_flight", "rate_per_second", "publish_rate_per_second", "payload_bytes_max", "endpoints_max"}},
+      {"Contacts and metadata", {"contacts", "metadata"}},
+      {"History", {"created_at", "updated_at"}},
+  };
+  return all;
 }
 
 Target one(const Invocation& in) {
-  return Target("v1", "tenants", in.argument("tenant"));
+  return Target("v1", "tenants", tenant_of(in));
+}
+
+std::string contact_text(const json::object& contact) {
+  std::string text = cell_text(contact.at("address"));
+  const auto has = [&](const char* field) { return contact.contains(field) && !contact.at(field).is_null(); };
+  if (has("unsubscribed_at")) return text + " (unsubscribed)";
+  return text + (has("confirmed_at") ? "" : " (not confirmed)");
+}
+
+void print(Invocation& in, json::value tenant) {
+  json::object& object = tenant.as_object();
+  if (in.out().is_for_people() && object.contains("contacts") && object["contacts"].is_array()) {
+    json::array contacts;
+    for (const json::value& contact : object["contacts"].as_array())
+      contacts.emplace_back(contact_text(contact.as_object()));
+    object["contacts"] = std::move(contacts);
+  }
+  in.out().record(tenant, layout());
 }
 
 int list(Invocation& in) {
   return show_list(in, Target("v1", "tenants"),
                    {{"ID", "/id"},
-                    {"NAME", "/name"},
-                    {"STATUS", "/status"},
-                    {"ENDPOINTS", "/endpoint_count"},
-                    {"CREATED", "/created_at"}});
+                    {"NAME", "/name", Style::text, Shown::if_any},
+                    {"STATUS", "/status", Style::yes_no},
+                    {"ENDPOINTS", "/endpoint_count", Style::yes_no},
+                    {"AGE", "/created_at", Style::age},
+                    {"REASON", "/status_reason", Style::text, Shown::wide},
+                    {"CREATED", "/created_at", Style::time, Shown::wide}},
+                   "No tenants found. Create one with `postrider tenant create TENANT`.");
 }
 
 int create(Invocation& in) {
   json::object body = read_document(in, fields());
-  body["id"] = in.argument("tenant");
-  in.out().record(in.server().send("POST", Target("v1", "tenants"), body));
+  body["id"] = tenant_of(in);
+  print(in, in.server().send("POST", Target("v1", "tenants"), body));
+  in.out().note("Created. Next: postrider endpoint create " + tenant_of(in) + " --url URL --event-type '*'");
   return done;
 }
 
 int show(Invocation& in) {
-  in.out().record(in.server().get(one(in)));
+  print(in, in.server().get(one(in)));
   return done;
 }
 
 int update(Invocation& in) {
-  in.out().record(in.server().send("PATCH", one(in), read_document(in, fields())));
+  print(in, in.server().send("PATCH", one(in), read_document(in, fields())));
   return done;
 }
 
 int remove(Invocation& in) {
+  in.confirm("Delete tenant " + tenant_of(in) + " with its endpoints, and cancel its pending deliveries?");
   in.server().call({"DELETE", one(in)});
-  in.out().note("Deleted. Pending deliveries are canceled; history stays.");
+  in.out().note("Deleted tenant " + visible(tenant_of(in)) +
+                ". Pending deliveries are canceled; the history is kept.");
   return done;
 }
 
 std::function<int(Invocation&)> set_status(const char* verb) {
   return [verb](Invocation& in) {
-    json::object body;
-    if (const auto reason = in.value("--reason")) body["reason"] = *reason;
-    in.out().record(in.server().send("POST", Target("v1", "tenants", in.argument("tenant"), verb), body));
+    print(in, in.server().send("POST", Target("v1", "tenants", tenant_of(in), verb), with_reason(in)));
     return done;
   };
 }
@@ -80,35 +114,46 @@ std::function<int(Invocation&)> set_status(const char* verb) {
 std::function<int(Invocation&)> contact_call(const char* verb) {
   return [verb](Invocation& in) {
     const json::object body{{"address", in.argument("address")}};
-    const Target target("v1", "tenants", in.argument("tenant"), "contacts", verb);
+    const Target target("v1", "tenants", tenant_of(in), "contacts", verb);
     in.out().record(in.server().send("POST", target, body));
     return done;
   };
 }
 
 Command contact_commands(const Parameter& tenant) {
-  const Parameter address = argument("address", "An e-mail address on the tenant's list of contacts");
+  const Parameter address = argument("address", "E-mail address among the tenant's contacts");
   return group("contact", "Confirm e-mail contacts",
-               {command("confirm", "Vouch for an address, so that it gets notices; operators only",
-                        {tenant, address}, contact_call("confirm")),
-                command("request", "Send the mail that asks the address to confirm again", {tenant, address},
-                        contact_call("request-confirmation"))});
+               {command("confirm", "Confirm an address on the customer's behalf (operators only)",
+                        {tenant, address}, contact_call("confirm"))
+                    .example("postrider tenant contact confirm acme billing@acme.example"),
+                command("request", "Send the confirmation e-mail again", {tenant, address},
+                        contact_call("request-confirmation"))
+                    .example("postrider tenant contact request acme billing@acme.example")});
 }
 
 }  // namespace
 
 Command tenant_commands() {
-  const Parameter tenant = argument("tenant", "The tenant's id");
-  const Parameter reason = option("--reason", "TEXT", "Why; shown with the status and in the audit log");
+  const Parameter tenant = argument("tenant", "Tenant ID");
+  const std::vector<Parameter> settings = join(field_parameters(fields()), std::vector{json_file_option()});
   return group(
-      "tenant", "Tenants and their limits",
-      {command("list", "All tenants", list_parameters(), list),
-       command("create", "Make a tenant", with_fields({tenant}), create),
-       command("show", "One tenant", {tenant}, show),
-       command("update", "Change what is given, leave the rest", with_fields({tenant}), update),
-       command("delete", "Delete a tenant and its endpoints", {tenant}, remove),
-       command("pause", "Send nothing; events queue", {tenant, reason}, set_status("pause")),
-       command("resume", "Send again", {tenant, reason}, set_status("resume")), contact_commands(tenant)});
+      "tenant", "Manage tenants and their limits",
+      {command("list", "List tenants", list_parameters(), list).example("postrider tenant list"),
+       command("create", "Create a tenant", join({tenant}, settings), create)
+           .example("postrider tenant create acme")
+           .example("postrider tenant create acme --name \"Acme Corp.\" --contact ops@acme.example"),
+       command("show", "Show a tenant", {tenant, watch_flag()}, show).example("postrider tenant show acme"),
+       command("update", "Update the given fields", join({tenant}, settings), update)
+           .example("postrider tenant update acme --rate-per-second 50")
+           .example("postrider tenant update acme --rate-per-second none"),
+       command("delete", "Delete a tenant and its endpoints", {tenant, yes_flag()}, remove)
+           .example("postrider tenant delete acme"),
+       command("pause", "Pause a tenant's deliveries; events are queued", {tenant, reason_option()},
+               set_status("pause"))
+           .example("postrider tenant pause acme --reason \"unpaid invoice\""),
+       command("resume", "Resume a tenant's deliveries", {tenant, reason_option()}, set_status("resume"))
+           .example("postrider tenant resume acme"),
+       contact_commands(tenant)});
 }
 
 }  // namespace postrider::cli

@@ -4,6 +4,8 @@
 #include <charconv>
 
 #include "postrider/base/encoding.hpp"
+#include "postrider/cli/body_variants.hpp"
+#include "postrider/cli/verify_provider.hpp"
 #include "postrider/crypto/digest.hpp"
 #include "postrider/crypto/ed25519.hpp"
 
@@ -86,7 +88,8 @@ class Check {
     }
     if (!report_.findings.empty()) return false;
     if (entries_.empty())
-      say("The signature has no entry that begins with " + std::string(prefix()) + " as the scheme wants.");
+      say("The signature header has no entry that begins with " + std::string(prefix()) +
+          ", as this scheme requires.");
     return !entries_.empty();
   }
 
@@ -94,12 +97,13 @@ class Check {
     if (request_.secret.starts_with("whpk_")) {
       const auto bytes = base::base64_decode(std::string_view(request_.secret).substr(5));
       if (bytes) public_key_ = *bytes;
-      if (!bytes || bytes->size() != 32) say("The public key is not whpk_ and the base64 of 32 bytes.");
+      if (!bytes || bytes->size() != 32)
+        say("The public key is invalid: expected whpk_ and the base64 of 32 bytes.");
       return report_.findings.empty();
     }
     const auto key = crypto::SigningKey::from_secret(scheme_, request_.secret);
     if (!key.ok()) {
-      say("The secret does not fit the scheme: " + key.error());
+      explain_unusable_secret(key.error());
       return false;
     }
     if (key->is_asymmetric())
@@ -109,16 +113,24 @@ class Check {
     return true;
   }
 
+  void explain_unusable_secret(const std::string& error) {
+    const std::string& secret = request_.secret;
+    const bool is_quoted =
+        secret.size() > 1 && (secret[0] == '"' || secret[0] == '\'') && secret.back() == secret[0];
+    say(is_quoted ? "The secret has quotes around it; remove them."
+                  : "The secret is not valid for this scheme: " + error);
+  }
+
   void check_time() {
     int64_t seconds = 0;
     const std::string& text = parts_.timestamp;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
     if (error != std::errc() || end != text.data() + text.size()) {
-      say("The timestamp is not a number of seconds since 1970.");
+      say("The timestamp is not a Unix time in seconds.");
     } else if (std::abs(request_.now - seconds) > request_.tolerance_seconds) {
       say("The timestamp is " + std::to_string(std::abs(request_.now - seconds)) + " s " +
-          (seconds < request_.now ? "old" : "ahead") + "; receivers allow " +
-          std::to_string(request_.tolerance_seconds) + " s.");
+          (seconds < request_.now ? "old" : "in the future") + "; at most " +
+          std::to_string(request_.tolerance_seconds) + " s are allowed.");
     }
   }
 
@@ -149,36 +161,63 @@ class Check {
 
   // Tries what commonly goes wrong, one part at a time.
   void explain() {
+    if (explain_body() || explain_message() || explain_secret()) return;
+    say("The signature was made with another secret, or the ID, the timestamp or the body was changed. "
+        "Compare the "
+        "first and last characters of the secret with `postrider endpoint secrets list`, and verify the body "
+        "exactly "
+        "as received, before parsing it.");
+  }
+
+  bool explain_body() {
     Parts other = parts_;
-    const auto blames = [&](const Parts& parts, const char* sentence) {
-      const bool fits = any_fits(message(parts), hmac_key_);
+    for (const BodyVariant& variant : body_variants(parts_.body)) {
+      other.body = variant.body;
+      if (!any_fits(message(other), hmac_key_)) continue;
+      say(variant.explanation);
+      return true;
+    }
+    return false;
+  }
+
+  bool explain_message() {
+    const auto blames = [&](const std::string& text, const char* sentence) {
+      const bool fits = any_fits(text, hmac_key_);
       if (fits) say(sentence);
       return fits;
     };
-    while (other.body.ends_with('\n') || other.body.ends_with('\r')) other.body.pop_back();
-    if (other.body != parts_.body &&
-        blames(other, "The body differs: it has a line break at its end that was not signed."))
-      return;
-    other.body = parts_.body + "\n";
-    if (blames(other, "The body differs: a line break at its end was signed and is missing.")) return;
-    other.body.clear();
-    if (blames(other, "The body differs: what was signed is empty.")) return;
-    other = parts_;
-    if (is_standard() && any_fits(parts_.timestamp + "." + parts_.body, hmac_key_))
-      return say("The id is not in what was signed: this is timestamp.body, a hex scheme's message.");
-    if (any_fits(parts_.body, hmac_key_))
-      return say("Id and timestamp are not in what was signed: only the body is.");
-    if (scheme_ == SignatureScheme::standard && any_fits(message(parts_), request_.secret))
-      return say("The secret was used as it is; this scheme decodes the base64 behind whsec_.");
+    if (is_standard() && blames(parts_.timestamp + "." + parts_.body,
+                                "The ID was not signed: timestamp.body was, as in the hex schemes."))
+      return true;
+    if (blames(parts_.body, "The ID and the timestamp were not signed: only the body was.")) return true;
+    Parts other = parts_;
+    for (const char* header : {"webhook-delivery-id", "x-webhook-delivery-id", "x-request-id"}) {
+      const auto found = request_.headers.find(header);
+      if (!is_standard() || found == request_.headers.end()) continue;
+      other.id = found->second;
+      if (blames(message(other), "The ID differs: webhook-id was replaced with another header's value."))
+        return true;
+    }
+    return false;
+  }
+
+  bool explain_secret() {
+    const auto blames = [&](const std::string& key, const char* sentence) {
+      const bool fits = any_fits(message(parts_), key);
+      if (fits) say(sentence);
+      return fits;
+    };
+    if (scheme_ == SignatureScheme::standard &&
+        blames(request_.secret,
+               "The sender used the secret as text; this scheme decodes the base64 after whsec_."))
+      return true;
     if (!is_standard() && request_.secret.starts_with("whsec_")) {
       const auto decoded = base::base64_decode(std::string_view(request_.secret).substr(6));
-      if (decoded && any_fits(message(parts_), *decoded))
-        return say("The secret was decoded from base64; this scheme uses it as it is.");
+      if (decoded &&
+          blames(*decoded, "The sender decoded the secret from base64; this scheme uses it as text."))
+        return true;
     }
-    say("The signature was made with another secret, or id, timestamp or body were changed on the way. Take "
-        "the body "
-        "as it came, byte by byte, before anything parses it, and compare the secret's ends with the "
-        "endpoint's.");
+    return false;
   }
 
   const SignedRequest& request_;
@@ -192,6 +231,7 @@ class Check {
 }  // namespace
 
 SignatureReport verify_signature(const SignedRequest& request) {
+  if (const auto provider = provider_of(request)) return verify_provider(request, *provider);
   SignatureReport report;
   Check(request, report).run();
   return report;

@@ -1,4 +1,4 @@
-// Checks the signature of a webhook and says which part of it differs. Pure.
+// Checks the signature of a webhook and tries what commonly goes wrong. Pure.
 #pragma once
 
 #include <map>
@@ -15,7 +15,8 @@ struct SignedRequest {
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
   std::string secret;  // whsec_…, whpk_… or whsk_…, or the plain secret of the hex schemes
-  std::optional<crypto::SignatureScheme> scheme{};  // none: as the headers look
+  std::optional<crypto::SignatureScheme> scheme{};  // none: detected from the headers
+  std::optional<std::string> provider{};            // instead: stripe, github, shopify, slack or svix
   int64_t now = 0;                                  // unix seconds
   int64_t tolerance_seconds = 300;
 };
@@ -23,7 +24,7 @@ struct SignedRequest {
 struct SignatureReport {
   bool is_valid = false;
   std::string scheme;
-  std::vector<std::string> findings;  // sentences; what is wrong, or what would have been right
+  std::vector<std::string> findings;  // sentences: what is wrong
 };
 SignatureReport verify_signature(const SignedRequest& request);
 

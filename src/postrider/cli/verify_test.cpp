@@ -71,7 +71,17 @@ TEST(Verify, SaysWhichPartDiffers) {
   EXPECT_THAT(wrong(request), HasSubstr("line break at its end"));
   request = standard();
   request.body = R"({"test":2432232314})";
-  EXPECT_THAT(wrong(request), HasSubstr("another secret, or id, timestamp or body"));
+  EXPECT_THAT(wrong(request), HasSubstr("parsed and serialized again"));
+  request = standard();
+  request.body = "{\n  \"test\": 2432232314\n}";
+  EXPECT_THAT(wrong(request), HasSubstr("parsed and serialized again"));
+  request = standard();
+  request.headers["webhook-delivery-id"] = request.headers["webhook-id"];
+  request.headers["webhook-id"] = "another";
+  EXPECT_THAT(wrong(request), HasSubstr("The ID differs"));
+  request = standard();
+  request.headers["webhook-id"] = "another";
+  EXPECT_THAT(wrong(request), HasSubstr("another secret, or the ID, the timestamp or the body"));
   request = standard();
   request.headers["webhook-signature"] =
       "v1," +
@@ -82,7 +92,7 @@ TEST(Verify, SaysWhichPartDiffers) {
   request = hex("sha256=", "x-webhook-id");
   request.headers["x-webhook-signature"] =
       "sha256=" + base::hex_encode(crypto::hmac_sha256(request.secret, {request.body}).view());
-  EXPECT_THAT(wrong(request), HasSubstr("only the body is"));
+  EXPECT_THAT(wrong(request), HasSubstr("only the body was"));
 }
 
 TEST(Verify, LooksAtTheTimeAndTheHeaders) {
@@ -99,7 +109,41 @@ TEST(Verify, LooksAtTheTimeAndTheHeaders) {
   EXPECT_THAT(wrong(request), HasSubstr("no entry that begins with v1,"));
   request = standard();
   request.secret = "short";
-  EXPECT_THAT(wrong(request), HasSubstr("does not fit the scheme"));
+  EXPECT_THAT(wrong(request), HasSubstr("not valid for this scheme"));
+}
+
+TEST(Verify, NoticesASecretInQuotes) {
+  SignedRequest request = standard();
+  request.secret = "\"" + request.secret + "\"";
+  EXPECT_THAT(wrong(request), HasSubstr("quotes around it"));
+}
+
+TEST(Verify, KnowsTheProvidersOfSources) {
+  const std::string secret = "a-secret-of-some-length";
+  const std::string body = R"({"a": 1})";
+  SignedRequest github{.headers = {{"x-hub-signature-256",
+                                    "sha256=" + base::hex_encode(crypto::hmac_sha256(secret, {body}).view())},
+                                   {"x-github-delivery", "72d3162e"}},
+                       .body = body,
+                       .secret = secret,
+                       .now = 1000};
+  const SignatureReport report = verify_signature(github);
+  EXPECT_TRUE(report.is_valid) << testing::PrintToString(report.findings);
+  EXPECT_EQ(report.scheme, "github");
+  github.body = R"({"a":1})";
+  EXPECT_THAT(wrong(github), HasSubstr("parsed and serialized again"));
+  SignedRequest stripe{
+      .headers = {{"stripe-signature",
+                   "t=1000,v1=" + base::hex_encode(crypto::hmac_sha256(secret, {"1000.", body}).view())}},
+      .body = body,
+      .secret = secret,
+      .now = 1000};
+  EXPECT_TRUE(verify_signature(stripe).is_valid);
+  stripe.now = 2000;
+  EXPECT_THAT(wrong(stripe), HasSubstr("timestamp_old"));
+  stripe.now = 1000;
+  stripe.secret = "another-secret-of-some-length";
+  EXPECT_THAT(wrong(stripe), HasSubstr("another secret"));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ struct OutboundRequest {
   runtime::SteadyTime deadline{};        // over lookup, connect, TLS, sending, head and body together
   size_t answer_body_bytes_max = 64 * 1024;
   size_t answer_kept_bytes_max = answer_preview_bytes_max;  // of the body, in Answer::body_start
-  // Gets the body as it comes, for streams and long answers; must not throw.
+  // Gets the body of a 2xx response as it comes, for streams and long responses; must not throw.
   const std::function<void(std::string_view)>* on_answer_body = nullptr;
   // For streams: after this long without a byte of the body the response counts as broken off. 0:
   // body_wait_max over the whole body.

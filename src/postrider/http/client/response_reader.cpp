@@ -181,7 +181,8 @@ void ResponseReader::feed_chunks(std::string_view bytes) {
 void ResponseReader::keep(std::string_view data) {
   if (phase_ != Phase::body) return;
   answer_.body_bytes += data.size();
-  if (options_.on_body && !data.empty()) (*options_.on_body)(data);
+  const bool is_success = answer_.status < 300;  // an error's body is not the data that was asked for
+  if (options_.on_body && is_success && !data.empty()) (*options_.on_body)(data);
   const size_t room = options_.kept_bytes_max - answer_.body_start.size();
   answer_.body_start.append(data.substr(0, room));
   if (body_ != BodyKind::length && answer_.body_bytes > options_.body_bytes_max) finish(false);
