@@ -126,7 +126,7 @@ Command outbox_commands() {
        command("release", "Retry rows that were set aside",
                {which, list_option("--row", "ID", "Only this row (repeatable)")}, release)
            .example("postrider outbox release local --row 17"),
-       refanout_command()});
+       outbox_discard_command(), refanout_command()});
 }
 
 }  // namespace postrider::cli

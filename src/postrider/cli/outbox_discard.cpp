@@ -27,6 +27,9 @@ int discard(Invocation& in) {
   else
     body["ids"] = ids;
   if (const auto reason = in.value("--reason")) body["reason"] = *reason;
+  in.confirm(ids.empty() ? std::string("Discard all stuck rows? Their events are never published.")
+                         : "Discard " + std::to_string(ids.size()) +
+                               " stuck rows? Their events are never published.");
   const Target target("v1", "outboxes", in.value("outbox").value_or("local"), "stuck", "discard");
   in.out().record(in.server().send("POST", target, body));
   return done;
@@ -36,11 +39,12 @@ int discard(Invocation& in) {
 
 Command outbox_discard_command() {
   return command(
-      "discard", "Delete stuck rows; their events are never published",
-      {optional_argument("outbox", "Outbox ID (default: local, in postrider's own database)"),
-       list_option("--row", "ID", "Only this row; can be repeated"), flag("--all", "All stuck rows"),
-       option("--reason", "TEXT", "Reason, recorded in the audit log")},
-      discard);
+             "discard", "Delete stuck rows; their events are never published",
+             {optional_argument("outbox", "Outbox ID (default: local, in postrider's own database)"),
+              list_option("--row", "ID", "Only this row; can be repeated"), flag("--all", "All stuck rows"),
+              option("--reason", "TEXT", "Reason, recorded in the audit log"), yes_flag()},
+             discard)
+      .example("postrider outbox discard local --row 17 --reason 'test data'");
 }
 
 }  // namespace postrider::cli
