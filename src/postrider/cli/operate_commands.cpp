@@ -124,7 +124,7 @@ Command brake_commands() {
                                              flag("--release", "Remove the pause and both limits"),
                                              required(reason_option())};
   return group("brakes", "Emergency controls: pause all deliveries, limit retries",
-               {command("show", "Show what is set, by whom and why", {watch_flag()}, show_brakes)
+               {command("show", "Show what is set and why", {watch_flag()}, show_brakes)
                     .example("postrider brakes show"),
                 command("set", "Pause all deliveries or limit their rate",
                         join(parameters, field_parameters(brake_fields())), set_brakes)
