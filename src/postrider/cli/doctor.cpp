@@ -70,7 +70,10 @@ class Doctor {
         config_.database_url.empty() ? pg::PrivateCluster::url_of(config_.data_dir) : config_.database_url;
     runtime::Loop loop;
     try {
+      if (config_.database_url.empty()) about_upgrade(pg::PrivateCluster::upgrade_of(config_.data_dir));
       runtime::run_blocking(loop, ask(loop, url));
+    } catch (const pg::PrivateClusterError& error) {
+      add(Level::problem, "database", error.what(), "Install it, then start `postrider serve`.");
     } catch (const pg::Error& error) {
       const std::string said = error.what();
       add(Level::problem, "database", said.substr(0, said.find('\n')),
@@ -212,6 +215,14 @@ class Doctor {
     if (!config_.smtp_url.empty() && config_.public_url == "http://" + config_.listen.text())
       add(Level::warning, "contacts", "links in e-mails point to " + config_.public_url,
           "Set POSTRIDER_PUBLIC_URL to the URL at which this server is reachable from outside.");
+  }
+
+  void about_upgrade(const std::optional<pg::ServerUpgrade>& upgrade) {
+    if (upgrade)
+      add(Level::problem, "database",
+          "the private Postgres runs version " + upgrade->running + ", but " + upgrade->installed +
+              " is installed",
+          "`postrider serve` restarts it within a minute; if it does not, restart postrider.");
   }
 
   void about_roles(const outbox::MissingRoles& missing) {

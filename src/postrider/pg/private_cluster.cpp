@@ -5,6 +5,7 @@
 #include <libpq-fe.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +94,20 @@ std::string log_tail(const std::string& path, std::streamoff offset) {
 
 }  // namespace
 
+// What tells one installed file from another.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t number = 0;
+  int64_t changed_ns = 0;
+  bool operator==(const FileIdentity&) const = default;
+
+  static FileIdentity of(const std::string& path) {
+    struct stat info{};
+    if (::stat(path.c_str(), &info) != 0) return {};
+    return {info.st_dev, info.st_ino, info.st_ctim.tv_sec * 1'000'000'000 + info.st_ctim.tv_nsec};
+  }
+};
+
 struct PrivateCluster::State {
   PrivateClusterOptions options;
   ClusterLayout layout;
@@ -104,9 +119,15 @@ struct PrivateCluster::State {
   pid_t postmaster = 0;
   bool is_child = false;  // else adopted
   std::streamoff log_start = 0;
+  std::string running;    // version of the server
+  std::string installed;  // version of the file below
+  FileIdentity installed_file;
+  UpgradeWatch upgrades;
 
   explicit State(PrivateClusterOptions given)
-      : options(std::move(given)), layout(ClusterLayout::prepare(options.data_dir)) {}
+      : options(std::move(given)),
+        layout(ClusterLayout::prepare(options.data_dir)),
+        upgrades(options.upgrade_settle) {}
   ~State() {
     if (watched_fd >= 0) ::close(watched_fd);
     if (lock_fd >= 0) ::close(lock_fd);
@@ -284,6 +305,7 @@ void PrivateCluster::State::bring_up() {
           fmt::format("the private Postgres in {} does not start; it says: {}", layout.cluster(), said));
     std::this_thread::sleep_for(10 * poll_interval);
   }
+  running = running_version(url_at(socket_directory) + "&connect_timeout=5");
   telemetry::log_info("private_postgres_ready")
       .field("directory", layout.cluster())
       .field("pid", postmaster)
@@ -384,9 +406,38 @@ bool PrivateCluster::revive() {
   return true;
 }
 
+std::optional<ServerUpgrade> PrivateCluster::upgrade() {
+  State& state = *state_;
+  const FileIdentity now = FileIdentity::of(state.programs.postgres());
+  if (now != state.installed_file || state.installed.empty()) {
+    state.installed = installed_version(state.programs);
+    state.installed_file = now;
+  }
+  return compare_versions(state.running, state.installed);
+}
+
+bool PrivateCluster::restart_if_upgraded() {
+  const std::optional<ServerUpgrade> found = upgrade();
+  if (!state_->upgrades.should_restart(found, Clock::now())) return false;
+  telemetry::log_warn("private_postgres_upgraded")
+      .field("running", found->running)
+      .field("installed", found->installed)
+      .field("detail", "the server is restarted to run the installed version");
+  state_->shut_down();
+  state_->bring_up();
+  return true;
+}
+
 void PrivateCluster::stop() {
   state_->shut_down();
   state_->stop_watcher();
+}
+
+std::optional<ServerUpgrade> PrivateCluster::upgrade_of(const std::string& data_dir) {
+  const auto made_by = cluster_major(data_dir + "/postgres");
+  if (!made_by) return std::nullopt;
+  const ServerPrograms programs = choose_programs({.data_dir = data_dir}, made_by, data_dir + "/postgres");
+  return compare_versions(running_version(url_of(data_dir)), installed_version(programs));
 }
 
 std::string PrivateCluster::url_of(const std::string& data_dir) {

@@ -19,9 +19,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "postrider/pg/server_upgrade.hpp"
 
 namespace postrider::pg {
 
@@ -38,6 +41,7 @@ struct PrivateClusterOptions {
   std::chrono::seconds start_timeout{300};  // crash recovery included
   std::chrono::seconds stop_timeout{60};    // a fast shutdown; an immediate one afterwards
   std::chrono::seconds orphan_grace{60};
+  std::chrono::milliseconds upgrade_settle{10'000};  // how long an upgrade of the package may take
   std::function<void()> check_stop{};  // called while the constructor waits; what it throws ends the start
 };
 
@@ -58,11 +62,17 @@ class PrivateCluster {
 
   // Starts the server again when it has died. True if it had.
   bool revive();
+  // A minor version is installed that is not the running one. Nothing: they are the same.
+  std::optional<ServerUpgrade> upgrade();
+  // Restarts the server after such an upgrade, once per installed version. True if it did.
+  bool restart_if_upgraded();
   // Fast shutdown; returns when the server is gone. Further calls do nothing.
   void stop();
 
   // The same URL without starting anything; throws PrivateClusterError when there is no cluster.
   static std::string url_of(const std::string& data_dir);
+  // upgrade() of a server that another process keeps.
+  static std::optional<ServerUpgrade> upgrade_of(const std::string& data_dir);
 
  private:
   struct State;

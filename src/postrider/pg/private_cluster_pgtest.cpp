@@ -106,6 +106,73 @@ void wait_until(const std::function<bool()>& holds) {
   }
 }
 
+// A directory of server programs whose `postgres` claims to be another version.
+class FakeInstallation {
+ public:
+  explicit FakeInstallation(const TempDir& dir) : directory_(dir.path("bin")), real_(newest()) {
+    fs::create_directory(directory_);
+    fs::create_symlink(real_.initdb(), directory_ + "/initdb");
+    install(version_line_of(real_));
+  }
+  const std::string& directory() const { return directory_; }
+  std::string minor(const std::string& number) const {
+    return "postgres (PostgreSQL) " + std::to_string(real_.major) + "." + number;
+  }
+  void install(const std::string& version_line) {
+    const std::string file = directory_ + "/postgres";
+    std::ofstream(file + ".new") << "#!/bin/sh\n[ \"$1\" = --version ] && echo '" << version_line
+                                 << "' && exit\nexec " << real_.postgres() << " \"$@\"\n";
+    fs::permissions(file + ".new", fs::perms(0755));
+    fs::rename(file + ".new", file);
+  }
+
+ private:
+  static ServerPrograms newest() { return find_server_programs(usual_program_directories()).front(); }
+  std::string directory_;
+  ServerPrograms real_;
+};
+
+TEST(PrivateCluster, IsRestartedOnceAfterAMinorUpgrade) {
+  TempDir dir;
+  copy_made_cluster(dir.path());
+  FakeInstallation installation(dir);
+  PrivateClusterOptions options = options_for(dir.path());
+  options.program_directories = {installation.directory()};
+  options.upgrade_settle = std::chrono::milliseconds(0);
+  PrivateCluster cluster(options);
+  const pid_t first = cluster.pid();
+  EXPECT_FALSE(cluster.upgrade());
+  EXPECT_FALSE(cluster.restart_if_upgraded());
+
+  installation.install(installation.minor("998"));
+  ASSERT_TRUE(cluster.upgrade());
+  EXPECT_THAT(cluster.upgrade()->installed, testing::EndsWith(".998"));
+  EXPECT_EQ(cluster.upgrade()->running, SyncSql(cluster.url())("show server_version"));
+  EXPECT_TRUE(cluster.restart_if_upgraded());
+  const pid_t second = cluster.pid();
+  EXPECT_NE(second, first);
+  EXPECT_EQ(SyncSql(cluster.url())("select 1"), "1");
+
+  EXPECT_FALSE(cluster.restart_if_upgraded());
+  EXPECT_TRUE(cluster.upgrade()) << "it is still reported";
+  EXPECT_EQ(cluster.pid(), second);
+  installation.install(installation.minor("999"));
+  EXPECT_TRUE(cluster.restart_if_upgraded());
+}
+
+TEST(UpgradeWatch, WaitsUntilNoFileIsReplacedAnyMore) {
+  using namespace std::chrono_literals;
+  UpgradeWatch watch(10s);
+  const UpgradeWatch::Time start{};
+  const std::optional<ServerUpgrade> half{{"15.1", "15.2"}}, whole{{"15.1", "15.3"}};
+  EXPECT_FALSE(watch.should_restart(std::nullopt, start));
+  EXPECT_FALSE(watch.should_restart(half, start));
+  EXPECT_FALSE(watch.should_restart(whole, start + 9s));
+  EXPECT_FALSE(watch.should_restart(whole, start + 18s));
+  EXPECT_TRUE(watch.should_restart(whole, start + 19s));
+  EXPECT_FALSE(watch.should_restart(whole, start + 60s));
+}
+
 TEST(PrivateCluster, IsDurableUtf8AndChecksummed) {
   TempDir dir;
   PrivateCluster cluster(options_for(dir.path()));

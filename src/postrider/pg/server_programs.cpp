@@ -42,6 +42,10 @@ void add_path_directories(std::vector<std::string>& directories) {
 
 }  // namespace
 
+std::string version_line_of(const ServerPrograms& programs) {
+  return first_line_of({programs.postgres(), "--version"});
+}
+
 std::optional<int> parse_server_major(const std::string& version_line) {
   const size_t digits = version_line.find_first_of("0123456789");
   if (!version_line.starts_with("postgres") || digits == std::string::npos) return std::nullopt;
@@ -71,7 +75,7 @@ std::vector<ServerPrograms> find_server_programs(const std::vector<std::string>&
     ServerPrograms programs{.directory = real};
     if (::access(programs.postgres().c_str(), X_OK) != 0 || ::access(programs.initdb().c_str(), X_OK) != 0)
       continue;
-    const auto major = parse_server_major(first_line_of({programs.postgres(), "--version"}));
+    const auto major = parse_server_major(version_line_of(programs));
     if (!major) continue;
     programs.major = *major;
     found.push_back(std::move(programs));

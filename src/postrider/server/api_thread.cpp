@@ -116,6 +116,7 @@ struct ApiThread::State {
              .worker = &tools.worker,
              .publish_rates = &tools.rates,
              .key_rates = &tools.key_rates,
+             .readiness_note = [this] { return tools.database.note(); },
              .take_effect =
                  [this](registry::ChangedEndpoints changed) {
                    return tools.engine.take_effect(std::move(changed), loop);

@@ -10,6 +10,7 @@
 #include "postrider/inbox/duties.hpp"
 #include "postrider/publish/fanout.hpp"
 #include "postrider/publish/publisher.hpp"
+#include "postrider/server/database.hpp"
 
 namespace postrider::server {
 
@@ -31,6 +32,7 @@ struct ApiTools {
   const http::Listener& listener;
   registry::SecretResolver& secrets;
   runtime::Worker& worker;
+  const Database& database;
 };
 
 class ApiThread {

@@ -93,9 +93,21 @@ void Database::keep_alive() {
   if (!cluster_) return;
   try {
     cluster_->revive();
+    cluster_->restart_if_upgraded();
   } catch (const pg::PrivateClusterError& error) {
     telemetry::log_error("private_postgres_unavailable").field("error", error.what());
   }
+  std::string found;
+  if (const auto upgrade = cluster_->upgrade())
+    found = "The private Postgres runs version " + upgrade->running + ", but " + upgrade->installed +
+            " is installed. If it is not restarted within a minute, restart postrider.";
+  const std::lock_guard lock(note_->lock);
+  note_->text = std::move(found);
+}
+
+std::string Database::note() const {
+  const std::lock_guard lock(note_->lock);
+  return note_->text;
 }
 
 void Database::stop() {

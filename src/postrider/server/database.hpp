@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "postrider/config/config.hpp"
@@ -22,13 +23,21 @@ class Database {
   const std::string& direct_url() const { return direct_url_; }  // past the pooler, for LISTEN and leases
   bool is_private() const { return cluster_ != nullptr; }
 
-  // Called about once a second: a private Postgres that died is started again.
+  // Called about once a second: a private Postgres that died is started again, and one whose package was
+  // upgraded is restarted.
   void keep_alive();
+  // What an operator should know although the database works; empty: nothing. Any thread.
+  std::string note() const;
   // Everything is written: stops the private Postgres and waits for it.
   void stop();
 
  private:
   std::unique_ptr<pg::PrivateCluster> cluster_;
+  struct Note {
+    std::mutex lock;
+    std::string text;
+  };
+  std::unique_ptr<Note> note_ = std::make_unique<Note>();
   std::string url_;
   std::string direct_url_;
 };

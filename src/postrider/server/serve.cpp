@@ -140,7 +140,7 @@ class Serving {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
       api_.push_back(std::make_unique<ApiThread>(ApiTools{
           config, database.url(), keys, guard_, tls_, metrics_, ids_, engine_, background_.fanout(), rates_,
-          key_rates_, rejections_, background_.inbox_duties(), listener_, secrets_, worker_}));
+          key_rates_, rejections_, background_.inbox_duties(), listener_, secrets_, worker_, database}));
     engine_.on_change([this](const registry::Change& change) {
       for (const auto& each : api_) each->apply(change);
       if (config_.roles.relay) relay_.apply(change);

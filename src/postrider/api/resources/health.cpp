@@ -25,7 +25,10 @@ Task<Response> readyz(Call& call) {
     problem.retry_after = std::chrono::seconds(1);
     co_return call.refuse(problem);
   }
-  co_return Response::text(200, "ready\n");
+  std::string text = "ready\n";
+  if (call.services.readiness_note)
+    if (const std::string note = call.services.readiness_note(); !note.empty()) text += note + "\n";
+  co_return Response::text(200, std::move(text));
 }
 
 Task<Response> metrics(Call& call) {

@@ -59,6 +59,8 @@ struct Services {
   publish::PublishRates* key_rates = nullptr;      // by the public ID of a key
   // Why this node should get no requests now, beside what the API sees itself (database, ids). Optional.
   std::function<std::optional<std::string>()> why_not_ready = {};
+  // What operators should know although the node is ready, for /readyz; empty: nothing. Optional.
+  std::function<std::string()> readiness_note = {};
   // Returns when this node sends according to what was just committed, or after a few seconds. Optional.
   std::function<runtime::Task<void>(registry::ChangedEndpoints)> take_effect = {};
 
