@@ -13,6 +13,7 @@ import urllib.request
 import pytest
 
 from harness import node as node_module
+from harness.api import Api
 from harness.documents import ROOT, RUN, Shell, blocks_of
 from harness.node import ADMIN_KEY, Node, binary
 from harness.ports import lasting_port
@@ -90,17 +91,17 @@ def test_the_commands_of_readme_work_in_order(folder, dev_up, shop_server):
         "/etc/postrider": f"{folder}/etc",
         "postgresql://postrider:…@db/shop": shop_server.url("shop"),
     })
-    own = subprocess.run([binary(), "database-url"], cwd=folder, env=variables(folder), text=True, check=True,
-                         stdout=subprocess.PIPE).stdout.strip()
-    shell.database_url = lambda role: shop_server.url("shop", role) if role else own
+    shell.database_url = lambda role: shop_server.url("shop", role)
     shell.ready = {"receiver": lambda: listens(receiver_port), "server": lambda: is_ready(production)}
-    create_invoices = "create table invoices (id int, cents int)"
-    shell.run_sql(create_invoices)
     with contextlib.closing(shell):
         shell.run_page("README.md")
-        # The transaction at the top of the page, now in the application's database and as its role.
-        shop_server.sql(create_invoices, "shop", "shop")
-        [transaction] = [block for block in blocks_of("README.md") if "insert into invoices" in block.text]
+        api = Api(f"http://{dev_up}", (folder / ".postrider" / "dev-admin.key").read_text().strip())
+        for event in ("inv-17-paid", "inv-18-paid"):
+            shown = lambda: api.get(f"/v1/tenants/acme/events/{event}").expect(200)["deliveries"]
+            wait_until(lambda: [one["status"] for one in shown()] == ["delivered"], f"{event} is delivered")
+        # The transaction at the top of the page, in the application's database and as its role.
+        shop_server.sql("create table invoices (id int, cents int)", "shop", "shop")
+        [transaction] = [block for block in blocks_of("README.md") if block.run_by]
         transaction.steps = ["as shop"]
         assert "(1 row)" in shell.run(transaction)
         assert shop_server.sql("select count(*) from invoices", "shop") == [(1,)]
