@@ -50,8 +50,13 @@ Parameter with_short(Parameter parameter, std::string short_name) {
   return parameter;
 }
 
+Parameter with_field(Parameter parameter, std::string field) {
+  parameter.field = std::move(field);
+  return parameter;
+}
+
 Parameter reason_option() {
-  return option("--reason", "TEXT", "Why; recorded in the audit log");
+  return option("--reason", "TEXT", "Why this is done (recorded in the audit log)");
 }
 
 Parameter yes_flag() {

@@ -50,6 +50,7 @@ Parameter several_option(std::string name, std::string value_name, std::string h
 Parameter flag(std::string name, std::string help);
 Parameter required(Parameter parameter);
 Parameter with_short(Parameter parameter, std::string short_name);
+Parameter with_field(Parameter parameter, std::string field);  // what the API calls it
 
 // Parameters that several commands share, so that one thing has one name everywhere.
 Parameter reason_option();

@@ -34,7 +34,7 @@ int list(Invocation& in) {
                     {"TRIES", "/attempts", Style::yes_no, Shown::if_room},
                     {"RESULT", "/result"},
                     {"AGE", "/created_at", Style::age},
-                    {"NEXT", "/next_attempt_at", Style::age, Shown::if_any},
+                    {"NEXT", "/next_attempt_at", Style::due, Shown::if_any},
                     {"WAITING FOR", "/waiting_for", Style::text, Shown::if_any},
                     {"EVENT", "/event_id", Style::id, Shown::wide},
                     {"SUBJECT", "/subject", Style::text, Shown::wide},

@@ -113,9 +113,11 @@ std::string styled(const json::value& value, Style style, const View& view) {
     case Style::id:
       return view.is_short() ? short_id(cell_text(value)) : cell_text(value);
     case Style::age:
+    case Style::due:
     case Style::time: {
       const auto time = value.is_string() ? base::parse_rfc3339(value.get_string()) : std::nullopt;
       if (!time) return cell_text(value);
+      if (style == Style::due) return *time <= view.now ? "due" : age_text(*time, view.now);
       return style == Style::age ? age_text(*time, view.now) : time_text(*time);
     }
     case Style::microseconds:
@@ -159,7 +161,9 @@ void Output::record(const json::value& answer, const Layout& layout) const {
 }
 
 void Output::note(std::string_view sentence) const {
-  if (is_for_people()) std::fprintf(stderr, "%s\n", std::string(sentence).c_str());
+  if (!is_for_people()) return;
+  std::fflush(stdout);  // in the order in which they were written, also into one file
+  std::fprintf(stderr, "%s\n", std::string(sentence).c_str());
 }
 
 void Output::line(std::string_view text) const {

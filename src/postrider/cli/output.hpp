@@ -14,7 +14,7 @@ namespace postrider::cli {
 enum class Format { table, wide, json, yaml, name };
 
 // How a value is written for people.
-enum class Style { text, id, age, time, milliseconds, microseconds, seconds, share, bytes, yes_no };
+enum class Style { text, id, age, due, time, milliseconds, microseconds, seconds, share, bytes, yes_no };
 
 // A column of a table: the value at `pointer` in each row.
 struct Column {

@@ -143,7 +143,8 @@ class Parser {
     std::string missing;
     for (const Parameter& parameter : command_.parameters)
       if (parameter.is_required && !is_given(parameter))
-        missing += (missing.empty() ? "" : "\n  ") + parameter.name + " is required: " + parameter.help + ".";
+        missing += (missing.empty() ? "" : "\n  ") + parameter.name + " is required: " + parameter.help +
+                   (parameter.choices.empty() ? "." : ": " + joined(parameter.choices, ", ") + ".");
     if (!missing.empty()) fail(missing);
   }
 
@@ -154,6 +155,14 @@ class Parser {
   size_t next_ = 0;
   Given given_;
 };
+
+// `postrider create tenant` for `postrider tenant create`.
+std::string turned_around(const std::vector<Command>& table, const std::vector<std::string>& words) {
+  if (words.size() < 2) return "";
+  const Command* group = find_command(table, words[1]);
+  const Command* verb = group ? find_command(group->commands, words[0]) : nullptr;
+  return verb ? " Did you mean `postrider " + group->name + " " + verb->name + "`?" : "";
+}
 
 }  // namespace
 
@@ -171,8 +180,9 @@ Parsed parse_words(const std::vector<Command>& table, const std::vector<std::str
     commands = &found->commands;
   }
   if (!commands->empty()) {
-    const std::string what =
-        at < words.size() ? unknown_word(*commands, path, words[at]) : "Missing command.";
+    const std::string what = at < words.size() ? unknown_word(*commands, path, words[at]) +
+                                                     (at == 0 ? turned_around(table, words) : "")
+                                               : "Missing command.";
     throw Misuse(what + "\n  Run `" + path + " --help` for the list of commands.");
   }
   return {command, Parser(*command, path).parse({words.begin() + static_cast<long>(at), words.end()})};

@@ -35,6 +35,8 @@ TEST(Parsing, NamesTheWordThatIsWrong) {
               HasSubstr("Unknown command `lst` for `postrider tenant`. Did you mean `list`?"));
   EXPECT_THAT(error_of({"tenant", "list", "--limt", "3"}),
               HasSubstr("Unknown option --limt for `postrider tenant list`. Did you mean `--limit`?"));
+  EXPECT_THAT(error_of({"create", "tenant", "a"}), HasSubstr("Did you mean `postrider tenant create`?"));
+  EXPECT_THAT(error_of({"key", "create"}), HasSubstr("admin, operator"));
   EXPECT_THAT(error_of({"--foo"}), HasSubstr("Unknown option --foo."));
   EXPECT_THAT(error_of({"tenant"}), HasSubstr("Missing command."));
   EXPECT_THAT(error_of({"tenant", "show"}), HasSubstr("Missing argument <tenant>: Tenant ID."));

@@ -134,7 +134,8 @@ Command source_commands() {
   return group(
       "source", "Manage sources of inbound webhooks",
       {command("list", "List sources", list_parameters(), list_sources).example("postrider source list"),
-       command("create", "Create a source", join({source, provider}, secret_file, settings), create)
+       command("create", "Create a source", join({with_field(source, "id"), provider}, secret_file, settings),
+               create)
            .example("postrider source create github github")
            .example("postrider source create stripe stripe --secret-file stripe-secret.txt"),
        command("show", "Show a source and its rejected requests", {source, watch_flag()}, show_source)

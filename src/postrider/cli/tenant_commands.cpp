@@ -139,7 +139,7 @@ Command tenant_commands() {
   return group(
       "tenant", "Manage tenants and their limits",
       {command("list", "List tenants", list_parameters(), list).example("postrider tenant list"),
-       command("create", "Create a tenant", join({tenant}, settings), create)
+       command("create", "Create a tenant", join({with_field(tenant, "id")}, settings), create)
            .example("postrider tenant create acme")
            .example("postrider tenant create acme --name \"Acme Corp.\" --contact ops@acme.example"),
        command("show", "Show a tenant", {tenant, watch_flag()}, show).example("postrider tenant show acme"),
