@@ -53,7 +53,7 @@ TEST_F(Access, AMissingOrMalformedAuthorizationHeaderIsNamed) {
   const auto missing = server->send({"GET", "/v1/tenants"});
   EXPECT_EQ(missing.status, 401);
   EXPECT_THAT(missing.at("/detail"), StartsWith("The Authorization header is missing."));
-  for (const std::string value :
+  for (const std::string& value :
        {"Basic " + admin_key, admin_key, std::string("Bearer"), std::string("Bearer ")}) {
     ApiServer::Call call{"GET", "/v1/tenants"};
     call.extra_headers = "authorization: " + value + "\r\n";
@@ -77,8 +77,8 @@ TEST_F(Access, ARefusalNamesTheRoleThatIsNeededAndTheOneThatTheKeyHas) {
 
 TEST_F(Access, AnUnknownRouteAndMethodAreNamed) {
   EXPECT_EQ(get("/v1/tenant?x=1").at("/detail"), "There is no route for GET /v1/tenant.");
-  EXPECT_EQ(put("/v1/tenants", "{}").at("/detail"),
-            "The method of PUT /v1/tenants is not allowed (allowed: GET, HEAD, POST, OPTIONS).");
+  EXPECT_THAT(put("/v1/tenants", "{}").at("/detail"),
+              StartsWith("PUT is not allowed for /v1/tenants (allowed: GET"));
   const std::string path = "/" + std::string(400, 'x');
   EXPECT_EQ(get(path).at("/detail"), "There is no route for GET " + path.substr(0, 200) + "….");
 }

@@ -33,15 +33,16 @@ void set_parameters(Request& request, const std::vector<std::string>& names,
   }
 }
 
-// Method and path as they were sent, shortened. The target is ASCII, so it can be cut anywhere.
-std::string shown(const Request& request) {
+// The path as it was sent, shortened. The target is ASCII, so it can be cut anywhere.
+std::string shown_path(const Request& request) {
   constexpr size_t kShownMax = 200;
-  std::string_view path = request.target.substr(0, request.target.find('?'));
-  const bool is_long = path.size() > kShownMax;
-  path = path.substr(0, kShownMax);
-  const std::string method =
-      request.method == Method::other ? "" : std::string(method_name(request.method)) + " ";
-  return method + std::string(path) + (is_long ? "…" : "");
+  const std::string_view path = request.target.substr(0, request.target.find('?'));
+  return std::string(path.substr(0, kShownMax)) + (path.size() > kShownMax ? "…" : "");
+}
+
+std::string shown_method(const Request& request) {
+  if (request.method == Method::other) return "This method";
+  return std::string(method_name(request.method));
 }
 
 }  // namespace
@@ -153,15 +154,18 @@ Task<Response> Router::handle(Request& request) {
   std::vector<std::string_view> matched;
   const Node* node = root_->find(request.path, matched);
   if (!node) {
-    const Problem unknown{.status = 404, .detail = "There is no route for " + shown(request) + "."};
+    const Problem unknown{.status = 404,
+                          .detail = "There is no route for " +
+                                    (request.method == Method::other ? "" : shown_method(request) + " ") +
+                                    shown_path(request) + "."};
     co_return problem(request, unknown);
   }
   const Node::Target* target = node->target(request.method);
   if (!target) {
     const bool asks_options = request.method == Method::options;
-    const Problem refused{
-        .status = 405,
-        .detail = "The method of " + shown(request) + " is not allowed (allowed: " + node->allowed() + ")."};
+    const Problem refused{.status = 405,
+                          .detail = shown_method(request) + " is not allowed for " + shown_path(request) +
+                                    " (allowed: " + node->allowed() + ")."};
     Response response = asks_options ? Response::empty(204) : problem(request, refused);
     response.header("allow", node->allowed());
     co_return response;
