@@ -101,9 +101,13 @@ Task<void> explain_size(const Call& call, const EventSize& size, PublishAnswer& 
   if (refused == nullptr || refused->reason != Refused::Reason::too_large) co_return;
   Services& services = call.services;
   std::optional<registry::TenantLimits> limits = services.tenants.find(size.tenant, base::BootClock::now());
-  if (!limits) {
-    co_await wait_for_lookups(services);
-    limits = co_await services.tenants.load(services.lookups, size.tenant);
+  try {
+    if (!limits) {
+      co_await wait_for_lookups(services);
+      limits = co_await services.tenants.load(services.lookups, size.tenant);
+    }
+  } catch (const pg::Error&) {
+    co_return;  // other events of the batch are committed, so the call must not fail for a number
   }
   const int64_t limit = limits && limits->payload_bytes_max ? int64_t{*limits->payload_bytes_max}
                                                             : services.config.payload_bytes_max;
