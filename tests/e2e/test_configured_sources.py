@@ -158,8 +158,8 @@ def test_a_source_of_the_file_that_is_wrong_stops_the_start_with_its_line_and_wi
         done = run_config(words)
         assert sentence.format(words[1]) in done.stderr, (sentence, done.stderr)
         assert done.returncode != 0 and "sesame" not in done.stderr
-    for reference, why in (("env:NOT_OURS", "reads no secrets from its environment"), ("file:/etc/hosts", "from files"),
-                           ("exec:/bin/true", "runs none")):
+    for reference, why in (("env:NOT_OURS", "does not read secrets from its environment"), ("file:/etc/hosts", "from files"),
+                           ("exec:/bin/true", "does not run programs")):
         words = configured(tmp_path, good.replace("sesame-sesame-sesame", reference))
         done = subprocess.run([node_module.binary(), "serve", *words], cwd="/", text=True, capture_output=True,
                               env=node_module.environment(data_dir=str(tmp_path / "data")), timeout=60)

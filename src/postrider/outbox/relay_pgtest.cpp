@@ -141,7 +141,7 @@ TEST_F(RelayTest, OtherContentUnderAUsedIdIsRefusedAndSetAsideAfterFiveAttempts)
   }
   EXPECT_EQ(published(), "2") << "the row behind it is not held up";
   EXPECT_EQ(db.sql("select attempts, set_aside_at is not null from outbox"), "5|t");
-  EXPECT_THAT(db.sql("select last_error from outbox"), HasSubstr("used before with other content"));
+  EXPECT_THAT(db.sql("select last_error from outbox"), HasSubstr("already used with different content"));
 }
 
 TEST_F(RelayTest, ARowThatTheDatabaseRefusesIsFoundByHalving) {
