@@ -28,7 +28,7 @@ bool is_empty(const json::value& value) {
 std::string label_of(std::string_view field) {
   if (field == "id") return "ID";
   if (field == "url") return "URL";
-  if (field == "give_up_seconds") return "Give up after";
+  if (field == "give_up_seconds") return "Expires after";
   for (const std::string_view unit : {"_at", "_ms", "_us", "_seconds", "_id"})
     if (field.ends_with(unit)) field.remove_suffix(unit.size());
   std::string label = visible(field);
