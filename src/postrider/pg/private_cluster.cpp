@@ -261,10 +261,9 @@ bool PrivateCluster::State::is_gone() {
     int status = 0;
     if (::waitpid(postmaster, &status, WNOHANG) == 0) return false;
   } else {
-    const auto running = running_postmaster(layout.cluster());
+    const auto found = running_postmaster(layout.cluster());
     // A postmaster removes its pid file a moment before it ends.
-    if ((running && running->pid == postmaster) ||
-        fs::exists(fmt::format("/proc/{}/cwd/PG_VERSION", postmaster)))
+    if ((found && found->pid == postmaster) || fs::exists(fmt::format("/proc/{}/cwd/PG_VERSION", postmaster)))
       return false;
   }
   postmaster = 0;
@@ -288,11 +287,11 @@ bool PrivateCluster::State::wait_ready(Clock::time_point deadline) {
 void PrivateCluster::State::bring_up() {
   const auto deadline = Clock::now() + options.start_timeout;
   while (true) {
-    if (const auto running = running_postmaster(layout.cluster())) {
-      postmaster = running->pid;
+    if (const auto found = running_postmaster(layout.cluster())) {
+      postmaster = found->pid;
       is_child = false;
       socket_directory =
-          running->socket_directory.empty() ? layout.socket_directory() : running->socket_directory;
+          found->socket_directory.empty() ? layout.socket_directory() : found->socket_directory;
     } else {
       launch();
     }
