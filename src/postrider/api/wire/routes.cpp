@@ -111,6 +111,14 @@ Task<std::optional<Response>> identify(Call& call, Policy policy) {
   co_return std::nullopt;
 }
 
+// Those in the path: one endpoint, or all of a tenant.
+registry::ChangedEndpoints changed_endpoints(const Call& call) {
+  registry::ChangedEndpoints changed{.tenant = call.tenant(), .endpoint = {}};
+  for (const auto& parameter : call.request.path_parameters)
+    if (parameter.name == "endpoint") changed.endpoint = parameter.value;
+  return changed;
+}
+
 Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
   std::optional<Response> refused = co_await identify(call, policy);
   if (refused) co_return std::move(*refused);
@@ -123,7 +131,7 @@ Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
   }
   Response response = co_await run(call, handler);
   if (policy.changes_sending && response.status < 300 && call.services.take_effect) {
-    registry::ChangedEndpoints changed{call.tenant(), call.parameter("endpoint")};
+    registry::ChangedEndpoints changed = changed_endpoints(call);
     co_await call.services.take_effect(std::move(changed));
   }
   if (left) add_rate_fields(response, "key", *left);

@@ -56,7 +56,7 @@ TEST(Shares, AUsedUpShareIsTooManyRequestsAndAFullWholeIsUnavailable) {
   EXPECT_EQ(own.status, 429);
   EXPECT_EQ(own.type, "too-many-exports");
   EXPECT_EQ(own.detail,
-            "This tenant has 5 exports in progress, which is its share. Wait until one has ended.");
+            "This tenant has 5 exports in progress, which is the limit. Wait until one has ended.");
   EXPECT_TRUE(own.retry_after);
   EXPECT_EQ(no_room(shares, Room::full, bound, "exports").status, 503);
 }
