@@ -13,6 +13,7 @@ namespace postrider::cli {
 namespace {
 
 constexpr auto kTimeout = std::chrono::seconds(2);
+constexpr int kPagesMax = 4;
 
 // The words before the one that is being completed, taken apart.
 struct Typed {
@@ -95,6 +96,15 @@ std::optional<Target> list_of(const std::string& what, const Typed& typed) {
   return std::nullopt;
 }
 
+void print_id(Invocation& in, const json::object& row) {
+  for (const char* field : {"id", "name"}) {
+    const json::value* id = row.if_contains(field);
+    if (id == nullptr || !id->is_string()) continue;
+    in.out().line(visible(id->get_string()));
+    return;
+  }
+}
+
 void print_ids(Invocation& in, const Typed& typed) {
   const std::string what = wanted(typed);
   if (what == "profile" || (what == "name" && typed.command->needs == Needs::nothing)) {
@@ -104,15 +114,17 @@ void print_ids(Invocation& in, const Typed& typed) {
   }
   std::optional<Target> list = list_of(what, typed);
   if (!list) return;
-  RemoteCall call{"GET", list->with("limit", "100")};
-  call.timeout = kTimeout;
-  const json::value answer = in.server().call(call);
-  for (const json::value& row : answer.at("data").as_array())
-    for (const char* field : {"id", "name"})
-      if (const json::value* id = row.as_object().if_contains(field); id && id->is_string()) {
-        in.out().line(visible(id->get_string()));
-        break;
-      }
+  std::optional<std::string> cursor;
+  for (int page = 0; page < kPagesMax; ++page) {
+    Target target = *list;
+    RemoteCall call{"GET", target.with("limit", "250").with("cursor", cursor)};
+    call.timeout = kTimeout;
+    const json::value answer = in.server().call(call);
+    for (const json::value& row : answer.at("data").as_array()) print_id(in, row.as_object());
+    const json::value* next = answer.as_object().if_contains("next_cursor");
+    if (next == nullptr || !next->is_string()) return;
+    cursor = std::string(next->get_string());
+  }
 }
 
 int complete(Invocation& in) {

@@ -62,7 +62,7 @@ int list_attempts(Invocation& in) {
                     {"HTTP", "/status_code", Style::yes_no},
                     {"TIME", "/phases/total_us", Style::microseconds},
                     {"AGE", "/started_at", Style::age},
-                    {"ERROR", "/error_detail", Style::text, Shown::if_any},
+                    {"ERROR", "/error_detail", Style::text, Shown::if_room},
                     {"STARTED", "/started_at", Style::time, Shown::wide},
                     {"NODE", "/node", Style::text, Shown::wide}},
                    "No attempts found.");

@@ -50,7 +50,7 @@ int list(Invocation& in) {
                    {{"ID", "/id", Style::id},
                     {"ROLE", "/role", Style::yes_no},
                     {"TENANT", "/tenant_id", Style::text, Shown::if_any},
-                    {"DESCRIPTION", "/description", Style::text, Shown::if_any},
+                    {"DESCRIPTION", "/description", Style::text, Shown::if_room},
                     {"LAST USED", "/last_used_at", Style::age},
                     {"EXPIRES", "/expires_at", Style::age, Shown::if_any},
                     {"REVOKED", "/revoked_at", Style::age, Shown::if_any},

@@ -18,7 +18,7 @@ int list(Invocation& in) {
                          {"DELIVERS", "/delivers"},
                          {"BUCKETS", "/bucket_count", Style::yes_no},
                          {"HEARTBEAT", "/heartbeat_at", Style::age},
-                         {"STARTED", "/started_at", Style::age}});
+                         {"STARTED", "/started_at", Style::age, Column::Shown::if_room}});
   const size_t free_buckets = answer.at("free_buckets").as_array().size();
   if (free_buckets > 0) in.out().note(std::to_string(free_buckets) + " buckets have no owner at the moment.");
   return done;

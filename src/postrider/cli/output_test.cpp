@@ -79,6 +79,12 @@ TEST(Tables, FitTheTerminal) {
   }
 }
 
+TEST(Tables, FitTheTerminalEvenIfNoColumnCanBeCut) {
+  const json::array numbers = {json::object{{"n", 1234567}}};
+  const std::vector<Column> many(12, Column{"NUMBER", "/n", Style::yes_no});
+  EXPECT_LE(longest_line(table_text(numbers, many, {.now = kNow, .columns = 80})), 80u);
+}
+
 TEST(Tables, AreWholeInAPipe) {
   const std::string text = table_text(rows(), columns(), {.now = kNow, .columns = 0});
   EXPECT_THAT(text, HasSubstr("dlv_01a1ed9da9d270008000be9cec879229"));

@@ -85,7 +85,7 @@ std::string line_of(const std::vector<TableColumn>& columns, size_t row, bool is
     line += cell;
     if (&column != &columns.back()) line.append(column.width - display_width(cell), ' ').append(kGap);
   }
-  return line + "\n";
+  return line;
 }
 
 }  // namespace
@@ -96,8 +96,13 @@ std::string table_text(const json::array& rows, const std::vector<Column>& colum
     drop(filled, view.columns);
     fit(filled, view.columns);
   }
-  std::string text = line_of(filled, 0, true);
-  for (size_t row = 0; row < rows.size(); ++row) text += line_of(filled, row, false);
+  std::string text;
+  // Columns that cannot be cut may still be too wide together: then the line is.
+  const auto add = [&](const std::string& line) {
+    text += (view.is_short() ? shortened(line, view.columns) : line) + "\n";
+  };
+  add(line_of(filled, 0, true));
+  for (size_t row = 0; row < rows.size(); ++row) add(line_of(filled, row, false));
   return text;
 }
 
