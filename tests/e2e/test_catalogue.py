@@ -152,7 +152,7 @@ def test_the_master_key_is_rotated_while_a_node_works(start_node, database_url, 
     node = start_node(database_url=database_url, master_key=both)
     rotated = run_command("key", "rotate-master", database_url=database_url, master_key=both)
     assert rotated.returncode == 0, rotated.stderr
-    assert rotated.stdout.startswith("5 secrets")
+    assert rotated.stdout.startswith("Re-encrypted 5 secrets")
     again = run_command("key", "rotate-master", database_url=database_url, master_key=both)
     assert again.stdout.startswith("0 secrets")
     node.api.publish("t")

@@ -166,7 +166,8 @@ def test_help_explains_every_command(cli):
 
 
 def test_completion_offers_ids(cli, node, tenant):
-    node.api.create_endpoint(tenant, "https://example.com/", id="complete-me")
+    node.api.call("PUT", f"/v1/tenants/{tenant}/endpoints/complete-me",
+                  {"url": "https://example.com/", "event_types": ["*"]}).expect(201)
     script = good(cli("completion", "bash"))
     os.environ.update({"POSTRIDER_KEY": ADMIN_KEY, "POSTRIDER_SERVER": f"http://{node.address}"})
     try:

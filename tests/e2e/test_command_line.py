@@ -184,7 +184,7 @@ def test_a_wrong_entry_of_a_list_is_named_once():
 
 
 def test_help_says_what_a_computed_default_means():
-    assert "Default: half of the cores." in " ".join(run("help", "serve").stdout.split())
+    assert "(default: half of the cores)" in " ".join(run("help", "serve").stdout.split())
 
 
 def test_the_doctor_says_what_opens_a_refused_url_and_one_line_about_a_database(tmp_path):

@@ -24,7 +24,7 @@ std::string read(std::string_view input, size_t piece) {
   const Answer& answer = reader.answer();
   CHECK(answer.status >= 100 && answer.status <= 999);
   CHECK(answer.body_start.size() <= 64);
-  CHECK(streamed.starts_with(answer.body_start));
+  CHECK(answer.status >= 300 ? streamed.empty() : streamed.starts_with(answer.body_start));
   std::string text = std::to_string(answer.status) + " " + answer.retry_after + " " + answer.content_type;
   return text + (answer.is_complete ? " whole " + answer.body_start : " cut");
 }
