@@ -189,7 +189,7 @@ def test_only_postrider_publishes_to_its_tenant(fresh, hook):
     event = {"type": "endpoint.disabled", "data": {}}
     assert fresh.api.post("/v1/tenants/postrider/events", event).status == 409
     [item] = fresh.api.post("/v1/events/batch", [{"tenant_id": "postrider", **event}]).expect(200)
-    assert item["status"] == 409 and "belongs to postrider itself" in item["detail"]
+    assert item["status"] == 409 and "`postrider` is reserved" in item["detail"]
     for call in ("publish", "emit"):
         with pytest.raises(Exception, match="reserved"):
             fresh.sql(f"select postrider.{call}('postrider', 'endpoint.disabled', '{{}}'::json)")

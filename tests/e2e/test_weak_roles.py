@@ -113,6 +113,7 @@ def test_open_transactions_of_weak_roles_hold_up_nothing_else(postgres, start_no
     for tenant in ("acme", "other"):
         fresh.api.create_tenant(tenant)
     strict = fresh.api.create_endpoint("acme", hook.url, ordering="strict")["id"]
+    fresh.api.post("/v1/sources", {"id": "s", "provider": "standard", "secret": senders.STANDARD_SECRET}).expect(201)
     fresh.sql("select postrider.publish('acme', 'a.b', '1')")
     hook.wait_for(1)
     [delivery] = wait_until(lambda: fresh.api.get("/v1/tenants/acme/deliveries?status=delivered").json["data"],
@@ -261,7 +262,7 @@ def test_who_holds_postrider_up_is_logged_and_shown_by_the_doctor(postgres, star
         pid = person.connection.get_backend_pid()
         person.execute("begin; update postrider.endpoint set description = 'left open'")
         [(status, finding, _)] = locks()
-        assert status == "ok" and f"nothing waits; open transactions: pid {pid} (role postgres: endpoint" in finding
+        assert status == "ok" and f"nothing is blocked; open transactions: pid {pid} (role postgres: endpoint" in finding
         changing = threads.submit(node.api.call, "PATCH", path, {"description": "waits"})
         entry = node.wait_for_log("blocked_by_transaction", pid=pid, role="postgres")
         assert entry["service"].startswith("postrider")
@@ -270,4 +271,4 @@ def test_who_holds_postrider_up_is_logged_and_shown_by_the_doctor(postgres, star
         assert f"pg_terminate_backend({pid})" in advice
         person.execute("commit")
         assert changing.result().status == 200
-    assert locks()[0][:2] == ("ok", "nothing waits")
+    assert locks()[0][:2] == ("ok", "nothing is blocked")

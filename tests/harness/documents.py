@@ -69,6 +69,11 @@ def blocks_of(page):
     return parse(page, (ROOT / page).read_text())
 
 
+def heed_interrupts():
+    """Programs that are started in the background may have inherited that SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Shell:
     """A reader's shell in one folder. What a block sets is there for the later ones."""
 
@@ -172,7 +177,8 @@ class Shell:
     def start(self, name):
         log = open(self.folder / f"terminal-{name}.log", "ab")
         process = subprocess.Popen(["bash", "-c", self.script(self.texts[name], is_kept=False)], cwd=self.folder, env=self.variables,
-                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                                   preexec_fn=heed_interrupts)
         log.close()
         self.terminals[name] = process
         wait_until(lambda: self.ready[name]() or process.poll() is not None, f"{name} is ready", BLOCK_SECONDS)
