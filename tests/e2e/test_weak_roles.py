@@ -267,7 +267,7 @@ def test_who_holds_postrider_up_is_logged_and_shown_by_the_doctor(postgres, star
         entry = node.wait_for_log("blocked_by_transaction", pid=pid, role="postgres")
         assert entry["service"].startswith("postrider")
         [(status, finding, advice)] = locks()
-        assert (status, finding) == ("warning", f"{entry['service']} waits for a transaction of pid {pid} (role postgres)")
+        assert (status, finding) == ("warning", f"{entry['service']} is blocked by a transaction of pid {pid} (role postgres)")
         assert f"pg_terminate_backend({pid})" in advice
         person.execute("commit")
         assert changing.result().status == 200
