@@ -30,7 +30,7 @@ select (select count(*) from bucket_lease where owner is null),
        (select count(*) from node where alive and heartbeat_at < now() - interval '1 minute')
 
 -- name: tenants_without_contact
--- Tenants of which nobody can be told: how many, and the first 20 by id.
+-- Tenants without a confirmed contact: their number, and the first 20 by ID.
 select count(*), coalesce((array_agg(id order by id))[1:20], '{}')
 from tenant
 where status <> 'deleted'

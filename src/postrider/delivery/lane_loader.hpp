@@ -69,7 +69,7 @@ class LaneLoader {
     std::vector<LanePtr> lanes;
     bool is_running = false;
   };
-  // Somebody who waits for configurations. Lanes are only compared: they may be gone.
+  // A caller that waits for configurations. Lanes are only compared, because they may be gone.
   struct Reload {
     explicit Reload(runtime::Loop& loop) : done(loop) {}
     bool is_done() const { return wanted.empty() && begun.empty(); }

@@ -1,4 +1,4 @@
-// The inbox for people: what came, what became of it, and another try.
+// The inbox for people: lists messages with their status, and retries or discards them.
 #pragma once
 
 #include <optional>

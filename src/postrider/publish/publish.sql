@@ -12,7 +12,7 @@
 --   $17 traceparent, $18 body, $19 created_at as shown, $20 the time now
 --   $21 bytes of data when the tenant sets no limit, $22 a tenant with more endpoints is fanned out in chunks
 --
--- Returns at least one row per event: its id, what became of it (queued, wide, unknown_tenant, too_large),
+-- Returns at least one row per event: its ID, its result (queued, wide, unknown_tenant, too_large),
 -- how many deliveries a wide one will have, the tenant's publish rate, the queue row, if any, and, when the route
 -- may be remembered for publish_known, the tenant's revision and its limit of bytes.
 -- Indexes: tenant_pkey, tenant_revision_pkey, subscription_pkey, endpoint_pkey. Locks: the position rows of strict endpoints, in

@@ -12,7 +12,7 @@
 --   $17 event, $18 pattern: each pattern that matches the type of each event
 --   $19 the time now, $20 bytes of data when the tenant sets no limit, $21 a tenant with more endpoints is fanned out
 --   in chunks
--- Returns at least one row per event: its id, what became of it (queued, wide, unknown_tenant, too_large), how many
+-- Returns at least one row per event: its ID, its result (queued, wide, unknown_tenant, too_large), how many
 -- deliveries a wide one will have, the tenant's publish rate, and the queue row, if any, with the version's row.
 -- Indexes: tenant_pkey, subscription_pkey, endpoint_pkey. Locks: the position rows of strict endpoints, in order.
 with item as materialized (

@@ -22,7 +22,7 @@ class LockWatch {
   runtime::Task<int> run_once();
 
  private:
-  using Pair = std::pair<int, int>;  // process ids: who waits, for whom
+  using Pair = std::pair<int, int>;  // process IDs: the blocked session, the blocking one
   runtime::Task<void> run();
 
   pg::Link& link_;

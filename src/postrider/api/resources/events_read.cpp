@@ -1,4 +1,4 @@
-// GET /v1/tenants/{tenant}/events and /{event}: what was published, and what became of it.
+// GET /v1/tenants/{tenant}/events and /{event}: published events and their deliveries.
 #include <algorithm>
 #include <map>
 #include <utility>

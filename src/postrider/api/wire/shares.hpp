@@ -54,7 +54,7 @@ class Shares {
 // The share that a principal uses: that of its tenant if it is bound to one, otherwise its own.
 std::string holder_of(const registry::Principal& principal);
 
-// 429 for a share that is used up, 503 when there is no place for anybody. `what` in the plural: "streams".
+// 429 if the caller's share is used up, 503 if the node has no room left. `what` is a plural: "streams".
 http::Problem no_room(const Shares& shares, Shares::Room room, const registry::Principal& principal,
                       std::string_view what);
 
