@@ -1,0 +1,240 @@
+// Drives the console in chromium: node tests/console.mjs URL KEY FACTS. Prints {scenario: null or the error} as JSON.
+// tests/e2e/test_console.py starts the server, creates what the scenarios look at, and passes it as FACTS.
+import assert from 'node:assert/strict';
+import { chromium } from 'playwright-core';
+
+const [url, key, factsText] = process.argv.slice(2);
+const facts = JSON.parse(factsText);
+const timeout = 60_000;
+
+async function signIn(page, given = key) {
+  await page.goto(`${url}/console/sign-in`);
+  await page.getByLabel('API key').fill(given);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+}
+
+const deliveries = ['/console/deliveries', 'Deliveries'];
+
+async function open(page, [path, heading]) {
+  await page.goto(url + path);
+  await page.getByRole('heading', { level: 1, name: heading }).first().waitFor();
+  await page.waitForFunction(() => !document.querySelector('[aria-busy="true"]'));
+}
+
+const scenarios = {
+  async the_first_page_is_small_and_comes_from_this_server_only(page, { requested }) {
+    let bytes = 0;
+    page.on('response', async (response) => {
+      bytes += Number((await response.allHeaders())['content-length'] ?? 0);
+    });
+    await signIn(page);
+    assert.deepEqual(requested.filter((each) => !each.startsWith(url)), []);
+    assert.ok(bytes > 10_000 && bytes < 150_000, `${bytes} bytes`);
+  },
+
+  async a_wrong_key_is_rejected_with_the_reason(page, { expected }) {
+    expected.push(/401/);
+    await page.goto(`${url}/console/deliveries?status=retrying`);
+    await page.getByRole('heading', { name: 'Sign in to postrider' }).waitFor();
+    await page.getByLabel('API key').fill('pr_wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('This key is unknown, expired or revoked.').waitFor();
+    await page.getByLabel('API key').fill(key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor();
+    assert.ok(page.url().endsWith('/console/deliveries?status=retrying'), page.url());
+  },
+
+  async a_link_signs_in_once_and_leaves_no_trace(page, { expected }) {
+    expected.push(/401/);
+    await page.goto(`${url}/console/enter${facts.link}`);
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    assert.ok(!page.url().includes('#'), page.url());
+    await page.context().clearCookies();
+    await page.goto('about:blank');
+    await page.goto(`${url}/console/enter${facts.link}`);
+    await page.getByRole('heading', { name: 'This link does not work' }).waitFor();
+  },
+
+  async nothing_secret_stays_in_the_browser(page) {
+    await signIn(page);
+    await open(page, deliveries);
+    const kept = await page.evaluate(() => document.cookie + JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + location.href);
+    assert.ok(!kept.includes(key) && !kept.includes('postrider-console='), kept);
+  },
+
+  async filters_are_in_the_address_and_survive_reload_and_back(page) {
+    await signIn(page);
+    await open(page, deliveries);
+    await page.getByLabel('Status').selectOption('dead_letter');
+    await page.getByLabel('Subject').fill('invoice-404');
+    await page.getByLabel('Subject').press('Enter');
+    await page.waitForFunction(() => location.search === '?status=dead_letter&subject=invoice-404');
+    const row = page.getByRole('row', { name: /invoice\.paid/ });
+    await row.first().waitFor();
+    await page.reload();
+    await row.first().waitFor();
+    assert.equal(await page.getByLabel('Subject').inputValue(), 'invoice-404');
+    await row.first().getByRole('link').click();
+    await page.getByRole('complementary', { name: 'Delivery' }).getByText('Dead letter: rejected').waitFor();
+    await page.keyboard.press('Escape');
+    await page.waitForFunction(() => location.search === '?status=dead_letter&subject=invoice-404');
+  },
+
+  async a_failed_delivery_is_explained(page) {
+    await signIn(page);
+    await open(page, [`/console/tenants/${facts.tenant}/deliveries/${facts.deadDelivery}`, 'invoice.paid']);
+    const verdict = page.getByRole('region', { name: 'Verdict' });
+    await verdict.getByText('Dead letter: rejected').waitFor();
+    assert.match(await verdict.innerText(), /404 Not Found\. The host is right, the path is not\./);
+    assert.equal(await page.title(), `dlv_${facts.deadDelivery.slice(4, 8)}…${facts.deadDelivery.slice(-4)} · dead letter · postrider`);
+  },
+
+  async payloads_are_shown_exactly(page) {
+    await signIn(page);
+    await open(page, [`/console/tenants/${facts.tenant}/events/${facts.exactEvent}`, 'invoice.paid']);
+    const shown = await page.getByLabel('Event data', { exact: true }).innerText();
+    assert.equal(shown.replace(/\s/g, ''), facts.exactData);
+  },
+
+  async text_from_outside_stays_text(page) {
+    await signIn(page);
+    await open(page, [`/console/tenants/${facts.hostileTenant}`, facts.hostileName]);
+    await open(page, [`/console/tenants/${facts.hostileTenant}/events/${facts.hostileEvent}`, 'hostile']);
+    assert.equal(await page.evaluate(() => globalThis.injected), undefined);
+    assert.equal(await page.locator('main img, main script, main iframe').count(), 0);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(width <= 0, `${width} px too wide`);
+  },
+
+  async a_dead_letter_is_replayed_with_a_reason(page) {
+    await signIn(page);
+    await open(page, [`/console/tenants/${facts.tenant}/deliveries/${facts.replayDelivery}`, 'invoice.paid']);
+    await page.getByRole('button', { name: 'Replay' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Replay this delivery' });
+    assert.equal(await dialog.getByRole('button', { name: 'Replay' }).isDisabled(), true);
+    await dialog.getByLabel('Reason').fill('the address was fixed');
+    await dialog.getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('A new delivery was created.').waitFor();
+    await page.getByText('It was replayed').waitFor();
+  },
+
+  async a_bulk_action_needs_the_number_typed(page) {
+    await signIn(page);
+    await open(page, [`/console/dead-letters?tenant=${facts.tenant}&endpoint=${facts.failingEndpoint}&cause=rejected`, 'Dead letters']);
+    await page.getByRole('button', { name: /^Discard \d+$/ }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('test data');
+    const button = dialog.getByRole('button', { name: /^Discard/ });
+    const count = /(\d+)/.exec(await button.innerText())[1];
+    await dialog.getByLabel(/^Type/).fill(`${Number(count) + 1}`);
+    assert.equal(await button.isDisabled(), true);
+    await dialog.getByLabel(/^Type/).fill(count);
+    const sent = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/discard'));
+    await button.click();
+    assert.deepEqual((await sent).postDataJSON(), { endpoint: facts.failingEndpoint, cause: 'rejected', reason: 'test data' });
+    await page.getByText('No dead letter matches these filters').waitFor();
+  },
+
+  async an_endpoint_is_paused_tested_and_resumed(page) {
+    await signIn(page);
+    await open(page, [`/console/tenants/${facts.tenant}/endpoints/${facts.healthyEndpoint}`, facts.host]);
+    await page.getByRole('button', { name: 'Pause', exact: true }).click();
+    await page.getByText('Paused by an operator').waitFor();
+    await page.getByRole('link', { name: 'Test', exact: true }).click();
+    await page.getByRole('button', { name: 'Send test', exact: true }).click();
+    await page.getByText('The receiver responded 204.').waitFor();
+    await page.getByRole('button', { name: 'Resume', exact: true }).click();
+    await page.getByRole('button', { name: 'Pause', exact: true }).waitFor();
+  },
+
+  async a_change_by_somebody_else_is_noticed(page, { expected }) {
+    expected.push(/412/);
+    await signIn(page);
+    await open(page, [`/console/tenants/${facts.tenant}/endpoints/${facts.healthyEndpoint}?tab=settings`, facts.host]);
+    await page.getByLabel('Description').fill('mine');
+    const path = `/v1/tenants/${facts.tenant}/endpoints/${facts.healthyEndpoint}`;
+    const other = await fetch(url + path, { method: 'PATCH', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: '{"description":"theirs"}' });
+    assert.equal(other.status, 200);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Somebody changed this endpoint since you opened it.').waitFor();
+  },
+
+  async a_reader_sees_no_buttons_that_change_things(page) {
+    await signIn(page, facts.readerKey);
+    await open(page, [`/console/tenants/${facts.tenant}/deliveries/${facts.deadDelivery}`, 'invoice.paid']);
+    assert.equal(await page.getByRole('button', { name: /Replay|Cancel|Retry/ }).count(), 0);
+    await page.getByText('This key does not see payloads.').waitFor();
+    await open(page, [`/console/tenants/${facts.tenant}/endpoints/${facts.failingEndpoint}`, facts.host]);
+    assert.equal(await page.getByRole('button', { name: /^(Pause|Resume|More)$/ }).count(), 0);
+  },
+
+  async signing_out_ends_the_session(page, { expected }) {
+    expected.push(/401/);
+    await signIn(page);
+    await page.getByRole('link', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in to postrider' }).waitFor();
+    await page.goto(`${url}/console`);
+    await page.getByRole('heading', { name: 'Sign in to postrider' }).waitFor();
+  },
+
+  async an_open_page_asks_to_sign_in_again(page, { expected }) {
+    expected.push(/401/);
+    await signIn(page);
+    await open(page, deliveries);
+    await page.context().clearCookies();
+    await page.getByRole('dialog', { name: 'Sign in again' }).waitFor();
+    await page.getByLabel('API key').fill(key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('dialog', { name: 'Sign in again' }).waitFor({ state: 'detached' });
+  },
+
+  async paused_pages_ask_for_nothing(page) {
+    await signIn(page);
+    await open(page, deliveries);
+    await page.getByRole('button', { name: 'Pause updates' }).click();
+    await page.waitForLoadState('networkidle');
+    const asked = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.getByRole('button', { name: /Resume updates/ }).waitFor();
+    await page.clock.install();
+    await page.clock.runFor(30_000);
+    assert.deepEqual(asked, []);
+  },
+};
+
+async function run(browser, scenario) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
+  context.setDefaultTimeout(timeout);
+  const page = await context.newPage();
+  const errors = [];
+  const requested = [];
+  const expected = [];
+  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+  page.on('pageerror', (error) => errors.push(String(error)));
+  page.on('request', (request) => requested.push(request.url()));
+  try {
+    // The first look for a session finds none.
+    expected.push(/\/v1\/me/);
+    await scenario(page, { requested, expected });
+    const unexpected = errors.filter((text) => !expected.some((pattern) => pattern.test(text)));
+    assert.deepEqual(unexpected, []);
+    return null;
+  } catch (error) {
+    return `${error.stack}\nat ${page.url()}\n${errors.join('\n')}\n${(await page.locator('body').innerText().catch(() => '')).slice(0, 1500)}`;
+  } finally {
+    await context.close();
+  }
+}
+
+const only = process.env.ONLY;
+const browser = await chromium.launch({
+  executablePath: '/usr/bin/chromium',
+  timeout,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
+});
+const results = {};
+for (const [name, scenario] of Object.entries(scenarios)) if (!only || name.includes(only)) results[name] = await run(browser, scenario);
+await browser.close();
+console.log(JSON.stringify(results));
