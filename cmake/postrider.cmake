@@ -1,6 +1,6 @@
 # One folder is one namespace is one target: postrider_<folder>. Its link line is the layering.
 # Beside the code: *_test.cpp (pure) and *_pgtest.cpp (needs a real Postgres), one binary each per folder.
-# *.sql beside the code is embedded: settle.sql becomes "postrider/delivery/settle.sql.hpp".
+# *.sql beside the code is embedded: settle.sql becomes "postrider/delivery/settle/settle.sql.hpp".
 # A folder inside another, such as http/server, is a target of its own (postrider_http_server) in the outer namespace.
 function(postrider_folder folder)
   cmake_parse_arguments(ARG "" "" "LINKS" ${ARGN})

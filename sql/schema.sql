@@ -68,7 +68,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.contacts_to_tell(tenant text) RETURNS text[]
+CREATE FUNCTION postrider.contacts_to_notify(tenant text) RETURNS text[]
     LANGUAGE sql STABLE
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
@@ -76,7 +76,7 @@ CREATE FUNCTION postrider.contacts_to_tell(tenant text) RETURNS text[]
   from tenant t
   cross join jsonb_array_elements_text(t.contacts) with ordinality as l (contact, place)
   left join contact c on c.tenant_id = t.id and c.address = contact_key(l.contact)
-  where t.id = contacts_to_tell.tenant
+  where t.id = contacts_to_notify.tenant
     and t.status <> 'deleted'
     and (is_url_contact(l.contact) or (c.confirmed_at is not null and c.unsubscribed_at is null))
 $$;
@@ -113,12 +113,177 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.count_revision() RETURNS trigger
+CREATE FUNCTION postrider.create_partition(parent text, day date) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
+declare
+  partition text := parent || '_' || to_char(day, 'YYYYMMDD');
+  days text := case parent when 'inbox' then 'inbox' else parent || '_day' end;
+  range_column text := case when parent in ('event', 'inbox') then 'id' else 'delivery_id' end;
+  low uuid := postrider.id_floor(day::timestamp at time zone 'UTC');
+  high uuid := postrider.id_floor((day + 1)::timestamp at time zone 'UTC');
 begin
-  new.revision := old.revision + 1;
-  return new;
+  if to_regclass('postrider.' || partition) is not null then
+    return false;
+  end if;
+  execute format('create table postrider.%I (like postrider.%I including all)', partition, days);
+  if parent = 'inbox' then
+    -- Leave room in each page: every row is updated once, when its message is done.
+    execute format('alter table postrider.%I set (fillfactor = 85)', partition);
+  end if;
+  execute format('alter table postrider.%I add constraint by_day check (%I >= %L and %I < %L)',
+                 partition, range_column, low, range_column, high);
+  execute format('alter table postrider.%I attach partition postrider.%I for values from (%L) to (%L)',
+                 days, partition, low, high);
+  execute format('alter table postrider.%I drop constraint by_day', partition);
+  return true;
+end
+$$;
+
+CREATE FUNCTION postrider.create_partitions(back integer DEFAULT 7, ahead integer DEFAULT 14) RETURNS integer
+    LANGUAGE sql
+    AS $$
+  select count(*)::integer
+  from unnest(array['event', 'attempt', 'dead_letter', 'inbox']) as parent,
+       generate_series(-back, ahead) as day
+  where postrider.create_partition(parent, (now() at time zone 'UTC')::date + day)
+$$;
+
+CREATE FUNCTION postrider.create_replay(wanted_tenant text, wanted uuid, why text, who text, due timestamp with time zone, per_second_max integer DEFAULT NULL::integer, new_replay uuid DEFAULT NULL::uuid, new_delivery uuid DEFAULT NULL::uuid, on_behalf_of text DEFAULT 'operator'::text) RETURNS TABLE(outcome text, replay_id uuid, delivery_id uuid, tenant_id text)
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+  old record;
+  target record;
+  gone record;
+  next_position bigint := 0;
+begin
+  select d.event_id, d.endpoint_id, d.tenant_id
+  into old
+  from (
+    select q.event_id, q.endpoint_id, q.tenant_id
+    from bucket_lease l
+    join queue q on q.bucket = l.bucket and q.id = wanted
+    union all
+    select a.event_id, a.endpoint_id, a.tenant_id
+    from attempt a
+    where a.delivery_id = wanted
+    union all
+    select d.event_id, d.endpoint_id, d.tenant_id
+    from dead_letter d
+    where d.delivery_id = wanted
+  ) as d
+  limit 1;
+  if not found or old.tenant_id <> wanted_tenant then
+    return query select 'unknown_delivery', null::uuid, null::uuid, null::text;
+    return;
+  end if;
+
+  if per_second_max is not null then
+    -- One at a time per requester, so that the count is right.
+    insert into replay_requester (requested_by) values (who) on conflict (requested_by) do update set taken_at = now();
+    if (select count(*)
+        from replay r
+        where r.kind = 'delivery'
+          and r.requested_by = who
+          and r.created_at > clock_timestamp() - interval '1 second') >= per_second_max then
+      return query select 'too_fast', null::uuid, null::uuid, null::text;
+      return;
+    end if;
+  end if;
+
+  select e.bucket, e.status, e.ordering into target from endpoint e where e.id = old.endpoint_id;
+  if not found or target.status not in ('active', 'paused') then
+    return query select 'endpoint_inactive', null::uuid, null::uuid, null::text;
+    return;
+  end if;
+  select e.erased_at into gone from event e where e.id = old.event_id for share;
+  if not found then
+    return query select 'event_gone', null::uuid, null::uuid, null::text;
+    return;
+  end if;
+  -- After its retention an event is kept only while a row needs it, so only such a row can be replayed. The lock prevents
+  -- that the dead letter is resolved meanwhile.
+  if old.event_id < (select k.below from kept_since k where k.name = 'events') then
+    perform
+    from dead_letter d
+    where d.delivery_id = wanted
+      and d.bucket = target.bucket
+      and d.resolved_at is null
+    for no key update;
+    if not found then
+      return query select 'event_gone', null::uuid, null::uuid, null::text;
+      return;
+    end if;
+  end if;
+  if gone.erased_at is not null then
+    return query select 'event_erased', null::uuid, null::uuid, null::text;
+    return;
+  end if;
+
+  replay_id := coalesce(new_replay, new_id());
+  delivery_id := coalesce(new_delivery, new_id());
+  outcome := 'created';
+  tenant_id := old.tenant_id;
+  insert into replay (id, tenant_id, kind, status, reason, requested_by, on_behalf_of, delivery_id, is_counted, matched,
+                      queued, created_at, started_at, finished_at)
+  values (create_replay.replay_id, old.tenant_id, 'delivery', 'completed', why, who, create_replay.on_behalf_of, wanted, true,
+          1, 1, clock_timestamp(), now(), now());
+  insert into replayed (event_id, endpoint_id, delivery_id, origin_id, replay_id)
+  values (old.event_id, old.endpoint_id, create_replay.delivery_id, wanted, create_replay.replay_id);
+  update dead_letter d
+  set resolved_at = now(),
+      resolution = 'replayed'
+  where d.delivery_id = wanted
+    and d.bucket = target.bucket
+    and d.resolved_at is null;
+  if target.ordering = 'strict' then
+    insert into endpoint_position as p (endpoint_id, position)
+    values (old.endpoint_id, 1)
+    on conflict (endpoint_id) do update
+      set position = p.position + 1
+    returning p.position into next_position;
+  end if;
+  -- give_up_seconds count from the time at which it may be sent.
+  insert into queue (bucket, id, event_id, endpoint_id, tenant_id, position, due_at, created_at, replay_id)
+  values (target.bucket, create_replay.delivery_id, old.event_id, old.endpoint_id, old.tenant_id, next_position,
+          greatest(due, now()), greatest(due, now()), create_replay.replay_id);
+  -- There is no handoff in memory: its owner fetches it.
+  insert into publish_log (node_id, first_id, last_id, buckets)
+  values ('00000000-0000-0000-0000-000000000000', create_replay.delivery_id, create_replay.delivery_id,
+          array[target.bucket]);
+  return next;
+end
+$$;
+
+CREATE FUNCTION postrider.create_requested_replay() RETURNS boolean
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  wanted requested_replay;
+  created record;
+begin
+  delete from requested_replay
+  where id = (select r.id from requested_replay r order by r.id limit 1 for update skip locked)
+  returning * into wanted;
+  if not found then
+    return false;
+  end if;
+  select m.outcome, m.tenant_id
+  into created
+  from create_replay(null, wanted.origin_id, wanted.reason, wanted.requested_by, wanted.due_at, null, wanted.replay_id,
+                   wanted.delivery_id) as m;
+  if created.outcome <> 'created' then
+    perform write_audit('system', 'system', 'delivery.replay_dropped', created.tenant_id,
+                        public_id_of('dlv', wanted.origin_id),
+                        after => jsonb_build_object('delivery_id', public_id_of('dlv', wanted.delivery_id),
+                                                    'replay_id', public_id_of('rpl', wanted.replay_id)),
+                        reason => created.outcome);
+  end if;
+  return true;
 end
 $$;
 
@@ -195,16 +360,16 @@ CREATE TABLE postrider.endpoint (
     last_probe_error text,
     held_reason text,
     held_since timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    revision integer DEFAULT 1 NOT NULL,
-    cancel_before timestamp with time zone,
     failures integer DEFAULT 0 NOT NULL,
-    reported integer DEFAULT 0 NOT NULL,
-    told integer DEFAULT 0 NOT NULL,
-    told_at timestamp with time zone,
+    reported_stage integer DEFAULT 0 NOT NULL,
+    notified_stage integer DEFAULT 0 NOT NULL,
+    notified_at timestamp with time zone,
+    cancel_before timestamp with time zone,
     cancel_reason text,
     waiting_reported_at timestamp with time zone,
+    revision integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT endpoint_breaker_check CHECK ((breaker = ANY (ARRAY['closed'::text, 'open'::text]))),
     CONSTRAINT endpoint_on_rejected_check CHECK ((on_rejected = ANY (ARRAY['dead_letter'::text, 'retry'::text, 'pause'::text]))),
     CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text]))),
@@ -380,7 +545,7 @@ $$;
 CREATE FUNCTION postrider.delivery_id(delivery text) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
-  select postrider.uuid_in(delivery, 'dlv')
+  select postrider.parse_public_id(delivery, 'dlv')
 $$;
 
 CREATE FUNCTION postrider.emit(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
@@ -405,7 +570,7 @@ CREATE FUNCTION postrider.endpoint_id(endpoint text) RETURNS uuid
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
-  select coalesce(postrider.uuid_in(endpoint, 'ep'),
+  select coalesce(postrider.parse_public_id(endpoint, 'ep'),
                   (select case when count(*) = 1 then (array_agg(e.id))[1] end
                    from postrider.endpoint e
                    where e.public_id = endpoint))
@@ -439,7 +604,7 @@ $$;
 CREATE FUNCTION postrider.endpoints_to_report(span interval, at_most integer) RETURNS TABLE(endpoint_id uuid, was integer, stage integer)
     LANGUAGE sql STABLE
     AS $$
-  select e.id, e.reported, next.stage
+  select e.id, e.reported_stage, next.stage
   from postrider.endpoint e
   join postrider.tenant t on t.id = e.tenant_id
   cross join lateral (
@@ -457,16 +622,16 @@ CREATE FUNCTION postrider.endpoints_to_report(span interval, at_most integer) RE
              when e.status = 'disabled' then 100
              when e.failing_since is null then 0
              when t.status <> 'active' then null
-             when e.reported = 0 then case when age.percent >= 0.02 then 1 end   -- not every hiccup: a minute and a half
+             when e.reported_stage = 0 then case when age.percent >= 0.02 then 1 end   -- not for short failures: after a minute and a half
              when e.failures < 10 then null
-             when e.reported < 50 then case when age.percent >= 50 then 50 end
-             when e.reported < 70 then case when age.percent >= 70 then 70 end
-             when e.reported < 90 then case when age.percent >= 90 then 90 end
-             when e.reported < 100 then case when age.percent >= 100 then 100 end
+             when e.reported_stage < 50 then case when age.percent >= 50 then 50 end
+             when e.reported_stage < 70 then case when age.percent >= 70 then 70 end
+             when e.reported_stage < 90 then case when age.percent >= 90 then 90 end
+             when e.reported_stage < 100 then case when age.percent >= 100 then 100 end
            end as stage
   ) as next
-  where ((e.status = 'active' and (e.failing_since is not null or e.reported > 0))
-         or (e.status = 'disabled' and e.reported < 100))
+  where ((e.status = 'active' and (e.failing_since is not null or e.reported_stage > 0))
+         or (e.status = 'disabled' and e.reported_stage < 100))
     and e.tenant_id <> 'postrider'
     and next.stage is not null
   order by e.id
@@ -482,7 +647,7 @@ declare
   ended record;
 begin
   canceled := 0;
-  -- All versions of each.
+  -- All versions of each event.
   events := events || array(select v.id
                             from unnest(events) as i (id)
                             join event e on e.id = i.id and e.main_id is not null
@@ -541,7 +706,7 @@ begin
     returning delivery_id, endpoint_id, tenant_id
   loop
     canceled := canceled + 1;
-    perform note_change('cancel', ended.tenant_id, ended.endpoint_id, ended.delivery_id);
+    perform record_change('cancel', ended.tenant_id, ended.endpoint_id, ended.delivery_id);
   end loop;
   return next;
 end
@@ -556,7 +721,53 @@ CREATE FUNCTION postrider.event_id(tenant text, event text) RETURNS uuid
                    where k.tenant_id = tenant
                      and k.kind = 'id'
                      and k.key = event),
-                  postrider.uuid_in(event, 'evt'))
+                  postrider.parse_public_id(event, 'evt'))
+$$;
+
+CREATE FUNCTION postrider.find_endpoint(endpoint text) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  ids uuid[];
+  tenants text[];
+begin
+  select array_agg(e.id), array_agg(e.tenant_id order by e.tenant_id)
+  into ids, tenants
+  from endpoint e
+  where (e.id = postrider.parse_public_id(find_endpoint.endpoint, 'ep') or e.public_id = find_endpoint.endpoint)
+    and e.status <> 'deleted';
+  if ids is null then
+    raise exception 'endpoint % does not exist', endpoint using errcode = 'no_data_found';
+  end if;
+  if cardinality(ids) > 1 then
+    raise exception 'endpoint % is ambiguous: % tenants have an endpoint with this ID', endpoint, cardinality(ids)
+      using errcode = 'too_many_rows',
+            detail = format('Tenants: %s%s.', array_to_string(tenants[:10], ', '),
+                            case when cardinality(tenants) > 10 then ', …' else '' end),
+            hint = format('Pass the tenant as the first argument: (%L, %L, ''reason'').', tenants[1], endpoint);
+  end if;
+  return ids[1];
+end
+$$;
+
+CREATE FUNCTION postrider.find_endpoint(tenant text, endpoint text) RETURNS uuid
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  id uuid;
+begin
+  select e.id into id
+  from endpoint e
+  where e.tenant_id = tenant
+    and e.public_id = find_endpoint.endpoint
+    and e.status <> 'deleted';
+  if not found then
+    raise exception 'endpoint % of tenant % does not exist', endpoint, tenant using errcode = 'no_data_found';
+  end if;
+  return id;
+end
 $$;
 
 CREATE FUNCTION postrider.first_delivery_id(event uuid) RETURNS uuid
@@ -574,10 +785,10 @@ begin
       create role postrider_consumer nologin;
     exception
       when insufficient_privilege then
-        raise notice 'the role postrider_consumer is missing, and this user may not make it';
+        raise notice 'the role postrider_consumer does not exist, and this role is not allowed to create it';
         return;
       when duplicate_object or unique_violation then
-        null;  -- another database of the server was faster
+        null;  -- created at the same time in another database of the server
     end;
   end if;
   grant usage on schema postrider to postrider_consumer;
@@ -607,9 +818,9 @@ begin
     grant usage on schema postrider to postrider_relay;
     grant select, update, delete on postrider.outbox to postrider_relay;
     grant select, update on postrider.outbox_setting, postrider.outbox_slot to postrider_relay;
-    grant select, update on sequence postrider.outbox_capture, postrider.outbox_asleep to postrider_relay;
-    grant execute on function postrider.outbox_place(), postrider.outbox_set_mode(text) to postrider_relay;
-    -- Where postrider itself lives, its own role relays, and the table holds its other leases, too.
+    grant select, update on sequence postrider.outbox_capture, postrider.outbox_idle_until to postrider_relay;
+    grant execute on function postrider.outbox_location(), postrider.outbox_set_mode(text) to postrider_relay;
+    -- In postrider's own database its own role relays, and the table has its other leases, too.
     if to_regclass('postrider.bucket_lease') is null then
       grant select, update on postrider.session_lease to postrider_relay;
       grant execute on function postrider.hold_lease(text, bigint) to postrider_relay;
@@ -629,7 +840,7 @@ begin
       create role postrider_support nologin;
     exception
       when insufficient_privilege then
-        raise notice 'the role postrider_support is missing, and this user may not make it';
+        raise notice 'the role postrider_support does not exist, and this role is not allowed to create it';
         return;
       when duplicate_object or unique_violation then
         null;
@@ -643,7 +854,7 @@ begin
   for name in select p.oid::regprocedure::text from pg_proc p
               where p.pronamespace = 'postrider'::regnamespace
                 and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
-                                  'endpoint_id', 'delivery_id', 'deliveries_of') loop
+                                  'endpoint_id', 'delivery_id', 'deliveries_of', 'public_id_of', 'parse_public_id') loop
     execute 'grant execute on function ' || name || ' to postrider_support';
   end loop;
 end
@@ -687,41 +898,6 @@ CREATE FUNCTION postrider.inbox_backoff(attempts integer) RETURNS interval
   select make_interval(secs => least(3600, 10 * 2 ^ least(greatest(attempts - 1, 0), 20)) * (1 + random() * 0.2))
 $$;
 
-CREATE FUNCTION postrider.inbox_bury(of_work text, ids uuid[], error text) RETURNS void
-    LANGUAGE plpgsql
-    SET enable_seqscan TO 'off'
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
-    AS $$
-declare
-  buried uuid[];
-  tries integer[];
-  errors text[];
-begin
-  perform postrider.inbox_lock(ids);
-  with gone as (
-    delete from postrider.inbox_queue q
-    where q.id = any (ids)
-      and q.work = of_work
-    returning q.id, q.attempts, q.last_error
-  )
-  select array_agg(g.id order by g.id), array_agg(g.attempts order by g.id), array_agg(g.last_error order by g.id)
-  into buried, tries, errors
-  from gone g;
-  -- Without a join, which might walk along a whole day; they are sorted, so width_bucket is a message's place.
-  update postrider.inbox m
-  set
-    status = 'dead',
-    dead_at = now(),
-    dead_work = array_append(m.dead_work, of_work),
-    attempts = tries[width_bucket(m.id, buried)],
-    last_error = coalesce(inbox_bury.error, errors[width_bucket(m.id, buried)])
-  where m.id = any (buried)
-    and m.id >= buried[1]
-    and m.id <= buried[cardinality(buried)];
-end
-$$;
-
 CREATE FUNCTION postrider.inbox_candidates(of_work text, of_source text, at timestamp with time zone, wanted integer) RETURNS uuid[]
     LANGUAGE plpgsql
     SET enable_seqscan TO 'off'
@@ -730,7 +906,7 @@ CREATE FUNCTION postrider.inbox_candidates(of_work text, of_source text, at time
     AS $$
 declare
   window_rows constant integer := 500;
-  keys_looked_at constant integer := 1000;
+  keys_max constant integer := 1000;
   buckets constant integer := (select value::integer from postrider.setting where name = 'buckets');
   start constant integer := floor(random() * buckets);
   locked uuid[];
@@ -806,7 +982,7 @@ begin
         order by q.bucket, q.partition_key
         limit 1
       ) as following
-      where k.seen < keys_looked_at
+      where k.seen < keys_max
     ),
     heads as materialized (
       select head.id
@@ -846,12 +1022,12 @@ CREATE FUNCTION postrider.inbox_claim(worker text, source text, max integer, lea
     AS $$
 #variable_conflict use_column
 declare
-  bytes_max constant bigint := 16 << 20;  -- what a consumer, or a node that answers one, holds in memory
+  bytes_max constant bigint := 16 << 20;  -- limits the memory of a consumer, or of the node that serves it
   taken uuid[];
   tries integer[];
 begin
   if not exists (select from postrider.source s where s.id = inbox_claim.source) then
-    raise exception 'there is no source %', inbox_claim.source using errcode = 'no_data_found';
+    raise exception 'source % does not exist', inbox_claim.source using errcode = 'no_data_found';
   end if;
   select array_agg(t.id), array_agg(t.attempts) into taken, tries
   from postrider.inbox_take('consume', inbox_claim.worker, inbox_claim.source, inbox_claim.max, inbox_claim.lease,
@@ -860,7 +1036,7 @@ begin
     return;
   end if;
   return query
-  select postrider.message_text(m.id), m.source_id, m.provider_id, m.partition_key, m.headers, m.body, t.attempts,
+  select postrider.public_id_of('msg', m.id), m.source_id, m.provider_id, m.partition_key, m.headers, m.body, t.attempts,
          m.received_at
   from unnest(taken, tries) as t (id, attempts)
   cross join lateral (
@@ -888,7 +1064,7 @@ declare
   extended int;
 begin
   if lease is null or lease < interval '1 second' or lease > interval '1 day' then
-    raise exception 'a lease lasts from a second to a day' using errcode = '22023';
+    raise exception 'lease must be between 1 second and 1 day' using errcode = '22023';
   end if;
   update postrider.inbox_queue q
   set due_at = clock_timestamp() + inbox_extend.lease
@@ -906,7 +1082,7 @@ CREATE FUNCTION postrider.inbox_fail(of_work text, worker text, of_id uuid, erro
 declare
   failed record;
 begin
-  perform postrider.inbox_lock(array[of_id]);  -- before its work: it may have to be buried
+  perform postrider.inbox_lock(array[of_id]);  -- before its work: it may have to be marked as dead
   update postrider.inbox_queue q
   set
     due_at = clock_timestamp() + greatest(coalesce(retry_in, postrider.inbox_backoff(q.attempts)), interval '0'),
@@ -920,7 +1096,7 @@ begin
     return false;
   end if;
   if failed.attempts >= coalesce((select s.max_attempts from postrider.source s where s.id = failed.source_id), 8) then
-    perform postrider.inbox_bury(of_work, array[of_id], left(inbox_fail.error, 4096));
+    perform postrider.inbox_mark_dead(of_work, array[of_id], left(inbox_fail.error, 4096));
   end if;
   return true;
 end
@@ -949,7 +1125,7 @@ begin
   if finished is null then
     return 0;
   end if;
-  -- No join, which might walk along a whole day, and no exists, which might read the whole queue into a hash.
+  -- No join, because it might scan a whole day, and no exists, because it might read the whole queue into a hash.
   update postrider.inbox m
   set
     status = case
@@ -957,9 +1133,9 @@ begin
       when (select true from postrider.inbox_queue other where other.id = m.id limit 1) then m.status
       else 'done'
     end,
-    attempts = tries[width_bucket(m.id, finished)],  -- its place: they are sorted
+    attempts = tries[width_bucket(m.id, finished)],  -- its position: they are sorted
     done_at = now(),
-    event_id = case of_work when 'forward' then postrider.message_text(m.id) else m.event_id end
+    event_id = case of_work when 'forward' then postrider.public_id_of('msg', m.id) else m.event_id end
   where m.id = any (finished)
     and m.id >= finished[1]
     and m.id <= finished[cardinality(finished)];
@@ -1022,29 +1198,6 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.inbox_give_back(of_work text, worker text, ids uuid[], error text, pause interval) RETURNS integer
-    LANGUAGE plpgsql
-    SET enable_seqscan TO 'off'
-    SET enable_hashjoin TO 'off'
-    SET enable_mergejoin TO 'off'
-    AS $$
-declare
-  given_back int;
-begin
-  update postrider.inbox_queue q
-  set
-    due_at = clock_timestamp() + pause,
-    leased_by = null,
-    attempts = greatest(q.attempts - 1, 0),
-    last_error = left(inbox_give_back.error, 4096)
-  where q.id = any (ids)
-    and q.work = of_work
-    and q.leased_by = worker;
-  get diagnostics given_back = row_count;
-  return given_back;
-end
-$$;
-
 CREATE FUNCTION postrider.inbox_held_by(day date) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path TO 'postrider', 'pg_temp'
@@ -1096,6 +1249,41 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.inbox_mark_dead(of_work text, ids uuid[], error text) RETURNS void
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+declare
+  dead uuid[];
+  tries integer[];
+  errors text[];
+begin
+  perform postrider.inbox_lock(ids);
+  with gone as (
+    delete from postrider.inbox_queue q
+    where q.id = any (ids)
+      and q.work = of_work
+    returning q.id, q.attempts, q.last_error
+  )
+  select array_agg(g.id order by g.id), array_agg(g.attempts order by g.id), array_agg(g.last_error order by g.id)
+  into dead, tries, errors
+  from gone g;
+  -- No join, because it might scan a whole day. The IDs are sorted, so width_bucket finds the position of a message.
+  update postrider.inbox m
+  set
+    status = 'dead',
+    dead_at = now(),
+    dead_work = array_append(m.dead_work, of_work),
+    attempts = tries[width_bucket(m.id, dead)],
+    last_error = coalesce(inbox_mark_dead.error, errors[width_bucket(m.id, dead)])
+  where m.id = any (dead)
+    and m.id >= dead[1]
+    and m.id <= dead[cardinality(dead)];
+end
+$$;
+
 CREATE FUNCTION postrider.inbox_nack(worker text, id text, error text, retry_in interval DEFAULT NULL::interval) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'postrider', 'pg_temp'
@@ -1103,6 +1291,29 @@ CREATE FUNCTION postrider.inbox_nack(worker text, id text, error text, retry_in 
 begin
   perform postrider.inbox_fail('consume', inbox_nack.worker, postrider.message_id(inbox_nack.id), inbox_nack.error,
                                inbox_nack.retry_in);
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_return(of_work text, worker text, ids uuid[], error text, pause interval) RETURNS integer
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+declare
+  returned int;
+begin
+  update postrider.inbox_queue q
+  set
+    due_at = clock_timestamp() + pause,
+    leased_by = null,
+    attempts = greatest(q.attempts - 1, 0),
+    last_error = left(inbox_return.error, 4096)
+  where q.id = any (ids)
+    and q.work = of_work
+    and q.leased_by = worker;
+  get diagnostics returned = row_count;
+  return returned;
 end
 $$;
 
@@ -1114,33 +1325,33 @@ CREATE FUNCTION postrider.inbox_take(of_work text, worker text, of_source text, 
     AS $$
 #variable_conflict use_column
 declare
-  at constant timestamptz := clock_timestamp();  -- not now(): the caller's transaction may be old
+  at constant timestamptz := clock_timestamp();  -- not now(): the caller's transaction may have begun long ago
   attempts_max constant integer := coalesce((select s.max_attempts from postrider.source s where s.id = of_source), 8);
   candidates uuid[];
-  worn_out uuid[];
-  given_up uuid[];
+  exhausted uuid[];
+  ended uuid[];
 begin
   if worker is null or worker = '' then
-    raise exception 'a worker needs a name' using errcode = '22023';
+    raise exception 'worker is required' using errcode = '22023';
   end if;
   if lease is null or lease < interval '1 second' or lease > interval '1 day' then
-    raise exception 'a lease lasts from a second to a day' using errcode = '22023';
+    raise exception 'lease must be between 1 second and 1 day' using errcode = '22023';
   end if;
   loop
     candidates := postrider.inbox_candidates(of_work, of_source, at, least(greatest(coalesce(wanted, 1), 1), 1000));
-    select coalesce(array_agg(q.id), '{}') into worn_out
+    select coalesce(array_agg(q.id), '{}') into exhausted
     from postrider.inbox_queue q
     where q.id = any (candidates) and q.work = of_work and q.attempts >= attempts_max;
-    exit when cardinality(worn_out) = 0;
-    given_up := postrider.inbox_lock_free(worn_out);
-    exit when cardinality(given_up) = 0;
-    perform postrider.inbox_bury(of_work, given_up, 'the lease ended without an answer ' || attempts_max || ' times');
-    exit when cardinality(worn_out) < cardinality(candidates);
+    exit when cardinality(exhausted) = 0;
+    ended := postrider.inbox_lock_free(exhausted);
+    exit when cardinality(ended) = 0;
+    perform postrider.inbox_mark_dead(of_work, ended, 'the lease expired ' || attempts_max || ' times');
+    exit when cardinality(exhausted) < cardinality(candidates);
   end loop;
   candidates := array(
     select c.id
     from unnest(candidates) with ordinality as c (id, place)
-    where c.id <> all (worn_out)
+    where c.id <> all (exhausted)
     order by c.place
   );
   candidates := postrider.inbox_first_bytes(candidates, bytes_max);
@@ -1156,85 +1367,19 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.is_url_contact(contact text) RETURNS boolean
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    AS $$
-  select position('://' in contact) > 0
-$$;
-
-CREATE FUNCTION postrider.keep_disabled_span() RETURNS trigger
+CREATE FUNCTION postrider.increment_revision() RETURNS trigger
     LANGUAGE plpgsql
-    SET search_path TO 'postrider', 'pg_temp'
     AS $$
 begin
-  if new.status = 'disabled' then
-    insert into disabled_span (endpoint_id) values (new.id);
-  else
-    update disabled_span s set until = now() where s.endpoint_id = new.id and s.until is null;
-  end if;
-  return null;
-end
-$$;
-
-CREATE FUNCTION postrider.keep_subscription_span() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path TO 'postrider', 'pg_temp'
-    AS $$
-begin
-  insert into subscription_span (endpoint_id, pattern, enabled, versions, since)
-  values (old.endpoint_id, old.pattern, old.enabled, old.versions, old.since);
-  if tg_op = 'DELETE' then
-    return old;
-  end if;
-  new.since := now();
+  new.revision := old.revision + 1;
   return new;
 end
 $$;
 
-CREATE FUNCTION postrider.known_endpoint(endpoint text) RETURNS uuid
-    LANGUAGE plpgsql STABLE
-    SET search_path TO 'postrider', 'pg_temp'
+CREATE FUNCTION postrider.is_url_contact(contact text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
-declare
-  ids uuid[];
-  tenants text[];
-begin
-  select array_agg(e.id), array_agg(e.tenant_id order by e.tenant_id)
-  into ids, tenants
-  from endpoint e
-  where (e.id = postrider.uuid_in(known_endpoint.endpoint, 'ep') or e.public_id = known_endpoint.endpoint)
-    and e.status <> 'deleted';
-  if ids is null then
-    raise exception 'endpoint % does not exist', endpoint using errcode = 'no_data_found';
-  end if;
-  if cardinality(ids) > 1 then
-    raise exception 'endpoint % is ambiguous: % tenants have an endpoint with this ID', endpoint, cardinality(ids)
-      using errcode = 'too_many_rows',
-            detail = format('Tenants: %s%s.', array_to_string(tenants[:10], ', '),
-                            case when cardinality(tenants) > 10 then ', …' else '' end),
-            hint = format('Pass the tenant as the first argument: (%L, %L, ''reason'').', tenants[1], endpoint);
-  end if;
-  return ids[1];
-end
-$$;
-
-CREATE FUNCTION postrider.known_endpoint(tenant text, endpoint text) RETURNS uuid
-    LANGUAGE plpgsql STABLE
-    SET search_path TO 'postrider', 'pg_temp'
-    AS $$
-declare
-  id uuid;
-begin
-  select e.id into id
-  from endpoint e
-  where e.tenant_id = tenant
-    and e.public_id = known_endpoint.endpoint
-    and e.status <> 'deleted';
-  if not found then
-    raise exception 'endpoint % of tenant % does not exist', endpoint, tenant using errcode = 'no_data_found';
-  end if;
-  return id;
-end
+  select position('://' in contact) > 0
 $$;
 
 CREATE FUNCTION postrider.last_delivery_id(event uuid) RETURNS uuid
@@ -1243,199 +1388,10 @@ CREATE FUNCTION postrider.last_delivery_id(event uuid) RETURNS uuid
   select (left(replace(event::text, '-', ''), 20) || 'ffffffffffff')::uuid
 $$;
 
-CREATE FUNCTION postrider.make_id(slot text DEFAULT 'bffe'::text) RETURNS uuid
-    LANGUAGE sql
+CREATE FUNCTION postrider.message_id(message text) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
-  select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
-          || '7' || lpad(to_hex(nextval('postrider.id_sequence')), 3, '0')
-          || slot
-          || left(replace(gen_random_uuid()::text, '-', ''), 12))::uuid
-$$;
-
-CREATE FUNCTION postrider.make_partition(parent text, day date) RETURNS boolean
-    LANGUAGE plpgsql
-    AS $$
-declare
-  partition text := parent || '_' || to_char(day, 'YYYYMMDD');
-  days text := case parent when 'inbox' then 'inbox' else parent || '_day' end;
-  range_column text := case when parent in ('event', 'inbox') then 'id' else 'delivery_id' end;
-  low uuid := postrider.id_floor(day::timestamp at time zone 'UTC');
-  high uuid := postrider.id_floor((day + 1)::timestamp at time zone 'UTC');
-begin
-  if to_regclass('postrider.' || partition) is not null then
-    return false;
-  end if;
-  execute format('create table postrider.%I (like postrider.%I including all)', partition, days);
-  if parent = 'inbox' then
-    -- Each row is updated once, when it is done: room for that in its own page.
-    execute format('alter table postrider.%I set (fillfactor = 85)', partition);
-  end if;
-  execute format('alter table postrider.%I add constraint by_day check (%I >= %L and %I < %L)',
-                 partition, range_column, low, range_column, high);
-  execute format('alter table postrider.%I attach partition postrider.%I for values from (%L) to (%L)',
-                 days, partition, low, high);
-  execute format('alter table postrider.%I drop constraint by_day', partition);
-  return true;
-end
-$$;
-
-CREATE FUNCTION postrider.make_partitions(back integer DEFAULT 7, ahead integer DEFAULT 14) RETURNS integer
-    LANGUAGE sql
-    AS $$
-  select count(*)::integer
-  from unnest(array['event', 'attempt', 'dead_letter', 'inbox']) as parent,
-       generate_series(-back, ahead) as day
-  where postrider.make_partition(parent, (now() at time zone 'UTC')::date + day)
-$$;
-
-CREATE FUNCTION postrider.make_replay(wanted_tenant text, wanted uuid, why text, who text, due timestamp with time zone, per_second_max integer DEFAULT NULL::integer, new_replay uuid DEFAULT NULL::uuid, new_delivery uuid DEFAULT NULL::uuid, on_behalf_of text DEFAULT 'operator'::text) RETURNS TABLE(outcome text, replay_id uuid, delivery_id uuid, tenant_id text)
-    LANGUAGE plpgsql
-    SET search_path TO 'postrider', 'pg_temp'
-    AS $$
-#variable_conflict use_column
-declare
-  old record;
-  target record;
-  gone record;
-  place bigint := 0;
-begin
-  select d.event_id, d.endpoint_id, d.tenant_id
-  into old
-  from (
-    select q.event_id, q.endpoint_id, q.tenant_id
-    from bucket_lease l
-    join queue q on q.bucket = l.bucket and q.id = wanted
-    union all
-    select a.event_id, a.endpoint_id, a.tenant_id
-    from attempt a
-    where a.delivery_id = wanted
-    union all
-    select d.event_id, d.endpoint_id, d.tenant_id
-    from dead_letter d
-    where d.delivery_id = wanted
-  ) as d
-  limit 1;
-  if not found or old.tenant_id <> wanted_tenant then
-    return query select 'unknown_delivery', null::uuid, null::uuid, null::text;
-    return;
-  end if;
-
-  if per_second_max is not null then
-    -- One at a time per requester, so that they are counted.
-    insert into replay_turn (requested_by) values (who) on conflict (requested_by) do update set taken_at = now();
-    if (select count(*)
-        from replay r
-        where r.kind = 'delivery'
-          and r.requested_by = who
-          and r.created_at > clock_timestamp() - interval '1 second') >= per_second_max then
-      return query select 'too_fast', null::uuid, null::uuid, null::text;
-      return;
-    end if;
-  end if;
-
-  select e.bucket, e.status, e.ordering into target from endpoint e where e.id = old.endpoint_id;
-  if not found or target.status not in ('active', 'paused') then
-    return query select 'endpoint_inactive', null::uuid, null::uuid, null::text;
-    return;
-  end if;
-  select e.erased_at into gone from event e where e.id = old.event_id for share;
-  if not found then
-    return query select 'event_gone', null::uuid, null::uuid, null::text;
-    return;
-  end if;
-  -- Past its time an event is kept only while something needs it, so only what keeps it can be sent again. The lock
-  -- stops others from resolving the dead letter first.
-  if old.event_id < (select k.below from kept_since k where k.name = 'events') then
-    perform
-    from dead_letter d
-    where d.delivery_id = wanted
-      and d.bucket = target.bucket
-      and d.resolved_at is null
-    for no key update;
-    if not found then
-      return query select 'event_gone', null::uuid, null::uuid, null::text;
-      return;
-    end if;
-  end if;
-  if gone.erased_at is not null then
-    return query select 'event_erased', null::uuid, null::uuid, null::text;
-    return;
-  end if;
-
-  replay_id := coalesce(new_replay, make_id());
-  delivery_id := coalesce(new_delivery, make_id());
-  outcome := 'made';
-  tenant_id := old.tenant_id;
-  insert into replay (id, tenant_id, kind, status, reason, requested_by, on_behalf_of, delivery_id, is_counted, matched,
-                      queued, created_at, started_at, finished_at)
-  values (make_replay.replay_id, old.tenant_id, 'delivery', 'completed', why, who, make_replay.on_behalf_of, wanted, true,
-          1, 1, clock_timestamp(), now(), now());
-  insert into replayed (event_id, endpoint_id, delivery_id, origin_id, replay_id)
-  values (old.event_id, old.endpoint_id, make_replay.delivery_id, wanted, make_replay.replay_id);
-  update dead_letter d
-  set resolved_at = now(),
-      resolution = 'replayed'
-  where d.delivery_id = wanted
-    and d.bucket = target.bucket
-    and d.resolved_at is null;
-  if target.ordering = 'strict' then
-    insert into endpoint_position as p (endpoint_id, position)
-    values (old.endpoint_id, 1)
-    on conflict (endpoint_id) do update
-      set position = p.position + 1
-    returning p.position into place;
-  end if;
-  -- The time to give up counts from when it may be sent.
-  insert into queue (bucket, id, event_id, endpoint_id, tenant_id, position, due_at, created_at, replay_id)
-  values (target.bucket, make_replay.delivery_id, old.event_id, old.endpoint_id, old.tenant_id, place,
-          greatest(due, now()), greatest(due, now()), make_replay.replay_id);
-  -- Nobody hands it over in memory: its owner fetches it.
-  insert into publish_log (node_id, first_id, last_id, buckets)
-  values ('00000000-0000-0000-0000-000000000000', make_replay.delivery_id, make_replay.delivery_id,
-          array[target.bucket]);
-  return next;
-end
-$$;
-
-CREATE FUNCTION postrider.make_requested_replay() RETURNS boolean
-    LANGUAGE plpgsql
-    SET search_path TO 'postrider', 'pg_temp'
-    AS $$
-declare
-  wanted requested_replay;
-  made record;
-begin
-  delete from requested_replay
-  where id = (select r.id from requested_replay r order by r.id limit 1 for update skip locked)
-  returning * into wanted;
-  if not found then
-    return false;
-  end if;
-  select m.outcome, m.tenant_id
-  into made
-  from make_replay(null, wanted.origin_id, wanted.reason, wanted.requested_by, wanted.due_at, null, wanted.replay_id,
-                   wanted.delivery_id) as m;
-  if made.outcome <> 'made' then
-    perform write_audit('system', 'system', 'delivery.replay_dropped', made.tenant_id,
-                        public_id_of('dlv', wanted.origin_id),
-                        after => jsonb_build_object('delivery_id', public_id_of('dlv', wanted.delivery_id),
-                                                    'replay_id', public_id_of('rpl', wanted.replay_id)),
-                        reason => made.outcome);
-  end if;
-  return true;
-end
-$$;
-
-CREATE FUNCTION postrider.message_id(outside text) RETURNS uuid
-    LANGUAGE sql IMMUTABLE STRICT
-    AS $_$
-  select case when outside ~ '^msg_[0-9a-f]{32}$' then substr(outside, 5)::uuid end
-$_$;
-
-CREATE FUNCTION postrider.message_text(id uuid) RETURNS text
-    LANGUAGE sql IMMUTABLE STRICT
-    AS $$
-  select 'msg_' || replace(id::text, '-', '')
+  select postrider.parse_public_id(message, 'msg')
 $$;
 
 CREATE FUNCTION postrider.needed_by_replays(parent text, source regclass, low uuid, high uuid, at_most integer) RETURNS SETOF uuid
@@ -1485,111 +1441,29 @@ begin
 end
 $_$;
 
+CREATE FUNCTION postrider.new_id(slot text DEFAULT 'bffe'::text) RETURNS uuid
+    LANGUAGE sql
+    AS $$
+  select (lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
+          || '7' || lpad(to_hex(nextval('postrider.id_sequence')), 3, '0')
+          || slot
+          || left(replace(gen_random_uuid()::text, '-', ''), 12))::uuid
+$$;
+
 CREATE FUNCTION postrider.next_mail_day() RETURNS timestamp with time zone
     LANGUAGE sql STABLE
     AS $$
   select ((now() at time zone 'UTC')::date + 1)::timestamp at time zone 'UTC'
 $$;
 
-CREATE FUNCTION postrider.note_change(kind text, tenant_id text, endpoint_id uuid DEFAULT NULL::uuid, delivery_id uuid DEFAULT NULL::uuid) RETURNS bigint
-    LANGUAGE sql
-    AS $$
-  with next as (
-    update postrider.registry_version set version = version + 1 returning version
-  ),
-  revised as (
-    insert into postrider.tenant_revision as r (tenant_id, revision)
-    select note_change.tenant_id, next.version
-    from next
-    where note_change.tenant_id is not null
-      and note_change.delivery_id is null
-    on conflict on constraint tenant_revision_pkey do update
-      set revision = excluded.revision
-  )
-  insert into postrider.control_log (version, kind, tenant_id, endpoint_id, delivery_id)
-  select next.version, note_change.kind, note_change.tenant_id, note_change.endpoint_id, note_change.delivery_id
-  from next
-  returning version
-$$;
-
-CREATE FUNCTION postrider.note_requested_changes(at_most integer) RETURNS bigint
-    LANGUAGE sql
-    SET search_path TO 'postrider', 'pg_temp'
-    AS $$
-  with taken as (
-    delete from requested_change
-    where id = any (array(select r.id
-                          from requested_change r
-                          order by r.id
-                          limit at_most
-                          for update skip locked))
-    returning id, kind, tenant_id, endpoint_id
-  )
-  select count(note_change(t.kind, t.tenant_id, t.endpoint_id))
-  from (select * from taken order by id) as t
-$$;
-
-CREATE FUNCTION postrider.operational_event(kind text, data json) RETURNS text
-    LANGUAGE plpgsql
-    SET search_path TO 'postrider', 'pg_temp'
-    AS $$
-declare
-  made uuid := make_id('bfff');
-  shown text := 'evt_' || replace(made::text, '-', '');
-begin
-  insert into event (id, tenant_id, type, body)
-  values (made, 'postrider', kind,
-          format('{"id":"%s","type":"%s","tenant_id":"postrider","created_at":"%s","data":%s}', shown, kind,
-                 to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), data));
-  with target as materialized (
-    select distinct on (e.id) e.id as endpoint_id, e.bucket, e.ordering = 'strict' as is_strict,
-           (left(replace(made::text, '-', ''), 20) || e.delivery_tail)::uuid as id
-    from subscription s
-    join endpoint e on e.id = s.endpoint_id
-    where s.tenant_id = 'postrider'
-      and s.pattern = any (type_patterns(kind))
-      and s.enabled
-      and s.versions is null
-      and e.status in ('active', 'paused')
-    order by e.id
-  ),
-  counter as (
-    insert into endpoint_position as p (endpoint_id, position)
-    select t.endpoint_id, 1
-    from target t
-    where t.is_strict
-    order by t.endpoint_id
-    on conflict (endpoint_id) do update
-      set position = p.position + 1
-    returning p.endpoint_id, p.position
-  ),
-  queued as (
-    insert into queue (bucket, id, event_id, endpoint_id, tenant_id, position, due_at, created_at)
-    select t.bucket, t.id, made, t.endpoint_id, 'postrider', coalesce(c.position, 0), now(), now()
-    from target t
-    left join counter c on c.endpoint_id = t.endpoint_id
-    order by t.bucket, t.id
-    returning bucket, id
-  )
-  insert into publish_log (node_id, first_id, last_id, buckets)
-  select '00000000-0000-0000-0000-000000000000',
-         (left(replace(made::text, '-', ''), 20) || repeat('0', 12))::uuid,
-         (left(replace(made::text, '-', ''), 20) || repeat('f', 12))::uuid,
-         array_agg(distinct q.bucket)
-  from queued q
-  having count(*) > 0;
-  return shown;
-end
-$$;
-
-CREATE FUNCTION postrider.outbox_place() RETURNS bigint
+CREATE FUNCTION postrider.outbox_location() RETURNS bigint
     LANGUAGE sql STABLE
     AS $$
   select pg_catalog.hashtext(pg_catalog.pg_relation_filepath('postrider.outbox_capture')
            || extract(epoch from pg_catalog.pg_postmaster_start_time()))::bigint & 4294967295
 $$;
 
-CREATE FUNCTION postrider.outbox_refuse_invalid() RETURNS trigger
+CREATE FUNCTION postrider.outbox_reject_invalid() RETURNS trigger
     LANGUAGE plpgsql
     AS $_$
 declare
@@ -1608,13 +1482,13 @@ begin
   wrong := case
     when new.tenant_id is null or octet_length(new.tenant_id) > 64
          or new.tenant_id !~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]*$' then
-      'tenant_id must be 1 to 64 of A-Z, a-z, 0-9, _, -, ., : and @, and not begin with ., : or @'
+      'tenant_id must have 1 to 64 of the characters A-Z, a-z, 0-9, _, -, ., : and @, and must not begin with ., : or @'
     when new.tenant_id = 'postrider' then
-      'tenant_id is reserved: only postrider itself publishes to this tenant'
+      'the tenant postrider is reserved for operational events'
     when new.type is null or octet_length(new.type) > 128 or new.type !~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$' then
-      'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters'
+      'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, with at most 128 characters'
     when octet_length(new.public_id) > 64 or new.public_id !~ '^[A-Za-z0-9_-]+$' then
-      'public_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+      'public_id must have 1 to 64 of the characters A-Z, a-z, 0-9, _ and -'
     when octet_length(new.version) not between 1 and 64 then
       'version must have 1 to 64 bytes'
     when octet_length(new.subject) not between 1 and 255 then
@@ -1643,7 +1517,7 @@ begin
   if new_mode = 'cdc' and not exists (select from pg_publication where pubname = 'postrider') then
     create publication postrider;
   end if;
-  -- Messages that are refused become rows.
+  -- Rejected messages become rows.
   if new_mode = 'cdc' and exists (select from pg_roles where rolname = 'postrider_relay') then
     grant insert on postrider.outbox to postrider_relay;
   end if;
@@ -1667,16 +1541,16 @@ declare
 begin
   wrong := case
     when tenant is null or length(tenant) > 64 or tenant !~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]*$' then
-      'tenant must be 1 to 64 of A-Z, a-z, 0-9, _, -, ., : and @, and not begin with ., : or @'
+      'tenant must have 1 to 64 of the characters A-Z, a-z, 0-9, _, -, ., : and @, and must not begin with ., : or @'
     when tenant = 'postrider' then
-      'the tenant postrider is reserved: only postrider itself publishes to it'
+      'the tenant postrider is reserved for operational events'
     when type is null or length(type) > 128 or type !~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$' then
-      'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters'
+      'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, with at most 128 characters'
     when data is null then
       'data is required (JSON null is written ''null'')'
   end;
   if wrong is null and octet_length(data) > 32768 then
-    select 'data has ' || octet_length(data) || ' bytes, more than may be sent (' || s.data_bytes_max || ')'
+    select 'data is ' || octet_length(data) || ' bytes; the limit is ' || s.data_bytes_max
     into wrong
     from postrider.outbox_setting s
     where octet_length(data) > s.data_bytes_max;
@@ -1684,7 +1558,7 @@ begin
   if wrong is null and not (id, version, occurred_at, subject, traceparent) is null then
     wrong := case
       when id !~ '^[A-Za-z0-9_-]{1,64}$' then
-        'id must be 1 to 64 of A-Z, a-z, 0-9, _ and -'
+        'id must have 1 to 64 of the characters A-Z, a-z, 0-9, _ and -'
       when octet_length(version) not between 1 and 64 then
         'version must have 1 to 64 bytes'
       when octet_length(subject) not between 1 and 255 then
@@ -1692,7 +1566,7 @@ begin
       when occurred_at < '0001-01-01 00:00:00+00' or occurred_at >= '10000-01-01 00:00:00+00' then
         'occurred_at must be a time in the years 1 to 9999'
     end;
-    -- A trace is passed on only in the form of W3C Trace Context: a header of some client must never fail a business
+    -- A traceparent that is not valid W3C Trace Context is dropped: a client's header must never fail a business
     -- transaction.
     if traceparent !~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
       traceparent := null;
@@ -1712,7 +1586,7 @@ begin
     into key
     from postrider.outbox_capture c, postrider.outbox_setting s
     where c.last_value >> 32 > extract(epoch from at)::bigint - 1600000000
-      and (c.last_value & 4294967295) = postrider.outbox_place();
+      and (c.last_value & 4294967295) = postrider.outbox_location();
     if found then
       message := convert_to(
         json_build_array(n, made, tenant, type, id, version, (extract(epoch from occurred_at) * 1000000)::bigint,
@@ -1725,29 +1599,35 @@ begin
   insert into postrider.outbox
     (id, event_id, public_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
   values (n, made::uuid, id, tenant, type, data, version, occurred_at, subject, traceparent, at);
-  -- Nothing is sent while the relay works, or never wants to be notified: a NOTIFY makes the commits of the whole server
-  -- wait for each other. No table is read: a flag in a row would leave a dead version for every nap. After the insert, so
-  -- that a relay which falls asleep between this look and our commit sees us in progress, and looks again soon
+  -- No NOTIFY while the relay is busy, or if it polls only: a NOTIFY makes all commits of the server wait for each other. No
+  -- table is read: a flag in a row would leave a dead version whenever the relay becomes idle. This comes after the insert:
+  -- a relay that becomes idle between this check and our commit sees our transaction in progress, and soon reads again
   -- (Relay::nap).
-  if pg_sequence_last_value('postrider.outbox_asleep') > at_ms then
+  if pg_sequence_last_value('postrider.outbox_idle_until') > at_ms then
     perform pg_notify('postrider_outbox', '');
   end if;
   return coalesce(id, 'evt_' || made);
 end
 $_$;
 
+CREATE FUNCTION postrider.parse_public_id(public_id text, prefix text) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $_$
+  select case when public_id ~ ('^' || prefix || '_[0-9a-f]{32}$') then right(public_id, 32)::uuid end
+$_$;
+
 CREATE FUNCTION postrider.pause_endpoint(endpoint text, reason text) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
-  select postrider.set_endpoint_status(postrider.known_endpoint(endpoint), 'paused', reason)
+  select postrider.set_endpoint_status(postrider.find_endpoint(endpoint), 'paused', reason)
 $$;
 
 CREATE FUNCTION postrider.pause_endpoint(tenant text, endpoint text, reason text) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
-  select postrider.set_endpoint_status(postrider.known_endpoint(tenant, endpoint), 'paused', reason)
+  select postrider.set_endpoint_status(postrider.find_endpoint(tenant, endpoint), 'paused', reason)
 $$;
 
 CREATE FUNCTION postrider.publish(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
@@ -1768,43 +1648,163 @@ CREATE FUNCTION postrider.publish(tenant text, type text, data text, id text DEF
   select postrider.outbox_write(false, tenant, type, data, id, version, occurred_at, subject, traceparent)
 $$;
 
+CREATE FUNCTION postrider.publish_operational_event(kind text, data json) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  event_id uuid := new_id('bfff');
+  shown_id text := public_id_of('evt', event_id);
+begin
+  insert into event (id, tenant_id, type, body)
+  values (event_id, 'postrider', kind,
+          format('{"id":"%s","type":"%s","tenant_id":"postrider","created_at":"%s","data":%s}', shown_id, kind,
+                 to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), data));
+  with target as materialized (
+    select distinct on (e.id) e.id as endpoint_id, e.bucket, e.ordering = 'strict' as is_strict,
+           (left(replace(event_id::text, '-', ''), 20) || e.delivery_tail)::uuid as id
+    from subscription s
+    join endpoint e on e.id = s.endpoint_id
+    where s.tenant_id = 'postrider'
+      and s.pattern = any (type_patterns(kind))
+      and s.enabled
+      and s.versions is null
+      and e.status in ('active', 'paused')
+    order by e.id
+  ),
+  counter as (
+    insert into endpoint_position as p (endpoint_id, position)
+    select t.endpoint_id, 1
+    from target t
+    where t.is_strict
+    order by t.endpoint_id
+    on conflict (endpoint_id) do update
+      set position = p.position + 1
+    returning p.endpoint_id, p.position
+  ),
+  queued as (
+    insert into queue (bucket, id, event_id, endpoint_id, tenant_id, position, due_at, created_at)
+    select t.bucket, t.id, event_id, t.endpoint_id, 'postrider', coalesce(c.position, 0), now(), now()
+    from target t
+    left join counter c on c.endpoint_id = t.endpoint_id
+    order by t.bucket, t.id
+    returning bucket, id
+  )
+  insert into publish_log (node_id, first_id, last_id, buckets)
+  select '00000000-0000-0000-0000-000000000000',
+         first_delivery_id(event_id),
+         last_delivery_id(event_id),
+         array_agg(distinct q.bucket)
+  from queued q
+  having count(*) > 0;
+  return shown_id;
+end
+$$;
+
+CREATE FUNCTION postrider.record_change(kind text, tenant_id text, endpoint_id uuid DEFAULT NULL::uuid, delivery_id uuid DEFAULT NULL::uuid) RETURNS bigint
+    LANGUAGE sql
+    AS $$
+  with next as (
+    update postrider.registry_version set version = version + 1 returning version
+  ),
+  revised as (
+    insert into postrider.tenant_last_change as r (tenant_id, version)
+    select record_change.tenant_id, next.version
+    from next
+    where record_change.tenant_id is not null
+      and record_change.delivery_id is null
+    on conflict on constraint tenant_last_change_pkey do update
+      set version = excluded.version
+  )
+  insert into postrider.control_log (version, kind, tenant_id, endpoint_id, delivery_id)
+  select next.version, record_change.kind, record_change.tenant_id, record_change.endpoint_id, record_change.delivery_id
+  from next
+  returning version
+$$;
+
+CREATE FUNCTION postrider.record_disabled_span() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+begin
+  if new.status = 'disabled' then
+    insert into disabled_span (endpoint_id) values (new.id);
+  else
+    update disabled_span s set until = now() where s.endpoint_id = new.id and s.until is null;
+  end if;
+  return null;
+end
+$$;
+
+CREATE FUNCTION postrider.record_requested_changes(at_most integer) RETURNS bigint
+    LANGUAGE sql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  with taken as (
+    delete from requested_change
+    where id = any (array(select r.id
+                          from requested_change r
+                          order by r.id
+                          limit at_most
+                          for update skip locked))
+    returning id, kind, tenant_id, endpoint_id
+  )
+  select count(record_change(t.kind, t.tenant_id, t.endpoint_id))
+  from (select * from taken order by id) as t
+$$;
+
+CREATE FUNCTION postrider.record_subscription_span() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+begin
+  insert into subscription_span (endpoint_id, pattern, enabled, versions, since)
+  values (old.endpoint_id, old.pattern, old.enabled, old.versions, old.since);
+  if tg_op = 'DELETE' then
+    return old;
+  end if;
+  new.since := now();
+  return new;
+end
+$$;
+
 CREATE FUNCTION postrider.replay_delivery(delivery text, reason text, not_before timestamp with time zone DEFAULT now()) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
     AS $_$
 declare
-  made record;
+  created record;
 begin
   if delivery !~ '^dlv_[0-9a-f]{32}$' then
-    raise exception '"%" is not the id of a delivery', delivery
-      using errcode = 'invalid_parameter_value', hint = 'It begins with dlv_ and has 32 hex digits behind that.';
+    raise exception '"%" is not a delivery ID', delivery
+      using errcode = 'invalid_parameter_value', hint = 'A delivery ID is dlv_ and 32 hex digits.';
   end if;
   if coalesce(btrim(reason), '') = '' or octet_length(reason) > 1000 then
-    raise exception 'a replay needs a reason of up to 1,000 bytes' using errcode = 'invalid_parameter_value';
+    raise exception 'reason is required (1 to 1,000 bytes; it is recorded in the audit log)' using errcode = 'invalid_parameter_value';
   end if;
   if not_before > now() + interval '30 days' then
-    raise exception 'not_before may be at most 30 days from now' using errcode = 'invalid_parameter_value';
+    raise exception 'not_before must be at most 30 days from now' using errcode = 'invalid_parameter_value';
   end if;
   begin
     select m.outcome, m.replay_id, m.delivery_id, m.tenant_id
-    into made
-    from make_replay(null, substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now())) as m;
-    raise exception using errcode = 'PRL02', message = 'tried';
+    into created
+    from create_replay(null, substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now())) as m;
+    raise exception using errcode = 'PRL02', message = 'rolled back';
   exception when sqlstate 'PRL02' then
     null;
   end;
-  case made.outcome
-    when 'made' then
+  case created.outcome
+    when 'created' then
       insert into requested_replay (origin_id, reason, requested_by, due_at, replay_id, delivery_id)
-      values (substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now()), made.replay_id,
-              made.delivery_id);
-      perform write_audit('sql', session_user, 'delivery.replay', made.tenant_id, delivery,
-                          after => jsonb_build_object('delivery_id', public_id_of('dlv', made.delivery_id),
-                                                      'replay_id', public_id_of('rpl', made.replay_id)),
+      values (substr(delivery, 5)::uuid, reason, 'sql:' || session_user, coalesce(not_before, now()), created.replay_id,
+              created.delivery_id);
+      perform write_audit('sql', session_user, 'delivery.replay', created.tenant_id, delivery,
+                          after => jsonb_build_object('delivery_id', public_id_of('dlv', created.delivery_id),
+                                                      'replay_id', public_id_of('rpl', created.replay_id)),
                           reason => reason);
-      return 'dlv_' || replace(made.delivery_id::text, '-', '');
+      return public_id_of('dlv', created.delivery_id);
     when 'unknown_delivery' then
-      raise exception 'there is no delivery %', delivery using errcode = 'no_data_found';
+      raise exception 'delivery % does not exist', delivery using errcode = 'no_data_found';
     when 'endpoint_inactive' then
       raise exception 'the endpoint of delivery % is disabled or deleted', delivery
         using errcode = 'object_not_in_prerequisite_state', hint = 'Resume the endpoint first.';
@@ -1823,10 +1823,10 @@ CREATE FUNCTION postrider.report_dead_letters(at_most integer) RETURNS integer
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
 declare
-  told record;
+  report record;
   events integer := 0;
 begin
-  for told in
+  for report in
     with taken as (
       select m.endpoint_id, m.minute, m.cause
       from dead_letter_minute m
@@ -1841,17 +1841,18 @@ begin
       where m.endpoint_id = t.endpoint_id
         and m.minute = t.minute
         and m.cause = t.cause
-      returning m.endpoint_id, m.minute, m.cause, m.letters
+      returning m.endpoint_id, m.minute, m.cause, m.dead_letters
     )
-    select e.tenant_id, e.public_id, g.minute, sum(g.letters) as letters, json_object_agg(g.cause, g.letters) as causes
+    select e.tenant_id, e.public_id, g.minute, sum(g.dead_letters) as dead_letters,
+           json_object_agg(g.cause, g.dead_letters) as causes
     from gone g
     join endpoint e on e.id = g.endpoint_id
     where e.tenant_id <> 'postrider'
     group by e.tenant_id, e.public_id, g.minute
   loop
-    perform operational_event('delivery.dead_lettered', json_build_object(
-      'tenant_id', told.tenant_id, 'endpoint_id', told.public_id, 'minute', told.minute, 'dead_letters', told.letters,
-      'causes', told.causes));
+    perform publish_operational_event('delivery.dead_lettered', json_build_object(
+      'tenant_id', report.tenant_id, 'endpoint_id', report.public_id, 'minute', report.minute, 'dead_letters', report.dead_letters,
+      'causes', report.causes));
     events := events + 1;
   end loop;
   return events;
@@ -1869,16 +1870,16 @@ declare
                           else 'endpoint.unhealthy' end;
   disables boolean;
 begin
-  -- One that an open transaction holds is reported later.
+  -- An endpoint that an open transaction has locked is reported later.
   select * into e from endpoint x where x.id = which for no key update skip locked;
-  if not found or e.reported <> was or e.status not in ('active', 'disabled')
+  if not found or e.reported_stage <> was or e.status not in ('active', 'disabled')
      or (stage = 0 and e.failing_since is not null)
      or (stage between 1 and 90 and (e.failing_since is null or e.status <> 'active')) then
     return null;
   end if;
   disables := stage = 100 and e.status = 'active';
   update endpoint x
-  set reported = stage,
+  set reported_stage = stage,
       status = case when disables then 'disabled' else x.status end,
       status_by = case when disables then 'postrider' else x.status_by end,
       status_reason = case when disables then format('every attempt failed since %s',
@@ -1888,15 +1889,15 @@ begin
       updated_at = case when disables then now() else x.updated_at end
   where x.id = which
   returning * into e;
-  perform operational_event(kind, json_build_object(
+  perform publish_operational_event(kind, json_build_object(
     'tenant_id', e.tenant_id, 'endpoint_id', e.public_id, 'status', e.status, 'status_reason', e.status_reason,
     'failing_since', e.failing_since, 'last_success_at', e.last_success_at,
     'percent', case when stage between 50 and 100 then stage end,
     'disabled_at', case when stage between 50 and 90 then e.failing_since + span end));
 
-  contacts := contacts_to_tell(e.tenant_id);
-  if (stage = 0 and e.told = 0) or (stage = 100 and e.status_by = 'customer') then
-    -- They know nothing of the trouble, or disabled it themselves.
+  contacts := contacts_to_notify(e.tenant_id);
+  if (stage = 0 and e.notified_stage = 0) or (stage = 100 and e.status_by = 'customer') then
+    -- They have heard nothing of the failures, or disabled it themselves.
     delete from notice n where n.endpoint_id = which;
   elsif stage <> 1 and contacts is not null then
     insert into notice (endpoint_id, tenant_id, kind, stage, failing_since, cause, contacts, due_at)
@@ -1905,13 +1906,13 @@ begin
             stage, e.failing_since,
             case when stage <> 100 then null when disables then 'failing' when e.status_by = 'postrider' then 'gone'
                  else 'operator' end,
-            contacts, greatest(now(), e.told_at + interval '1 hour'))
+            contacts, greatest(now(), e.notified_at + interval '1 hour'))
     on conflict (endpoint_id) do update
       set kind = excluded.kind, stage = excluded.stage, failing_since = excluded.failing_since,
           cause = excluded.cause, contacts = excluded.contacts, tries = 0, created_at = now();
   end if;
   if disables then
-    perform note_change('endpoint', e.tenant_id, which);
+    perform record_change('endpoint', e.tenant_id, which);
   end if;
   return kind;
 end
@@ -1921,14 +1922,14 @@ CREATE FUNCTION postrider.resume_endpoint(endpoint text, reason text) RETURNS vo
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
-  select postrider.set_endpoint_status(postrider.known_endpoint(endpoint), 'active', reason)
+  select postrider.set_endpoint_status(postrider.find_endpoint(endpoint), 'active', reason)
 $$;
 
 CREATE FUNCTION postrider.resume_endpoint(tenant text, endpoint text, reason text) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
-  select postrider.set_endpoint_status(postrider.known_endpoint(tenant, endpoint), 'active', reason)
+  select postrider.set_endpoint_status(postrider.find_endpoint(tenant, endpoint), 'active', reason)
 $$;
 
 CREATE FUNCTION postrider.set_endpoint_status(endpoint uuid, wanted text, reason text) RETURNS void
@@ -2018,7 +2019,7 @@ begin
     return;
   end if;
   mailbox := regexp_replace(taken.address, '\+[^@]*@', '@');
-  -- The tenant's own budget first: one that used it up takes nothing from the mailbox's, which others need, too.
+  -- The tenant's own budget first: a tenant that has used it up takes nothing from the mailbox's budget, which all share.
   is_allowed := taken.tries > 0;
   if not is_allowed and take_mail_budget('confirmations', taken.tenant_id, 1, per_tenant) then
     is_allowed := (select coalesce(sum(b.used), 0)
@@ -2096,7 +2097,7 @@ begin
   url := target.url;
   select array_agg(c order by place) into contacts
   from unnest(taken.contacts) with ordinality as t (c, place)
-  where c = any (contacts_to_tell(taken.tenant_id));
+  where c = any (contacts_to_notify(taken.tenant_id));
   if contacts is null or target.status = 'deleted' then
     outcome := 'dropped';
     delete from notice n where n.endpoint_id = taken.endpoint_id;
@@ -2108,7 +2109,7 @@ begin
     update notice n
     set due_at = now() + interval '1 hour', tries = taken.tries + 1
     where n.endpoint_id = taken.endpoint_id;
-    update endpoint e set told = taken.stage, told_at = now() where e.id = taken.endpoint_id;
+    update endpoint e set notified_stage = taken.stage, notified_at = now() where e.id = taken.endpoint_id;
   end if;
   return next;
 end
@@ -2129,12 +2130,6 @@ CREATE FUNCTION postrider.type_patterns(type text) RETURNS text[]
   ) as patterns
 $$;
 
-CREATE FUNCTION postrider.uuid_in(outside text, prefix text) RETURNS uuid
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-    AS $_$
-  select case when outside ~ ('^' || prefix || '_[0-9a-f]{32}$') then right(outside, 32)::uuid end
-$_$;
-
 CREATE FUNCTION postrider.version_for(event uuid, main uuid, version text, wanted text[]) RETURNS uuid
     LANGUAGE sql STABLE
     SET search_path TO 'postrider', 'pg_temp'
@@ -2152,42 +2147,49 @@ CREATE FUNCTION postrider.version_for(event uuid, main uuid, version text, wante
          end
 $$;
 
-CREATE FUNCTION postrider.waits_for(endpoint_status text, tenant_status text, held_reason text) RETURNS text
+CREATE FUNCTION postrider.waiting_reason(endpoint_status text, tenant_status text, held_reason text) RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
   select case
     when endpoint_status = 'paused' then 'the endpoint is paused'
     when tenant_status = 'paused' then 'the tenant is paused'
-    when held_reason is not null then 'nothing can be signed for the endpoint'
-    when (select is_paused from brakes) then 'all sending is paused'
+    when held_reason is not null then 'the deliveries cannot be signed'
+    when (select is_paused from brakes) then 'all deliveries are paused'
   end
 $$;
 
 CREATE FUNCTION postrider.write_audit(actor_kind text, actor text, action text, tenant_id text, object text, before jsonb DEFAULT NULL::jsonb, after jsonb DEFAULT NULL::jsonb, reason text DEFAULT NULL::text, address text DEFAULT NULL::text, request_id text DEFAULT NULL::text, on_behalf_of text DEFAULT NULL::text) RETURNS void
     LANGUAGE sql
     AS $$
-  insert into postrider.audit (actor_kind, actor, on_behalf_of, action, tenant_id, object, before, after, reason, address, request_id)
+  insert into postrider.audit (actor_kind, actor, on_behalf_of, action, tenant_id, object, before, after, reason, address,
+                               request_id)
   values (write_audit.actor_kind, write_audit.actor,
           coalesce(write_audit.on_behalf_of,
-                   case write_audit.actor_kind when 'system' then 'postrider' else 'operator' end), write_audit.action, write_audit.tenant_id, write_audit.object,
-          write_audit.before, write_audit.after, write_audit.reason, write_audit.address, write_audit.request_id)
+                   case write_audit.actor_kind when 'system' then 'postrider' else 'operator' end),
+          write_audit.action, write_audit.tenant_id, write_audit.object, write_audit.before, write_audit.after,
+          write_audit.reason, write_audit.address, write_audit.request_id)
 $$;
 
 CREATE TABLE postrider.api_key (
     id uuid NOT NULL,
     hash bytea NOT NULL,
     role text NOT NULL,
+    is_token boolean DEFAULT false NOT NULL,
+    is_read_only boolean DEFAULT false NOT NULL,
     tenant_id text COLLATE pg_catalog."C",
     payloads boolean DEFAULT true NOT NULL,
     description text,
+    owner text,
+    rate_per_second double precision,
+    created_by text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone,
     revoked_at timestamp with time zone,
     last_used_at timestamp with time zone,
-    rate_per_second double precision,
-    created_by text,
-    CONSTRAINT api_key_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'publisher'::text, 'reader'::text])))
+    CONSTRAINT api_key_check CHECK (((role <> 'customer'::text) OR (tenant_id IS NOT NULL))),
+    CONSTRAINT api_key_check1 CHECK (((NOT (is_token OR is_read_only)) OR (role = 'customer'::text))),
+    CONSTRAINT api_key_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'operator'::text, 'customer'::text, 'publisher'::text, 'reader'::text])))
 );
 
 CREATE TABLE postrider.attempt_day (
@@ -2404,7 +2406,7 @@ CREATE TABLE postrider.dead_letter_minute (
     endpoint_id uuid NOT NULL,
     minute timestamp with time zone NOT NULL,
     cause text NOT NULL,
-    letters bigint NOT NULL
+    dead_letters bigint NOT NULL
 )
 WITH (fillfactor='70');
 
@@ -2479,7 +2481,7 @@ CREATE TABLE postrider.event_key (
     key text NOT NULL COLLATE pg_catalog."C",
     event_id uuid NOT NULL,
     request_hash bytea NOT NULL,
-    answer text NOT NULL,
+    response text NOT NULL,
     CONSTRAINT event_key_key_check CHECK ((octet_length(key) <= 255)),
     CONSTRAINT event_key_kind_check CHECK ((kind = ANY (ARRAY['id'::text, 'key'::text])))
 );
@@ -2497,7 +2499,7 @@ CREATE TABLE postrider.event_type (
 CREATE TABLE postrider.event_type_version (
     type_name text NOT NULL COLLATE pg_catalog."C",
     version text NOT NULL COLLATE pg_catalog."C",
-    place integer NOT NULL,
+    "position" integer NOT NULL,
     schema text,
     example text,
     deprecated_at timestamp with time zone
@@ -2642,19 +2644,20 @@ CREATE TABLE postrider.outbox (
 WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
 ALTER TABLE ONLY postrider.outbox ALTER COLUMN data SET COMPRESSION lz4;
 
-CREATE UNLOGGED SEQUENCE postrider.outbox_asleep
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
 CREATE SEQUENCE postrider.outbox_capture
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
+
+CREATE TABLE postrider.outbox_database (
+    id text NOT NULL COLLATE pg_catalog."C",
+    display_url text NOT NULL,
+    database_url_sealed bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL
+);
 
 ALTER TABLE postrider.outbox ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTITY (
     SEQUENCE NAME postrider.outbox_id_seq
@@ -2664,6 +2667,13 @@ ALTER TABLE postrider.outbox ALTER COLUMN id ADD GENERATED BY DEFAULT AS IDENTIT
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE UNLOGGED SEQUENCE postrider.outbox_idle_until
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
 
 CREATE TABLE postrider.outbox_setting (
     singleton boolean DEFAULT true NOT NULL,
@@ -2678,7 +2688,7 @@ CREATE TABLE postrider.outbox_setting (
 
 CREATE TABLE postrider.outbox_slot (
     singleton boolean DEFAULT true NOT NULL,
-    slot_made_at timestamp with time zone,
+    slot_created_at timestamp with time zone,
     commit_lsn pg_lsn DEFAULT '0/0'::pg_lsn NOT NULL,
     message_lsn pg_lsn DEFAULT '0/0'::pg_lsn NOT NULL,
     state text DEFAULT 'off'::text NOT NULL,
@@ -2688,14 +2698,6 @@ CREATE TABLE postrider.outbox_slot (
     CONSTRAINT outbox_slot_singleton_check CHECK (singleton)
 )
 WITH (fillfactor='50');
-
-CREATE TABLE postrider.outbox_source (
-    id text NOT NULL COLLATE pg_catalog."C",
-    shown_url text NOT NULL,
-    database_url_sealed bytea NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL
-);
 
 CREATE TABLE postrider.pause_span (
     id bigint NOT NULL,
@@ -2728,12 +2730,12 @@ CREATE TABLE postrider.refanout (
     since timestamp with time zone NOT NULL,
     until timestamp with time zone NOT NULL,
     tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    place text NOT NULL,
+    origin text NOT NULL,
     after_id uuid,
     after_endpoint uuid,
     after_time timestamp with time zone,
     after_row bigint DEFAULT 0 NOT NULL,
-    looked_at bigint DEFAULT 0 NOT NULL,
+    scanned bigint DEFAULT 0 NOT NULL,
     queued bigint DEFAULT 0 NOT NULL,
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -2790,7 +2792,7 @@ CREATE TABLE postrider.replay_progress (
 )
 WITH (fillfactor='50');
 
-CREATE TABLE postrider.replay_turn (
+CREATE TABLE postrider.replay_requester (
     requested_by text NOT NULL COLLATE pg_catalog."C",
     taken_at timestamp with time zone DEFAULT now() NOT NULL
 )
@@ -2849,8 +2851,8 @@ CREATE TABLE postrider.rollup (
     delivered_attempts bigint DEFAULT 0 NOT NULL,
     first_attempt_successes bigint DEFAULT 0 NOT NULL,
     retried bigint DEFAULT 0 NOT NULL,
-    dead bigint DEFAULT 0 NOT NULL,
-    dead_attempts bigint DEFAULT 0 NOT NULL,
+    dead_letters bigint DEFAULT 0 NOT NULL,
+    dead_letter_attempts bigint DEFAULT 0 NOT NULL,
     canceled bigint DEFAULT 0 NOT NULL,
     exchanges bigint DEFAULT 0 NOT NULL,
     latency_us bigint DEFAULT 0 NOT NULL,
@@ -2863,21 +2865,52 @@ CREATE TABLE postrider.rollup_closed (
     closed_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE postrider.session (
+    hash bytea NOT NULL,
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    key_id uuid NOT NULL,
+    link_id uuid,
+    tenant_id text COLLATE pg_catalog."C",
+    is_read_only boolean DEFAULT false NOT NULL,
+    idle_seconds integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    address text,
+    CONSTRAINT session_kind_check CHECK ((kind = ANY (ARRAY['console'::text, 'portal'::text])))
+);
+
 CREATE TABLE postrider.session_lease (
     name text NOT NULL COLLATE pg_catalog."C",
     owner text,
     epoch bigint DEFAULT 0 NOT NULL,
     backend_pid integer,
     backend_start timestamp with time zone,
-    beat bigint DEFAULT 0 NOT NULL,
+    heartbeat bigint DEFAULT 0 NOT NULL,
     since timestamp with time zone,
-    beat_at timestamp with time zone
+    heartbeat_at timestamp with time zone
 )
 WITH (fillfactor='50');
 
 CREATE TABLE postrider.setting (
     name text NOT NULL,
     value text NOT NULL
+);
+
+CREATE TABLE postrider.sign_in_link (
+    id uuid NOT NULL,
+    hash bytea NOT NULL,
+    kind text NOT NULL,
+    key_id uuid NOT NULL,
+    tenant_id text COLLATE pg_catalog."C",
+    is_read_only boolean DEFAULT false NOT NULL,
+    session_seconds integer NOT NULL,
+    label text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT sign_in_link_kind_check CHECK ((kind = ANY (ARRAY['console'::text, 'portal'::text])))
 );
 
 CREATE TABLE postrider.source (
@@ -2927,8 +2960,8 @@ CREATE TABLE postrider.subscription (
     endpoint_id uuid NOT NULL,
     enabled boolean DEFAULT true NOT NULL,
     versions text[],
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    since timestamp with time zone DEFAULT now() NOT NULL
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE postrider.subscription_span (
@@ -2966,18 +2999,18 @@ CREATE TABLE postrider.tenant (
     metadata jsonb,
     endpoint_count integer DEFAULT 0 NOT NULL,
     strict_count integer DEFAULT 0 NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    revision integer DEFAULT 1 NOT NULL,
     CONSTRAINT tenant_contacts_check CHECK ((jsonb_typeof(contacts) = 'array'::text)),
     CONSTRAINT tenant_id_check CHECK ((id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]{0,63}$'::text)),
     CONSTRAINT tenant_status_by_check CHECK ((status_by = ANY (ARRAY['customer'::text, 'operator'::text, 'postrider'::text]))),
     CONSTRAINT tenant_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'deleted'::text])))
 );
 
-CREATE TABLE postrider.tenant_revision (
+CREATE TABLE postrider.tenant_last_change (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
-    revision bigint NOT NULL
+    version bigint NOT NULL
 )
 WITH (fillfactor='50');
 
@@ -3094,7 +3127,7 @@ CREATE VIEW postrider.webhook_health AS
     round((sum(kind.attempts) / NULLIF(sum(kind.count), (0)::numeric)), 3) AS avg_attempts,
     (sum(kind.first_attempt_successes))::bigint AS first_attempt_successes
    FROM (postrider.rollup r
-     CROSS JOIN LATERAL ( VALUES ('delivered'::text,r.delivered,r.delivered_attempts,r.first_attempt_successes), ('dead_letter'::text,r.dead,r.dead_attempts,0), ('canceled'::text,r.canceled,0,0)) kind(status, count, attempts, first_attempt_successes))
+     CROSS JOIN LATERAL ( VALUES ('delivered'::text,r.delivered,r.delivered_attempts,r.first_attempt_successes), ('dead_letter'::text,r.dead_letters,r.dead_letter_attempts,0), ('canceled'::text,r.canceled,0,0)) kind(status, count, attempts, first_attempt_successes))
   WHERE (kind.count > 0)
   GROUP BY r.hour, r.tenant_id, kind.status;
 
@@ -3129,8 +3162,8 @@ CREATE VIEW postrider.webhook_replay_requests AS
     replay.status,
     replay.matched,
     replay.queued,
-    ('rpl_'::text || replace((replay.id)::text, '-'::text, ''::text)) AS replay,
-    ('dlv_'::text || replace((replay.delivery_id)::text, '-'::text, ''::text)) AS delivery
+    postrider.public_id_of('rpl'::text, replay.id) AS replay,
+    postrider.public_id_of('dlv'::text, replay.delivery_id) AS delivery
    FROM postrider.replay;
 
 CREATE VIEW postrider.webhook_subscriptions AS
@@ -3269,6 +3302,9 @@ ALTER TABLE ONLY postrider.node
 ALTER TABLE ONLY postrider.notice
     ADD CONSTRAINT notice_pkey PRIMARY KEY (endpoint_id);
 
+ALTER TABLE ONLY postrider.outbox_database
+    ADD CONSTRAINT outbox_database_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY postrider.outbox
     ADD CONSTRAINT outbox_pkey PRIMARY KEY (id);
 
@@ -3278,9 +3314,6 @@ ALTER TABLE ONLY postrider.outbox_setting
 ALTER TABLE ONLY postrider.outbox_slot
     ADD CONSTRAINT outbox_slot_pkey PRIMARY KEY (singleton);
 
-ALTER TABLE ONLY postrider.outbox_source
-    ADD CONSTRAINT outbox_source_pkey PRIMARY KEY (id);
-
 ALTER TABLE ONLY postrider.pause_span
     ADD CONSTRAINT pause_span_pkey PRIMARY KEY (id);
 
@@ -3288,7 +3321,7 @@ ALTER TABLE ONLY postrider.queue
     ADD CONSTRAINT queue_pkey PRIMARY KEY (bucket, id);
 
 ALTER TABLE ONLY postrider.refanout
-    ADD CONSTRAINT refanout_pkey PRIMARY KEY (since, until, tenant_id, place);
+    ADD CONSTRAINT refanout_pkey PRIMARY KEY (since, until, tenant_id, origin);
 
 ALTER TABLE ONLY postrider.registry_version
     ADD CONSTRAINT registry_version_pkey PRIMARY KEY (singleton);
@@ -3299,8 +3332,8 @@ ALTER TABLE ONLY postrider.replay
 ALTER TABLE ONLY postrider.replay_progress
     ADD CONSTRAINT replay_progress_pkey PRIMARY KEY (replay_id, bucket);
 
-ALTER TABLE ONLY postrider.replay_turn
-    ADD CONSTRAINT replay_turn_pkey PRIMARY KEY (requested_by);
+ALTER TABLE ONLY postrider.replay_requester
+    ADD CONSTRAINT replay_requester_pkey PRIMARY KEY (requested_by);
 
 ALTER TABLE ONLY postrider.replayed
     ADD CONSTRAINT replayed_pkey PRIMARY KEY (event_id, endpoint_id, delivery_id);
@@ -3317,11 +3350,23 @@ ALTER TABLE ONLY postrider.rollup_closed
 ALTER TABLE ONLY postrider.rollup
     ADD CONSTRAINT rollup_pkey PRIMARY KEY (hour, tenant_id, endpoint_id, event_type, node_id);
 
+ALTER TABLE ONLY postrider.session
+    ADD CONSTRAINT session_id_key UNIQUE (id);
+
 ALTER TABLE ONLY postrider.session_lease
     ADD CONSTRAINT session_lease_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY postrider.session
+    ADD CONSTRAINT session_pkey PRIMARY KEY (hash);
+
 ALTER TABLE ONLY postrider.setting
     ADD CONSTRAINT setting_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY postrider.sign_in_link
+    ADD CONSTRAINT sign_in_link_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY postrider.sign_in_link
+    ADD CONSTRAINT sign_in_link_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY postrider.source
     ADD CONSTRAINT source_pkey PRIMARY KEY (id);
@@ -3338,11 +3383,11 @@ ALTER TABLE ONLY postrider.subscription
 ALTER TABLE ONLY postrider.subscription_span
     ADD CONSTRAINT subscription_span_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY postrider.tenant_last_change
+    ADD CONSTRAINT tenant_last_change_pkey PRIMARY KEY (tenant_id);
+
 ALTER TABLE ONLY postrider.tenant
     ADD CONSTRAINT tenant_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY postrider.tenant_revision
-    ADD CONSTRAINT tenant_revision_pkey PRIMARY KEY (tenant_id);
 
 CREATE INDEX api_key_by_tenant ON postrider.api_key USING btree (tenant_id, id);
 
@@ -3440,15 +3485,15 @@ CREATE INDEX endpoint_by_bucket ON postrider.endpoint USING btree (bucket);
 
 CREATE INDEX endpoint_by_host ON postrider.endpoint USING btree ("substring"(url, '://([^/:?#]+)'::text));
 
-CREATE INDEX endpoint_by_name ON postrider.endpoint USING btree (public_id);
-
-CREATE UNIQUE INDEX endpoint_by_public_id ON postrider.endpoint USING btree (tenant_id, public_id);
+CREATE INDEX endpoint_by_public_id ON postrider.endpoint USING btree (public_id);
 
 CREATE UNIQUE INDEX endpoint_by_tail ON postrider.endpoint USING btree (tenant_id, delivery_tail);
 
+CREATE UNIQUE INDEX endpoint_by_tenant ON postrider.endpoint USING btree (tenant_id, public_id);
+
 CREATE INDEX endpoint_secret_by_endpoint ON postrider.endpoint_secret USING btree (endpoint_id);
 
-CREATE INDEX endpoint_to_report ON postrider.endpoint USING btree (id) WHERE (((status = 'active'::text) AND ((failing_since IS NOT NULL) OR (reported > 0))) OR ((status = 'disabled'::text) AND (reported < 100)));
+CREATE INDEX endpoint_to_report ON postrider.endpoint USING btree (id) WHERE (((status = 'active'::text) AND ((failing_since IS NOT NULL) OR (reported_stage > 0))) OR ((status = 'disabled'::text) AND (reported_stage < 100)));
 
 CREATE INDEX endpoint_waiting_reported ON postrider.endpoint USING btree (id) WHERE (waiting_reported_at IS NOT NULL);
 
@@ -3514,6 +3559,20 @@ CREATE INDEX rollup_by_endpoint ON postrider.rollup USING btree (endpoint_id, ho
 
 CREATE INDEX rollup_by_tenant ON postrider.rollup USING btree (tenant_id, hour);
 
+CREATE INDEX session_by_expiry ON postrider.session USING btree (expires_at);
+
+CREATE INDEX session_by_key ON postrider.session USING btree (key_id);
+
+CREATE INDEX session_by_link ON postrider.session USING btree (link_id);
+
+CREATE INDEX session_by_tenant ON postrider.session USING btree (tenant_id);
+
+CREATE INDEX sign_in_link_by_expiry ON postrider.sign_in_link USING btree (expires_at);
+
+CREATE INDEX sign_in_link_by_key ON postrider.sign_in_link USING btree (key_id);
+
+CREATE INDEX sign_in_link_by_tenant ON postrider.sign_in_link USING btree (tenant_id, id);
+
 CREATE INDEX source_secret_by_source ON postrider.source_secret USING btree (source_id);
 
 CREATE INDEX subscription_by_endpoint ON postrider.subscription USING btree (endpoint_id);
@@ -3574,21 +3633,21 @@ ALTER INDEX postrider.event_by_subject ATTACH PARTITION postrider.event_kept_sub
 
 ALTER INDEX postrider.event_by_tenant ATTACH PARTITION postrider.event_kept_tenant_id_id_idx;
 
-CREATE TRIGGER dead_letter_made AFTER INSERT ON postrider.dead_letter REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_new_dead_letters();
+CREATE TRIGGER dead_letter_inserted AFTER INSERT ON postrider.dead_letter REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_new_dead_letters();
 
 CREATE TRIGGER dead_letter_resolved AFTER UPDATE ON postrider.dead_letter REFERENCING OLD TABLE AS stale NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_resolved_dead_letters();
 
-CREATE TRIGGER endpoint_disabled AFTER UPDATE OF status ON postrider.endpoint FOR EACH ROW WHEN (((old.status = 'disabled'::text) <> (new.status = 'disabled'::text))) EXECUTE FUNCTION postrider.keep_disabled_span();
+CREATE TRIGGER endpoint_disabled AFTER UPDATE OF status ON postrider.endpoint FOR EACH ROW WHEN (((old.status = 'disabled'::text) <> (new.status = 'disabled'::text))) EXECUTE FUNCTION postrider.record_disabled_span();
 
-CREATE TRIGGER endpoint_revision BEFORE UPDATE OF url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata ON postrider.endpoint FOR EACH ROW EXECUTE FUNCTION postrider.count_revision();
+CREATE TRIGGER endpoint_updated BEFORE UPDATE OF url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata ON postrider.endpoint FOR EACH ROW EXECUTE FUNCTION postrider.increment_revision();
 
-CREATE TRIGGER outbox_event_form BEFORE INSERT OR UPDATE ON postrider.outbox FOR EACH ROW EXECUTE FUNCTION postrider.outbox_refuse_invalid();
+CREATE TRIGGER outbox_event_form BEFORE INSERT OR UPDATE ON postrider.outbox FOR EACH ROW EXECUTE FUNCTION postrider.outbox_reject_invalid();
 
-CREATE TRIGGER subscription_changed BEFORE UPDATE ON postrider.subscription FOR EACH ROW WHEN (((old.enabled IS DISTINCT FROM new.enabled) OR (old.versions IS DISTINCT FROM new.versions))) EXECUTE FUNCTION postrider.keep_subscription_span();
+CREATE TRIGGER subscription_changed BEFORE UPDATE ON postrider.subscription FOR EACH ROW WHEN (((old.enabled IS DISTINCT FROM new.enabled) OR (old.versions IS DISTINCT FROM new.versions))) EXECUTE FUNCTION postrider.record_subscription_span();
 
-CREATE TRIGGER subscription_deleted BEFORE DELETE ON postrider.subscription FOR EACH ROW EXECUTE FUNCTION postrider.keep_subscription_span();
+CREATE TRIGGER subscription_deleted BEFORE DELETE ON postrider.subscription FOR EACH ROW EXECUTE FUNCTION postrider.record_subscription_span();
 
-CREATE TRIGGER tenant_revision BEFORE UPDATE OF name, status, status_reason, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, contacts, metadata ON postrider.tenant FOR EACH ROW EXECUTE FUNCTION postrider.count_revision();
+CREATE TRIGGER tenant_updated BEFORE UPDATE OF name, status, status_reason, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, contacts, metadata ON postrider.tenant FOR EACH ROW EXECUTE FUNCTION postrider.increment_revision();
 
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
@@ -3628,6 +3687,21 @@ ALTER TABLE ONLY postrider.pause_span
 
 ALTER TABLE ONLY postrider.replay
     ADD CONSTRAINT replay_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
+
+ALTER TABLE ONLY postrider.session
+    ADD CONSTRAINT session_key_id_fkey FOREIGN KEY (key_id) REFERENCES postrider.api_key(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY postrider.session
+    ADD CONSTRAINT session_link_id_fkey FOREIGN KEY (link_id) REFERENCES postrider.sign_in_link(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY postrider.session
+    ADD CONSTRAINT session_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY postrider.sign_in_link
+    ADD CONSTRAINT sign_in_link_key_id_fkey FOREIGN KEY (key_id) REFERENCES postrider.api_key(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY postrider.sign_in_link
+    ADD CONSTRAINT sign_in_link_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY postrider.source
     ADD CONSTRAINT source_forward_tenant_id_fkey FOREIGN KEY (forward_tenant_id) REFERENCES postrider.tenant(id);

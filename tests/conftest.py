@@ -2,6 +2,7 @@
 (`start_node`) on a database of its own (`database_url`)."""
 
 import itertools
+import os
 import pathlib
 import shutil
 import subprocess
@@ -61,10 +62,15 @@ def database_url(postgres, template):
 
 
 @pytest.fixture(scope="session")
-def node():
-    """One node on its private Postgres, for all tests that do not restart or break it."""
+def node(request):
+    """One node for all tests that do not restart or break it: on its private Postgres, or on the chosen version's."""
     data_dir = tempfile.mkdtemp(prefix="pr-data-", dir="/tmp")
-    shared = Node(data_dir=data_dir)
+    if "POSTRIDER_TEST_PG_BIN" in os.environ:
+        chosen = request.getfixturevalue("postgres")
+        chosen.create("shared_node")
+        shared = Node(data_dir=data_dir, database_url=chosen.url("shared_node"))
+    else:
+        shared = Node(data_dir=data_dir)
     try:
         yield shared.wait_ready()
     finally:

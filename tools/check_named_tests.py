@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Rejects names of tests in docs/security.md that no test has: a claim that nothing holds."""
+"""Rejects names of tests in the pages of promises and attackers that no test has: a claim that nothing holds."""
 
 import re
 import sys
 
 import tree
 
-PAGE = "docs/security.md"
+PAGES = ("docs/promises.md", "docs/security.md")
 NAMED = re.compile(r"`(test_[a-z0-9_]+|[A-Z]\w+\.[A-Z]\w+)`")
 CPP = re.compile(r"^(?:TEST|TEST_F|TEST_P)\((\w+),\s*(\w+)\)", re.MULTILINE)
 PYTHON = re.compile(r"^def (test_\w+)", re.MULTILINE)
@@ -18,9 +18,11 @@ def main():
         tests |= {f"{suite}.{name}" for suite, name in CPP.findall(tree.read(path))}
     for path in tree.files(".py"):
         tests |= set(PYTHON.findall(tree.read(path)))
-    text = tree.read(PAGE)
-    wrong = [f"{PAGE}:{tree.line_of(text, match.start())}: there is no test {match[1]}"
-             for match in NAMED.finditer(text) if match[1] not in tests]
+    wrong = []
+    for page in PAGES:
+        text = tree.read(page)
+        wrong += [f"{page}:{tree.line_of(text, match.start())}: there is no test {match[1]}"
+                  for match in NAMED.finditer(text) if match[1] not in tests]
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 

@@ -1,9 +1,6 @@
 #!/usr/bin/python3
 """Rejects words that docs/glossary.md retires, in what people read: pages, examples, help texts of the command line, the
 OpenAPI document, and the comments and errors of SQL.
-
-tools/words_left lists the files that still have some. It only gets shorter: a file that is not on it must be
-clean, and --fix removes those that have become clean.
 """
 
 import re
@@ -11,7 +8,6 @@ import sys
 
 import tree
 
-LEFT = "tools/words_left"
 # The glossary must name what it retires.
 EXEMPT = {"docs/glossary.md"}
 
@@ -87,21 +83,12 @@ def find(prose):
 
 
 def main():
-    left = [line for line in tree.read(LEFT).splitlines() if line and not line.startswith("#")]
-    found = {}
+    wrong = []
     for path in tree.files(".md", ".cpp", ".json", ".sql", ".py", ".mjs"):
         prose = prose_of(path) if str(path) not in EXEMPT else None
-        if prose is not None and (words := find(prose)):
-            found[str(path)] = [f"{path}:{tree.line_of(prose, at)}: {word!r}: {advice}" for at, word, advice in words]
-    if "--fix" in sys.argv[1:]:
-        header = [line for line in tree.read(LEFT).splitlines() if line.startswith("#")]
-        (tree.ROOT / LEFT).write_text("\n".join(header + [name for name in left if name in found]) + "\n")
-    if "--all" in sys.argv[1:]:
-        print("\n".join(line for lines in found.values() for line in lines))
-    wrong = [line for name, lines in found.items() if name not in left for line in lines]
-    clean = [name for name in left if name not in found]
-    print("\n".join(wrong + [f"{name} is clean now: ./dev check --fix takes it off {LEFT}" for name in clean])
-          or f"{len(left)} files still have some ({LEFT})")
+        if prose is not None:
+            wrong += [f"{path}:{tree.line_of(prose, at)}: {word!r}: {advice}" for at, word, advice in find(prose)]
+    print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 
 

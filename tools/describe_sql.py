@@ -56,9 +56,9 @@ class Connection:
 def describe(url):
     connection = Connection(url)
     yield "# Written by `./dev schema`: statement, digest of its text, columns. Do not edit."
-    for path in sorted(SOURCES.glob("*/*.sql")):
+    for path in sorted(SOURCES.rglob("*.sql")):
         for statement in embed_sql.statements(path):
-            name = f"{path.parent.name}.{path.stem}.{statement.name}"
+            name = f"{path.relative_to(SOURCES).parts[0]}.{path.stem}.{statement.name}"
             try:
                 columns = ", ".join(f"{column} {kind}" for column, kind in connection.columns(name, statement.text))
             except RuntimeError as error:

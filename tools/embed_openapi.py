@@ -28,7 +28,7 @@ import re
 import sys
 
 METHODS = ("get", "put", "post", "patch", "delete")
-ACCESS = ("everyone", "authenticated", "read", "publish", "operate", "operators", "administer")
+ACCESS = ("everyone", "authenticated", "read", "publish", "customer", "operate", "operators", "administer")
 WRAP = 4000  # characters of one string literal
 
 

@@ -3,8 +3,8 @@
 
     embed_sql.py FILE FOLDER OUT           the statements of one file in namespace postrider::FOLDER::sql, each with the
                                            types of its parameters and columns (typed_sql.py says how)
-    embed_sql.py --all SOURCE_DIR OUT      the statements of all SOURCE_DIR/FOLDER/*.sql in one array, for tests
-    embed_sql.py --migrations DIR OUT      all DIR/NNNN_name.sql as pg::Migration, in order
+    embed_sql.py --all SOURCE_DIR OUT      the statements of all .sql files below SOURCE_DIR in one array, for tests
+    embed_sql.py --migrations DIR OUT      all DIR/NNNN_name.sql and DIR/NNNN_name/*.sql as pg::Migration, in order
     embed_sql.py --schema FILE OUT         the statements of a dump and the names of its tables, for repairs
 
 A statement starts at a line `-- name: snake_name` and ends at the next one. Comments are left out, except inside
@@ -22,9 +22,9 @@ import sys
 import typed_sql
 
 NAME_LINE = re.compile(r"^--\s*(?P<kind>name|part):\s*(?P<name>.*?)\s*$", re.MULTILINE)
-PART = re.compile(r"\{\{(?:(?P<folder>[a-z_]+)/(?P<file>[a-z_]+)\.)?(?P<name>[a-z][a-z0-9_]*)\}\}")
+PART = re.compile(r"\{\{(?:(?P<folder>[a-z_/]+)/(?P<file>[a-z_]+)\.)?(?P<name>[a-z][a-z0-9_]*)\}\}")
 SNAKE_NAME = re.compile(r"[a-z][a-z0-9_]*")
-MIGRATION_FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+MIGRATION = re.compile(r"(\d{4})_([a-z0-9_]+)(?:\.sql)?")
 LITERAL = re.compile(
     r"""(?P<literal>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>[A-Za-z_]\w*)?\$.*?\$(?(tag)(?P=tag))\$)"""
     r"|(?P<line_comment>--[^\n]*)|(?P<block_comment>/\*)",
@@ -42,7 +42,9 @@ begin
   end loop;
 end
 $revoke$"""
-COLUMNS = pathlib.Path(__file__).resolve().parents[1] / "sql" / "columns.txt"
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "src" / "postrider"
+COLUMNS = ROOT / "sql" / "columns.txt"
 BLOCK_EDGE = re.compile(r"/\*|\*/")
 
 
@@ -121,7 +123,7 @@ def sections(path):
 def with_parts(path, text, depth=0):
     """The text with its parts in place. A part may contain others."""
     def part(match):
-        file = path.parents[1] / match["folder"] / f"{match['file']}.sql" if match["file"] else path
+        file = SOURCES / match["folder"] / f"{match['file']}.sql" if match["file"] else path
         found = [body for kind, name, body, _ in sections(file) if kind == "part" and name == match["name"]]
         if not found or depth > 5:
             raise SqlError(f"there is no part `{match[0]}`" if not found else f"`{match[0]}` contains itself")
@@ -151,15 +153,17 @@ def number_parameters(name, text, comments):
 
 
 def migrations(folder):
-    """[(version, name, text)], versions 1, 2, 3 …"""
+    """[(version, name, text)], versions 1, 2, 3 …: NNNN_name.sql, or a folder NNNN_name whose files are one migration"""
     found = []
-    for path in sorted(folder.glob("*.sql")):
-        match = MIGRATION_FILE.fullmatch(path.name)
-        if not match:
-            raise SqlError(f"{path.name} is not named NNNN_name.sql")
+    for path in sorted(folder.iterdir(), key=lambda each: each.name):
+        match = MIGRATION.fullmatch(path.name)
+        if not match or path.is_dir() == path.name.endswith(".sql"):
+            raise SqlError(f"{path.name} is neither a file NNNN_name.sql nor a folder NNNN_name")
         if int(match[1]) != len(found) + 1:
             raise SqlError(f"{path.name} should have the number {len(found) + 1:04}")
-        found.append((int(match[1]), match[2], strip_comments(path.read_text(encoding="utf-8"))))
+        files = sorted(path.glob("*.sql")) if path.is_dir() else [path]
+        text = "\n".join(strip_comments(file.read_text(encoding="utf-8")) for file in files)
+        found.append((int(match[1]), match[2], text))
     return found
 
 
@@ -199,10 +203,11 @@ def embed_statements(path, folder, described):
 
 def embed_all(source_dir):
     rows = ""
-    for path in sorted(source_dir.glob("*/*.sql")):
+    for path in sorted(source_dir.rglob("*.sql")):
         try:
             for statement in statements(path):
-                rows += f'    {{"{path.parent.name}.{path.stem}.{statement.name}", {raw(statement.text)}}},\n'
+                name = f"{path.relative_to(source_dir).parts[0]}.{path.stem}.{statement.name}"
+                rows += f'    {{"{name}", {raw(statement.text)}}},\n'
         except (SqlError, typed_sql.TypeErrorInSql) as error:
             raise SqlError(f"{path}: {error}") from None
     # The leading entry keeps the array from being empty.

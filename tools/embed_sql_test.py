@@ -2,6 +2,7 @@
 import pathlib
 import tempfile
 import unittest
+from unittest import mock
 
 import embed_sql
 import typed_sql
@@ -48,10 +49,11 @@ class Statements(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             for file, text in (("publish/fanout.sql", "-- part: targets\nselect 1\n-- name: a\nselect 2"),
-                               ("replay/runner.sql", "-- name: queue\nwith t as ({{publish/fanout.targets}}) select 3")):
-                (root / file).parent.mkdir()
+                               ("delivery/settle/sweep.sql", "-- name: queue\nwith t as ({{publish/fanout.targets}}) select 3")):
+                (root / file).parent.mkdir(parents=True)
                 (root / file).write_text(text)
-            found = embed_sql.statements(root / "replay/runner.sql")
+            with mock.patch.object(embed_sql, "SOURCES", root):
+                found = embed_sql.statements(root / "delivery/settle/sweep.sql")
         self.assertEqual([statement.text for statement in found], ["with t as (select 1) select 3"])
 
     def test_what_cannot_be_right_is_refused(self):
@@ -111,9 +113,9 @@ class Columns(unittest.TestCase):
             self.embed("-- null elements: id", [("id", "uuid")])
 
     def test_keep_their_place_beside_one_without_a_value(self):
-        text = self.embed("-- not null: id", [("note_change", "void"), ("id", "uuid")])
+        text = self.embed("-- not null: id", [("record_change", "void"), ("id", "uuid")])
         self.assertIn("return {rows.get<base::Uuid>(row, 1)};", text)
-        self.assertNotIn("note_change", text)
+        self.assertNotIn("record_change", text)
 
     def test_statements_that_name_the_same_row_share_it(self):
         structures = typed_sql.Structures()
@@ -145,14 +147,22 @@ class Migrations(unittest.TestCase):
     def parse(self, *names):
         with tempfile.TemporaryDirectory() as folder:
             for name in names:
-                (pathlib.Path(folder) / name).write_text("select 1;")
-            return [version for version, _, _ in embed_sql.migrations(pathlib.Path(folder))]
+                file = pathlib.Path(folder) / name
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(f"select '{file.stem}';")
+            return embed_sql.migrations(pathlib.Path(folder))
 
     def test_versions_follow_each_other(self):
-        self.assertEqual(self.parse("0001_a.sql", "0002_b.sql"), [1, 2])
-        for wrong in (["0002_a.sql"], ["0001_a.sql", "0003_b.sql"], ["0001_a.sql", "0001_b.sql"], ["1_a.sql"]):
+        self.assertEqual([version for version, _, _ in self.parse("0001_a.sql", "0002_b.sql")], [1, 2])
+        for wrong in (["0002_a.sql"], ["0001_a.sql", "0003_b.sql"], ["0001_a.sql", "0001_b.sql"], ["1_a.sql"],
+                      ["0001_a.txt"], ["0001_a.sql/01.sql"]):
             with self.assertRaises(embed_sql.SqlError):
                 self.parse(*wrong)
+
+    def test_the_files_of_a_folder_are_one_migration_in_order(self):
+        [(version, name, text), second] = self.parse("0001_schema/02_b.sql", "0001_schema/01_a.sql", "0002_more.sql")
+        self.assertEqual((version, name, text.split()), (1, "schema", ["select", "'01_a';", "select", "'02_b';"]))
+        self.assertEqual(second[:2], (2, "more"))
 
 
 if __name__ == "__main__":

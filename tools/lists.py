@@ -114,50 +114,52 @@ def log_page(events):
 
 # ── metrics ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-METRIC = re.compile(r'(?:(\w+) = )?(?:\w+(?:->|\.))?(\w+)\(\s*"(webhook_\w+)",\s*((?:%s\s*)+)' % STRING)
-LABELS = re.compile(r'\{"(\w+)", (\w+|"\w+")\}')
+# all.counter("name", "help", {{"label", value}, …}), all.counter_by("name", "help", "label", kNames), and
+# all.counter_by("name", "help", {"label", kNames}, {"label", kNames}); histograms have boundaries after the help.
+METRIC = re.compile(r'\ball\.((counter|gauge|histogram)(?:_by)?)\(\s*"(webhook_\w+)",\s*((?:%s\s*)+)' % STRING)
+LABEL = re.compile(r'\{?"(\w+)",\s*(?:telemetry::Names)?(\{[^}]*\}|"\w+"|\w+)')
 NAME_LIST = re.compile(r"\bNames (\w+) = \{([^}]*)\}")
-LOOP = re.compile(r"for \(const auto& (\w+) : (\w+)\)")
-TYPES = ["counter", "gauge", "histogram"]
 
 
-def label_values(added, loops, lists):
-    """Label names with the values they can take; values that are only known at run time are left out."""
-    labels = {}
-    for name, value in LABELS.findall(added):
-        values = labels.setdefault(name, [])
-        values += [value.strip('"')] if value.startswith('"') else lists.get(loops.get(value, value), [])
-    return labels
+def arguments_after(text, start):
+    """The rest of a call's arguments, from `start` to its closing bracket."""
+    depth = 1
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[start:at]
+    raise NotUnderstood("a call without an end")
 
 
 def metric_labels(text, match, lists):
-    variable, function, rest = match[1], match[2], text[match.end():]
-    loops = dict(LOOP.findall(text[match.end():match.end() + 600]))
-    if function.endswith("_by"):
-        name, values = re.match(r',\s*"(\w+)",\s*(\w+)', rest).groups()
-        return {name: lists[values]}
-    if function.endswith("_of"):
-        definition = text.rindex(f"auto {function} =", 0, match.start())
-        return label_values(text[definition:text.index("};", definition)], loops, lists)
-    if variable:
-        body = rest[:rest.index("\n  }")]
-        return label_values("".join(re.findall(r"\b%s\.Add\((.*)" % variable, body)), loops, lists)
-    if added := re.match(r"\)\s*\.Add\(([^;]*)", rest):
-        return label_values(added[1][:added[1].index("}}") + 2], loops, lists)
-    return {}
+    """Label names with the values they can take; values that are only known at run time are left out."""
+    labels = {}
+    for name, value in LABEL.findall(arguments_after(text, match.end())):
+        if value in lists:
+            labels[name] = lists[value]
+        else:
+            labels[name] = re.findall(r'"(\w+)"', value)
+    return labels
 
 
 def metrics():
     found = {}
-    for _, text in sources():
+    for path, text in sources():
         lists = {name: re.findall(r'"(\w+)"', values) for name, values in NAME_LIST.findall(text)}
         named = set(re.findall(r'"(webhook_\w+)",', text)) - {"webhook_delivery_attempt"}
         for match in METRIC.finditer(text):
-            kind = next((kind for kind in TYPES if match[2].startswith(kind)), None)
-            if kind:
-                found[match[3]] = (kind, literal(match[4]), metric_labels(text, match, lists))
+            kind, name, help_text = match[2], match[3], literal(match[4])
+            labels = metric_labels(text, match, lists)
+            if name not in found:
+                found[name] = (kind, help_text, labels)
+                continue
+            if found[name][:2] != (kind, help_text):
+                raise NotUnderstood(f"{name} has two descriptions")
+            for label, values in labels.items():
+                known = found[name][2].setdefault(label, [])
+                known += [value for value in values if value not in known]
         if missed := named - found.keys():
-            raise NotUnderstood(f"metrics {', '.join(sorted(missed))}")
+            raise NotUnderstood(f"metrics {', '.join(sorted(missed))} in {path}")
     return found
 
 

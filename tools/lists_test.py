@@ -6,15 +6,14 @@ import tree
 
 METRICS = """
 const Names kCauses = {"gone", "expired"};
-struct Registry {
-  Counter attempts() {
-    auto& family = counters("webhook_attempts_total", "Exchanges.");
-    for (const auto& cause : kCauses) add(family.Add({{"cause", cause}}));
-  }
-};
-    : created(registry_->counter("webhook_created_total", "Events "
-                                 "created.")),
-      dead(registry_->counter_by("webhook_dead_total", "Dead letters.", "cause", kCauses)) {
+Metrics::Metrics(const telemetry::Metrics& all, const std::string& name)
+    : created(all.counter("webhook_created_total",
+                          "Events "
+                          "created.")),
+      dead(all.counter_by("webhook_dead_total", "Dead letters.", "cause", kCauses)),
+      attempts(all.counter_by("webhook_attempts_total", "Exchanges.", {"cause", kCauses}, {"kind", kCauses})),
+      settled(all.histogram("webhook_items", "Items.", kItems, {{"batch", "settle"}, {"outbox", name}})),
+      fetched(all.histogram("webhook_items", "Items.", {1, 2}, {{"batch", "fetch"}})) {}
 """
 
 
@@ -46,9 +45,10 @@ class Lists(unittest.TestCase):
     def test_metrics_have_their_text_and_label_values(self):
         self.read(METRICS)
         self.assertEqual(lists.metrics(), {
-            "webhook_attempts_total": ("counter", "Exchanges.", {"cause": ["gone", "expired"]}),
+            "webhook_attempts_total": ("counter", "Exchanges.", {"cause": ["gone", "expired"], "kind": ["gone", "expired"]}),
             "webhook_created_total": ("counter", "Events created.", {}),
             "webhook_dead_total": ("counter", "Dead letters.", {"cause": ["gone", "expired"]}),
+            "webhook_items": ("histogram", "Items.", {"batch": ["settle", "fetch"], "outbox": []}),
         })
 
     def test_a_metric_in_an_unknown_form_is_an_error(self):

@@ -15,6 +15,8 @@ The elements of an array are never null, unless the statement lists the column: 
 
 Statements of a file that return the same columns share a row type by naming it, `-- row: history`: HistoryRow.
 
+A statement with large parameters, `-- large`, lets its caller reserve memory: params(bytes).
+
 Each statement becomes a struct of its parameters, in the order in which they first appear, with a `Row`:
 
     const auto rows = co_await link.run(sql::find_endpoints{.tenant = id, .since = {}});
@@ -29,6 +31,7 @@ PARAMETER = re.compile(r"(?<![:\w\]]):(?P<name>[a-z][a-z0-9_]*)(?P<optional>\?)?
 NUMBERED = re.compile(r"\$\d")
 NOT_NULL = re.compile(r"^--\s*not null:\s*(.*?)\s*$", re.MULTILINE)
 NULL_ELEMENTS = re.compile(r"^--\s*null elements:\s*(.*?)\s*$", re.MULTILINE)
+LARGE = re.compile(r"^--\s*large\s*$", re.MULTILINE)
 ROW = re.compile(r"^--\s*row:\s*([a-z][a-z0-9_]*)\s*$", re.MULTILINE)
 
 # Postgres type: C++ type. A column's views point into the pg::Rows.
@@ -186,8 +189,12 @@ def row_structure(name, statement, columns):
     return "\n".join([*lines, "};"]) + "\n"
 
 
-def params_function(parameters):
+def params_function(parameters, is_large):
     """Encodes the parameters in the order of their numbers."""
+    if is_large:
+        adding = "".join(f".add({name})" for name, _ in parameters)
+        return ("pg::Params params(size_t bytes = 0) const {\n  pg::Params encoded;\n  encoded.reserve(bytes);\n"
+                f"  encoded.reserve_slots({len(parameters)}){adding};\n  return encoded;\n}}\n")
     if not parameters:
         return "pg::Params params() const { return pg::Params(); }\n"
     adding = "".join(f".add({name})" for name, _ in parameters)
@@ -219,4 +226,4 @@ class Structures:
             self.written.add(name)
         members = "".join(f"  {kind} {name};\n" for name, kind in statement.parameters)
         return (f"{before}struct {statement.name} {{\n{members}{row}"
-                f"  {definition}\n{indent(params_function(statement.parameters))}}};\n\n")
+                f"  {definition}\n{indent(params_function(statement.parameters, LARGE.search(statement.comments)))}}};\n\n")

@@ -54,7 +54,7 @@ MESSAGES = """
          case when n % 100 = 7 then 'dead' else 'done' end, case when n % 100 = 7 then now() end
   from generate_series(1, {rows}) n;
   insert into postrider.audit (at, actor_kind, actor, action, tenant_id, object)
-  select now() - n * interval '1 second', 'key', 'key_' || n % 50, (array['endpoint.pause', 'endpoint.change'])[1 + n % 2],
+  select now() - n * interval '1 second', 'key', 'key_' || n % 50, (array['endpoint.pause', 'endpoint.update'])[1 + n % 2],
          'l' || case when n % 10 = 0 then 0 else n % 2000 end, 'ep_' || md5('list' || n % 1000)
   from generate_series(1, {rows}) n;
   analyze postrider.inbox; analyze postrider.audit;"""

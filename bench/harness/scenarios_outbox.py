@@ -76,11 +76,11 @@ def pgbench(env, database, statement, seconds):
 def everybody_notifies(env, database):
     """As if the relay slept all the time: each commit sends a NOTIFY."""
     env.cluster.sql(database, """
-        select setval('postrider.outbox_asleep', (extract(epoch from clock_timestamp()) * 1000)::bigint + 3600000);""")
+        select setval('postrider.outbox_idle_until', (extract(epoch from clock_timestamp()) * 1000)::bigint + 3600000);""")
     try:
         yield
     finally:
-        env.cluster.sql(database, "select setval('postrider.outbox_asleep', 1)")
+        env.cluster.sql(database, "select setval('postrider.outbox_idle_until', 1)")
 
 
 @contextlib.contextmanager
@@ -89,7 +89,7 @@ def messages(env, database):
     env.cluster.sql(database, """
         select pg_create_logical_replication_slot('bench', 'pgoutput');
         select setval('postrider.outbox_capture', ((extract(epoch from clock_timestamp())::bigint - 1600000000 + 3600) << 32)
-                      | postrider.outbox_place());""")
+                      | postrider.outbox_location());""")
     try:
         yield
     finally:
@@ -254,7 +254,7 @@ def backlog_rate(env, cluster, function, count):
         with env.node(database) as node:
             capture(env, node, database)
         cluster.sql(database, "select setval('postrider.outbox_capture', ((extract(epoch from clock_timestamp())::bigint"
-                              " - 1600000000 + 3600) << 32) | postrider.outbox_place())")
+                              " - 1600000000 + 3600) << 32) | postrider.outbox_location())")
     cluster.sql(database, "set synchronous_commit = off;\n" + (write + ";\n") * (count // 100))
     with env.node(database, ready=False):
         def published():

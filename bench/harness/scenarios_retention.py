@@ -11,7 +11,7 @@ LAG_BAR_MS = 100
 
 def fill_old_day(cluster, database, rows):
     """A day of events and attempts a month ago."""
-    cluster.sql(database, "select postrider.make_partitions(35, 1)")
+    cluster.sql(database, "select postrider.create_partitions(35, 1)")
     head = "left(replace(postrider.id_floor(now() - interval '30 days')::text, '-', ''), 20)"
     cluster.sql(database, f"""
         insert into postrider.event (id, tenant_id, type, body)

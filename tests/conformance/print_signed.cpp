@@ -8,7 +8,7 @@
 
 #include "postrider/base/encoding.hpp"
 #include "postrider/base/time.hpp"
-#include "postrider/delivery/sign.hpp"
+#include "postrider/delivery/attempt/sign.hpp"
 
 namespace {
 

@@ -1,6 +1,7 @@
 """Change data capture: events that are written into the write-ahead log instead of a table."""
 
 import json
+import os
 import subprocess
 
 import psycopg2
@@ -51,9 +52,9 @@ def test_what_commits_is_delivered_and_no_row_is_written(capturing, hook):
 
 
 @pytest.mark.parametrize("arguments, complaint", [
-    ("'no spaces please', 'a.b', '1'", "postrider.emit: tenant must be"),
+    ("'no spaces please', 'a.b', '1'", "postrider.emit: tenant must have"),
     ("'t', 'a.b', '{\"a\":}'", "invalid input syntax for type json"),
-    ("'t', 'a.b', to_json(repeat('x', 300000))", "more than may be sent"),
+    ("'t', 'a.b', to_json(repeat('x', 300000))", "the limit is 262144"),
 ])
 def test_bad_arguments_fail_the_transaction(node, arguments, complaint):
     with pytest.raises(psycopg2.DataError, match=complaint):
@@ -108,10 +109,10 @@ def assert_unfit_is_set_aside(node, sql, hook, outbox):
     [got] = hook.wait_for(1)
     assert json.loads(got.body)["data"] == {"amount": 7}
     wait_until(lambda: sql("select last_error from postrider.outbox")
-               == [("the event does not fit the catalogue: /data/amount must be an integer",)], "it is a row, with its error")
+               == [("the event does not match the schema of its type: /data/amount must be an integer",)], "it is a row, with its error")
     sql("update postrider.outbox set attempts = 4, retry_at = now()")
     [stuck] = wait_until(lambda: node.api.get(f"/v1/outboxes/{outbox}/stuck").expect(200)["data"], "it is set aside")
-    assert "does not fit the catalogue" in stuck["last_error"]
+    assert "does not match the schema" in stuck["last_error"]
     node.api.call("PUT", "/v1/event-types/invoice.paid", {"validation": "off"}).expect(200)
     assert node.api.post(f"/v1/outboxes/{outbox}/stuck/release").expect(200) == {"released": 1}
     wait_until(lambda: {"amount": "much"} in [json.loads(each.body)["data"] for each in list(hook.requests)], "it is delivered")
@@ -156,6 +157,7 @@ def test_another_database_and_back_to_rows_again(start_node, postgres, database_
         postgres.drop("captured_elsewhere")
 
 
+@pytest.mark.skipif("POSTRIDER_TEST_PG_BIN" in os.environ, reason="about the private Postgres; other versions run with wal_level = logical")
 def test_a_server_without_logical_decoding_says_so_and_takes_rows(node, tenant, hook, cli):
     node.api.create_endpoint(tenant, hook.url)
     done = cli("outbox", "capture", "--mode", "cdc", "--json")

@@ -49,7 +49,7 @@ def test_what_the_outbox_relays_is_judged_too(start_node, database_url, hook):
     got, = hook.wait_for(1)
     assert json.loads(got.body)["data"] == {"amount": 7}
     error, = wait_until(lambda: node.sql("select last_error from postrider.outbox where attempts > 0"), "it is counted")[0]
-    assert error == "the event does not fit the catalogue: /data/amount must be an integer"
+    assert error == "the event does not match the schema of its type: /data/amount must be an integer"
 
 
 def test_unknown_types_can_be_refused(start_node, database_url):
@@ -198,3 +198,12 @@ def key_file(folder):
     path.write_text(node_module.ADMIN_KEY)
     os.chmod(path, 0o600)
     return str(path)
+
+
+def test_a_test_of_a_wildcard_subscription_sends_the_example_of_a_type_that_matches(node, tenant, hook):
+    schema = {"versions": [{"version": "1", "example": {"total": "12.50"}}]}
+    node.api.call("PUT", "/v1/event-types/parcel.sent", schema).expect(200, 201)
+    made = node.api.create_endpoint(tenant, hook.url, ["parcel.*"])
+    node.api.post(f"/v1/tenants/{tenant}/endpoints/{made['id']}/test").expect(200)
+    sent = json.loads(hook.wait_for(1)[0].body)
+    assert sent["type"] == "parcel.sent" and sent["data"] == {"total": "12.50"}

@@ -120,6 +120,43 @@ def test_keys_are_made_used_and_revoked_and_the_audit_log_says_so(cli):
     assert cli("key", "create").returncode == 2
 
 
+def test_a_customer_uses_a_key_or_a_token_of_its_own(cli, tenant):
+    done = cli("key", "create", "--role", "customer")
+    assert done.returncode == 4 and "--tenant" in done.stderr
+    key = json.loads(good(cli("key", "create", "--role", "customer", "--tenant", tenant, "--owner", "Ann", "--json")))
+    token = json.loads(good(cli("token", "create", tenant, "--expires-in", "15m", "--label", "Bob", "--json")))
+    words = ("endpoint", "create", tenant, "--url", "https://example.com/", "--event-type", "*", "-o", "name")
+    for credential in (key["key"], token["token"]):
+        bound = {"POSTRIDER_KEY": credential}
+        made = good(cli(*words, more=bound)).strip()
+        good(cli("endpoint", "pause", tenant, made, more=bound))
+        assert "customer" in good(cli("whoami", more=bound))
+        denied = cli("tenant", "update", tenant, "--endpoints-max", "none", more=bound)
+        assert denied.returncode == 4 and "--endpoints-max: can be changed only by operators" in denied.stderr
+        assert cli("event", "publish", tenant, "a.b", "{}", more=bound).returncode == 4
+    log = good(cli("audit", "--tenant", tenant, "--action", "endpoint.pause"))
+    assert "Ann" in log and "Bob" in log
+    assert token["id"] in good(cli("token", "list", tenant)) and token["id"] not in good(cli("key", "list", "--all"))
+    assert "Bob" in good(cli("token", "show", tenant, token["id"]))
+    good(cli("token", "revoke", tenant, token["id"]))
+    assert cli("token", "show", tenant, token["id"]).returncode == 5
+    reading = json.loads(good(cli("token", "create", tenant, "--access", "read", "--no-payloads", "--json")))["token"]
+    assert cli(*words, more={"POSTRIDER_KEY": reading}).returncode == 4
+
+
+def test_whoami_shows_server_key_role_and_tenant(cli, node, tenant):
+    shown = good(cli("whoami"))
+    assert f"http://{node.address}" in shown and "admin" in shown and "all tenants" in shown
+    assert "POSTRIDER_KEY" in shown and ADMIN_KEY not in shown
+    made = json.loads(good(cli("key", "create", "--role", "reader", "--tenant", tenant, "--json")))
+    bound = {"POSTRIDER_KEY": made["key"]}
+    shown = good(cli("whoami", more=bound))
+    assert "reader" in shown and tenant in shown and made["id"] in shown
+    assert json.loads(good(cli("whoami", "--json", more=bound)))["tenant_id"] == tenant
+    denied = cli("key", "list", more=bound)
+    assert denied.returncode == 4 and "postrider whoami" in denied.stderr
+
+
 def test_names_cannot_drive_the_terminal(cli, node):
     node.api.create_tenant("cli-escape", name="red\x1b[31m\u009b")
     shown = good(cli("tenant", "show", "cli-escape"))

@@ -98,6 +98,42 @@ def test_delivery_show_has_the_response_and_the_next_command(cli, dead):
     assert '"cause"' not in shown
 
 
+def test_dead_letters_are_replayed_by_id_by_filter_and_all_of_them(cli, node, tenant, dead):
+    def unresolved():
+        letters = node.api.get(f"/v1/tenants/{tenant}/dead-letters?resolved=false").expect(200)["data"]
+        return {row["id"] for row in letters}
+
+    first, second = (row["id"] for row in dead)
+    good(cli("dead-letter", "replay", first, "--reason", "fixed"))
+    wait_until(lambda: first not in unresolved(), "the first is replayed")
+    good(cli("dead-letter", "replay", "--tenant", tenant, "--all", "--reason", "fixed"))
+    wait_until(lambda: second not in unresolved(), "the second is replayed")
+
+
+def test_a_replay_that_matches_nothing_says_so(cli, node, tenant):
+    for words in (["--tenant", tenant, "--all"], ["--tenant", tenant, "--cause", "gone"],
+                  ["--until", "2020-01-01"], ["dlv_" + "0" * 32]):
+        done = cli("dead-letter", "replay", *words, "--reason", "fixed")
+        assert done.returncode == 0 and "nothing was replayed" in done.stderr, (words, done.stderr)
+    assert good(cli("dead-letter", "replay", "--tenant", tenant, "--all", "--reason", "x", "--json")) == '{"data":[]}\n'
+    assert node.api.get(f"/v1/tenants/{tenant}/replays").expect(200)["data"] == []
+    done = cli("dead-letter", "replay", "--reason", "x")
+    assert done.returncode == 2 and "--all" in done.stderr
+    done = cli("dead-letter", "replay", tenant, "--reason", "x")
+    assert done.returncode == 2 and f"--tenant {tenant}" in done.stderr
+    done = cli("dead-letter", "replay", "--all")
+    assert done.returncode == 2 and "--reason is required" in done.stderr
+
+
+def test_discarding_dead_letters_asks_on_a_terminal(cli, node, tenant, dead):
+    words = ["dead-letter", "discard", "--tenant", tenant, "--all", "--reason", "old"]
+    code, text = on_terminal(node, *words, typed=b"n\n")
+    assert code == 1 and f"every unresolved dead letter of tenant {tenant}? This cannot be undone." in text
+    assert len(good(cli("dead-letter", "list", "--tenant", tenant, "--unresolved", "-o", "name")).split()) == 2
+    good(cli(*words, "--yes"))
+    assert good(cli("dead-letter", "list", "--tenant", tenant, "--unresolved", "-o", "name")) == ""
+
+
 def test_endpoint_test_looks_like_curl(cli, node, tenant, hook):
     made = node.api.create_endpoint(tenant, hook.url)
     shown = good(cli("endpoint", "test", tenant, made["id"]))
@@ -174,3 +210,28 @@ def test_watching_shows_changes(node, tenant):
             assert "watched.example.com" in watching.stdout.readline()
         finally:
             watching.kill()
+
+
+def test_a_tenant_is_exported_as_a_whole(cli, node, tenant, dead, tmp_path):
+    done = cli("tenant", "export", tenant, "--to", str(tmp_path / "tenant.ndjson"))
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in (tmp_path / "tenant.ndjson").read_text().splitlines()]
+    assert lines[0]["kind"] == "tenant" and lines[0]["data"]["id"] == tenant
+    assert lines[-1] == {"kind": "end", "counts": {"endpoint": 2, "event": 2, "delivery": 2, "attempt": 2, "dead_letter": 2,
+                                                   "replay": 0}}
+    assert {line["data"]["id"] for line in lines if line["kind"] == "dead_letter"} == {row["id"] for row in dead}
+    bodies = [json.loads(line["data"]["body"]) for line in lines if line["kind"] == "event"]
+    assert {body["type"] for body in bodies} == {"kind.0", "kind.1"}
+    blind = json.loads(good(cli("key", "create", "--role", "operator", "--tenant", tenant, "--no-payloads", "--json")))["key"]
+    blind_lines = good(cli("tenant", "export", tenant, more={"POSTRIDER_KEY": blind})).splitlines()
+    assert all(json.loads(line)["data"]["body"] is None for line in blind_lines if line.startswith('{"kind":"event"'))
+    assert "whsec_" not in "".join(blind_lines)
+    assert cli("tenant", "export", "nobody").returncode == 5
+
+
+def test_an_export_has_as_many_lines_as_there_are_events(cli, node, tenant):
+    batch = [{"tenant_id": tenant, "type": "a.b", "data": number} for number in range(80)]
+    node.api.post("/v1/events/batch", batch).expect(200)
+    lines = good(cli("tenant", "export", tenant)).splitlines()
+    assert json.loads(lines[-1])["counts"]["event"] == 80
+    assert sorted(json.loads(json.loads(line)["data"]["body"])["data"] for line in lines[1:-1]) == list(range(80))

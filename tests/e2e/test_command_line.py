@@ -19,14 +19,15 @@ def run(*arguments, **settings):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def test_psql_opens_the_private_database(node):
+def test_psql_opens_the_database(node):
     url = run("database-url", **node.settings).stdout.strip()
     psql = subprocess.run(["psql", url, "-Atc", "select current_user, count(*) > 0 from postrider.bucket_lease"],
                           text=True, stdout=subprocess.PIPE)
     assert psql.stdout == "postrider|t\n"
 
 
-def test_the_servers_environment_has_no_keys(node):
+def test_the_servers_environment_has_no_keys(start_node, data_dir):
+    node = start_node(data_dir=data_dir)
     pid = node.wait_for_log("private_postgres_ready")["pid"]
     with open(f"/proc/{pid}/environ", "rb") as file:
         assert b"POSTRIDER" not in file.read()

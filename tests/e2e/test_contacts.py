@@ -237,7 +237,7 @@ def test_what_customers_disable_themselves_they_are_not_told(acme, box):
     tenant = acme()
     tenant.list(tenant.operator, ["ops@acme.example"])
     own = tenant.notice(tenant.customer)
-    wait_until(lambda: tenant.node.sql("select reported from postrider.endpoint where public_id = %s", (own,)) == [(100,)],
+    wait_until(lambda: tenant.node.sql("select reported_stage from postrider.endpoint where public_id = %s", (own,)) == [(100,)],
                "it was reported")
     operators = tenant.notice()
     wait_until(lambda: mails_about(box, operators), "the mail about what an operator disabled")

@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import pathlib
+import re
 import shutil
 import tempfile
 import threading
@@ -17,6 +18,9 @@ SOCKET = ".s.PGSQL.5432"
 # What belongs to a session cannot go through a pooler that gives a connection to somebody else after each transaction.
 OF_A_SESSION = (b"listen ", b"set_config(name, value, false)", b"update session_lease")
 ENGINE_SETTINGS = ("search_path = postrider", "timezone = 'UTC'", "jit = off", "statement_timeout = '30s'")
+
+
+STATEMENT_NAME = re.compile(rb"\0[a-z_]+\.[a-z_]+\.[a-z_]+\.[0-9a-f]{16}\0")
 
 
 class Recorder:
@@ -69,10 +73,16 @@ def recorder(postgres):
     made.close()
 
 
-def test_nothing_that_belongs_to_a_session_goes_through_the_pooler(start_node, database_url, postgres, recorder, hook):
+@pytest.fixture
+def pooled_role(database_url, postgres):
+    """What a session behind a pooler needs is set on the role, as docs/operating.md has it."""
     database = database_url.split("/")[3].split("?")[0]
     for setting in ENGINE_SETTINGS:
         postgres.sql(f"alter role postrider in database {database} set {setting}", "postgres")
+
+
+def test_nothing_that_belongs_to_a_session_goes_through_the_pooler(start_node, database_url, pooled_role, postgres, recorder,
+                                                                   hook):
     pooled = database_url.replace(str(postgres.home), recorder.folder)
     node = start_node(database_url=pooled, direct_database_url=database_url)
     node.api.create_tenant("t")
@@ -84,6 +94,21 @@ def test_nothing_that_belongs_to_a_session_goes_through_the_pooler(start_node, d
     for application, connections in list(recorder.said.items()):
         for words in OF_A_SESSION:
             assert not any(words in said for said in connections), (application, words)
+    assert node.stop() == 0
+
+
+@pytest.mark.parametrize("keeps", [None, "false", "true"])
+def test_statements_have_names_only_if_the_pooler_keeps_them(keeps, start_node, database_url, pooled_role, postgres, recorder, hook):
+    pooled = database_url.replace(str(postgres.home), recorder.folder)
+    node = start_node(database_url=pooled, direct_database_url=database_url, pooler_keeps_statements=keeps)
+    node.api.create_tenant("t")
+    node.api.create_endpoint("t", hook.url)
+    node.api.publish("t")
+    hook.wait_for(1)
+    node.api.get("/v1/tenants/t/deliveries").expect(200)
+    for application in ("postrider publish", "postrider delivery", "postrider api"):
+        said = b"".join(wait_until(lambda: recorder.said.get(application), application))
+        assert bool(STATEMENT_NAME.search(said)) == (keeps == "true"), application
     assert node.stop() == 0
 
 

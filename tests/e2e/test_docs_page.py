@@ -17,9 +17,9 @@ def get(node, path):
     return node.api.as_key(None).get(path)
 
 
-def test_the_front_page_leads_to_the_api_reference(node):
+def test_the_front_page_leads_to_the_console(node):
     response = get(node, "/")
-    assert (response.status, response.headers["location"]) == (302, "/docs")
+    assert (response.status, response.headers["location"]) == (302, "/console")
     assert response.headers["cache-control"] == "no-cache"
 
 

@@ -108,8 +108,8 @@ def test_the_brake_stops_everything_until_it_is_released(start_node, database_ur
     wait_until(lambda: node.api.publish("t") and deliveries(node, "t", status="pending"), "what is published waits")
     node.api.call("PATCH", "/v1/brakes", {"pause_all": False, "reason": "over"}).expect(200)
     wait_until(lambda: not deliveries(node, "t", status="pending"), "all of it was sent")
-    assert [row[0] for row in node.sql("select action from postrider.audit where action = 'brakes.change'")] == [
-        "brakes.change"] * 2
+    assert [row[0] for row in node.sql("select action from postrider.audit where action = 'brakes.update'")] == [
+        "brakes.update"] * 2
 
 
 def test_the_summary_is_of_the_largest_whatever_has_changed_since_they_were_summed_up(node, tenant):
@@ -261,8 +261,8 @@ def test_a_failed_probe_says_why(start_node, data_dir, hook):
     for _ in range(3):
         node.api.publish("t")
     seen = wait_until(lambda: (lambda e: e if e["last_probe_at"] else None)(node.api.endpoint("t", made["id"])), "a probe fails", 60)
-    assert seen["breaker"] == "open" and seen["last_probe_error"] == "the endpoint answered 503"
-    assert node.sql("select last_probe_error from postrider.webhook_endpoints where tenant_id = 't'") == [("the endpoint answered 503",)]
+    assert seen["breaker"] == "open" and seen["last_probe_error"] == "the endpoint responded with 503"
+    assert node.sql("select last_probe_error from postrider.webhook_endpoints where tenant_id = 't'") == [("the endpoint responded with 503",)]
     hook.reply(then=204)
     after = wait_until(lambda: (lambda e: e if e["breaker"] == "closed" else None)(node.api.endpoint("t", made["id"])), "it recovers", 60)
     assert (after["last_probe_at"], after["last_probe_error"]) == (None, None)

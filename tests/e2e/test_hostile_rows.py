@@ -129,7 +129,7 @@ def test_tables_that_were_emptied_or_altered_are_shown_and_work_again_when_repai
                          " alter column commit_lsn type text, alter column message_lsn drop not null")
     run_sql(application, "insert into postrider.outbox_slot (commit_lsn, message_lsn) values ('nonsense', null)")
     run_sql(application, "insert into postrider.outbox_setting default values")
-    wait_until(lambda: any("LSN" in (line.get("error") or "") for line in fresh.log), "the damage is logged")
+    wait_until(lambda: any("lsn" in (line.get("error") or "").lower() for line in fresh.log), "the damage is logged")
     expect_alive(fresh, hook)
     run_sql(application, "delete from postrider.session_lease")
     wait_until(lambda: any("no lease" in (line.get("error") or "") for line in fresh.log), "the missing lease is logged", 60)
@@ -145,7 +145,7 @@ POISON = """
 with chosen as (select e.id, e.tenant_id, e.bucket, e.delivery_tail from postrider.endpoint e where e.tenant_id = 'acme'),
 made as (
   insert into postrider.event (id, tenant_id, type, public_id, traceparent, body)
-  select postrider.make_id(), 'acme', 'a.b', %s, %s, '{"hostile":1}'
+  select postrider.new_id(), 'acme', 'a.b', %s, %s, '{"hostile":1}'
   returning id
 )
 insert into postrider.queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at)

@@ -167,7 +167,7 @@ def test_claiming_from_an_unknown_source_is_an_error(node):
     for body in (asked, {**asked, "wait_seconds": 20}):
         refused = node.api.post("/v1/inbox/claim", body)
         assert refused.status == 404 and refused.json["type"].endswith(":unknown-source"), refused.body
-    with pytest.raises(Exception, match="there is no source no-such-source"):
+    with pytest.raises(Exception, match="source no-such-source does not exist"):
         claim(node, "w", "no-such-source")
 
 
@@ -251,7 +251,7 @@ def test_the_consumers_role_may_use_the_functions_and_nothing_else(start_node, d
     cursor.execute("select id from postrider.inbox_claim('w', 'role', 1, '1 minute')")
     assert len(cursor.fetchall()) == 1
     for forbidden in ("select * from postrider.inbox", "select * from postrider.source_secret",
-                      "select postrider.inbox_bury('consume', '{}', '')"):
+                      "select postrider.inbox_mark_dead('consume', '{}', '')"):
         with pytest.raises(psycopg2.errors.InsufficientPrivilege):
             cursor.execute(forbidden)
     connection.close()

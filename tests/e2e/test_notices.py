@@ -123,3 +123,13 @@ def test_contacts_of_one_tenant_that_do_not_respond_delay_no_others(start_node, 
     finally:
         for contact in silent:
             contact.release()
+
+
+def test_notices_to_urls_come_from_the_bind_address(start_node, data_dir, receiver):
+    node = start_node(data_dir=data_dir, bind_address="127.0.0.2")
+    contact = receiver.hook()
+    node.api.create_tenant("acme", contacts=[contact.url])
+    node.api.create_endpoint("acme", receiver.hook().url)
+    node.sql("""insert into postrider.notice (endpoint_id, tenant_id, kind, stage, contacts, due_at)
+                select id, 'acme', 'warning', 50, array[%s], now() from postrider.endpoint""", (contact.url,))
+    assert contact.wait_for(1)[0].peer == "127.0.0.2"

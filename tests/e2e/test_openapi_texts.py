@@ -4,7 +4,7 @@ import pytest
 from harness.openapi import Document
 
 # What the name of an operation starts with.
-VERBS = set("Acknowledge Add Cancel Claim Confirm Create Delete Disable Discard Erase Extend Get Import List Pause Publish "
+VERBS = set("Acknowledge Add Cancel Claim Confirm Create Delete Disable Discard Erase Export Extend Get Import List Pause Publish "
             "Receive Release Replace Replay Request Resume Retry Return Revoke Rotate Search Stream Summarize Test "
             "Unsubscribe Update".split())
 

@@ -28,7 +28,7 @@ def refanout(node, *words):
 
 def made(done):
     assert done.returncode == 0, done.stderr
-    return {place: int(count) for place, count in re.findall(r"^(\S+): \d+ \w+ looked at, (\d+)", done.stdout, re.M)}
+    return {place: int(count) for place, count in re.findall(r"^(\S+): \d+ \w+ scanned, (\d+)", done.stdout, re.M)}
 
 
 def received(hooks):
@@ -160,7 +160,7 @@ def test_a_killed_run_goes_on_where_it_stood(start_node, database_url, hook):
     running.send_signal(signal.SIGKILL)
     running.wait()
     resumed = refanout(node, "--from", FROM)
-    assert "going on after 500 looked at and 500 made" in resumed.stderr
+    assert "continuing after 500 scanned and 500 created" in resumed.stderr
     assert made(resumed) == {"events": 900}
     assert node.sql(queued) == [(900,)]
 

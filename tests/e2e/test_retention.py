@@ -50,7 +50,7 @@ def days_left(node):
 def test_a_day_goes_for_all_but_what_a_paused_endpoint_and_dead_letters_need(start_node, database_url, receiver, tmp_path):
     # This node keeps everything; the second one's first pass retires the day.
     node = start_node(database_url=database_url, retain_events="60d", retain_attempts="60d")
-    node.sql("select postrider.make_partitions(25, 1)")
+    node.sql("select postrider.create_partitions(25, 1)")
     hook = receiver.hook()
     node.api.create_tenant("acme")
     node.api.create_tenant("globex")

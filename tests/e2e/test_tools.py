@@ -1,9 +1,13 @@
 """Commands for operators and for those who write receivers: doctor, replay, trigger, verify, listen."""
 
+import hmac
+import http.server
 import json
+import ssl
 import subprocess
 import threading
 
+import pytest
 from harness.node import ADMIN_KEY, binary, environment
 from harness.ports import lasting_port
 from harness.wait import wait_until
@@ -40,6 +44,42 @@ def test_doctor_tries_the_way_of_a_delivery(node, hook):
     assert finding["status"] == "problem" and "ALLOW_NETWORKS" in finding["advice"]
 
 
+@pytest.fixture
+def misnamed(tmp_path):
+    """The URL of a TLS server whose certificate is for another name, and the file of its CA."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+                    "-subj", "/CN=other.example", "-addext", "subjectAltName=DNS:other.example", "-keyout", str(key),
+                    "-out", str(certificate)], check=True, stderr=subprocess.DEVNULL)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    server.handle_error = lambda *_: None
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"https://127.0.0.1:{server.server_port}/", str(certificate)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_the_doctors_advice_fits_the_error(node, misnamed):
+    url, ca_file = misnamed
+
+    def advice(url, **settings):
+        done = run("doctor", "--url", url, "--json", data_dir=node.settings["data_dir"], **settings)
+        [finding] = [f for f in json.loads(done.stdout) if f["about"] in ("egress", "names")]
+        assert done.returncode == 1 and finding["status"] == "problem"
+        return finding["advice"]
+
+    assert "certificate is for another host name" in advice(url, extra_ca_file=ca_file)
+    assert "POSTRIDER_EXTRA_CA_FILE" in advice(url)
+    assert "Nothing accepts connections there" in advice("http://127.0.0.1:1/", allow_ports="1-65535")
+    assert "spelling of the host name" in advice("https://no-such-host.invalid/")
+    assert "POSTRIDER_ALLOW_PORTS" in advice("https://127.0.0.1:22/")
+
+
 def test_verify_accepts_what_was_sent_and_says_what_differs(node, tenant, hook, tmp_path):
     for scheme in ("standard", "standard-ed25519", "hex-v1", "sha256"):
         made = node.api.create_endpoint(tenant, hook.url, event_types=[f"t.{scheme}"], signature=scheme)
@@ -65,8 +105,8 @@ def test_trigger_publishes_a_sample(node, tenant, hook):
 class Following:
     """`postrider listen` or `tail` beside the test; what it says and prints as it comes."""
 
-    def __init__(self, node, *words):
-        more = {"POSTRIDER_SERVER": f"http://{node.address}", "POSTRIDER_KEY": ADMIN_KEY}
+    def __init__(self, node, *words, variables=None):
+        more = {"POSTRIDER_SERVER": f"http://{node.address}", "POSTRIDER_KEY": ADMIN_KEY, **(variables or {})}
         self.process = subprocess.Popen([binary(), *words], env={**environment(), **more}, cwd="/", text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.said, self.printed = [], []
@@ -117,7 +157,7 @@ def test_listen_finds_an_event_that_was_committed_late(start_node, database_url,
     with Following(node, "listen", "acme", "--forward-to", hook.url) as listening:
         listening.wait_said("connected to")
         # As an application's transaction does: the id is made first, the row is seen after a younger one.
-        [(late,)] = node.sql("select postrider.make_id()::text")
+        [(late,)] = node.sql("select postrider.new_id()::text")
         node.api.publish("acme", data={"number": 1})
         hook.wait_for(1)
         node.sql("""insert into postrider.event (id, tenant_id, type, body)
@@ -139,6 +179,55 @@ def test_listen_from_a_time_on(node, tenant, hook):
         listening.wait_said("connected to")
         hook.wait_for(2)
         assert numbers(hook) == [1, 2]
+
+
+def test_listen_forwards_several_types_signed_with_a_secret_that_stays(node, tenant, hook, tmp_path):
+    home = {"XDG_CONFIG_HOME": str(tmp_path)}
+
+    def secret_of(name):
+        return run("listen", name, "--print-secret", node=node, variables=home).stdout.strip()
+
+    secret = secret_of(tenant)
+    assert secret.startswith("whsec_") and secret_of(tenant) == secret and secret_of("another") != secret
+    words = ("listen", tenant, "--forward-to", hook.url, "--event-type", "invoice.*", "--event-type", "order.paid")
+    with Following(node, *words, variables=home) as listening:
+        listening.wait_said("connected to")
+        for number, type in enumerate(("invoice.paid", "order.sent", "order.paid")):
+            node.api.publish(tenant, type, data={"number": number})
+        got = hook.wait_for(2)
+        assert numbers(hook) == [0, 2]
+    (tmp_path / "headers").write_text("\n".join(f"{k}: {v}" for k, v in got[0].headers.items()))
+    (tmp_path / "secret").write_text(secret)
+    verified = run("verify", "-", "--headers", str(tmp_path / "headers"), "--secret-file", str(tmp_path / "secret"),
+                   text=got[0].body.decode())
+    assert verified.returncode == 0, verified.stdout
+
+
+def test_listen_prints_json_and_checks_its_url_first(node, tenant):
+    with Following(node, "listen", tenant, "--json") as listening:
+        listening.wait_said("connected to")
+        made = node.api.publish(tenant, "invoice.paid")
+        wait_until(lambda: listening.printed, "a line")
+        line = json.loads(listening.printed[0])
+        assert line["id"] == made["id"] and line["type"] == "invoice.paid"
+    for wrong in ("9000", "ftp://x/"):
+        done = run("listen", tenant, "--forward-to", wrong, node=node)
+        assert done.returncode == 2 and "expected a URL such as http://localhost:" in done.stderr, done.stderr
+
+
+def test_listen_forwards_what_a_source_received(node, hook):
+    node.api.post("/v1/sources", {"id": "listened", "provider": "github", "secret": "a-secret-of-16-bytes"}).expect(201)
+    with Following(node, "listen", "--source", "listened", "--forward-to", hook.url) as listening:
+        listening.wait_said("connected to")
+        body = b'{"number":1}'
+        signature = hmac.new(b"a-secret-of-16-bytes", body, "sha256").hexdigest()
+        headers = {"x-hub-signature-256": "sha256=" + signature, "x-github-delivery": "1", "x-github-event": "push"}
+        node.api.post("/in/listened", body, headers=headers).expect(202, 200)
+        got = hook.wait_for(1)[0]
+        assert got.body == body and got.headers["x-hub-signature-256"] == headers["x-hub-signature-256"]
+    for words in ([], ["acme", "--source", "listened"]):
+        done = run("listen", *words, node=node)
+        assert done.returncode == 2 and "either a tenant" in done.stderr
 
 
 def test_listen_ends_when_coming_again_does_not_help(node):

@@ -76,7 +76,7 @@ def test_all_payloads_of_a_tenant(node, tenant, hook):
 def test_a_day_is_dropped_under_load_and_nobody_notices(start_node, database_url, hook):
     # This one keeps them: its own first pass would race with the rows below.
     node = start_node(database_url=database_url, retain_events="60d", retain_attempts="60d")
-    node.sql("select postrider.make_partitions(25, 1)")
+    node.sql("select postrider.create_partitions(25, 1)")
     node.sql("""insert into postrider.event (id, tenant_id, type, body)
                 select (left(replace(postrider.id_floor(now() - interval '24 days')::text, '-', ''), 20)
                         || lpad(to_hex(n), 12, '0'))::uuid, 'acme', 't', repeat('x', 300)
@@ -114,7 +114,7 @@ def test_a_day_is_dropped_under_load_and_nobody_notices(start_node, database_url
 
 def test_archives_are_readable_by_their_owner_only(start_node, database_url, tmp_path):
     node = start_node(database_url=database_url, retain_events="60d", retain_attempts="60d")
-    node.sql("select postrider.make_partition('event', (now() at time zone 'UTC')::date - 24)")
+    node.sql("select postrider.create_partition('event', (now() at time zone 'UTC')::date - 24)")
     node.stop()  # or the next one might find the lease of retention taken
     archive = tmp_path / "archive"
     archive.mkdir()

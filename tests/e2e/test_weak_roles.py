@@ -70,7 +70,7 @@ def test_advisory_locks_hold_up_neither_start_nor_relay_nor_retention_nor_replay
         fresh.api.call("POST", f"/v1/tenants/acme/deliveries/{delivery}/replay", {"reason": "again"}).expect(202)
         hook.wait_for(2)
         fresh.stop()
-        postgres.sql("select postrider.make_partition('event', '2020-01-01')", empty, "postrider")
+        postgres.sql("select postrider.create_partition('event', '2020-01-01')", empty, "postrider")
         start_node(database_url=postgres.url(empty))
         wait_until(lambda: postgres.sql("select to_regclass('postrider.event_20200101') is null", empty) == [(True,)],
                    "a day that is past its time is dropped")
@@ -100,8 +100,8 @@ def test_a_weak_role_can_touch_no_lease(postgres, weak, start_node, database_url
         postgres.sql(f"select postrider.{grant}()", name, "postrider")
     for forbidden in ("select from postrider.session_lease for key share", "begin; lock table postrider.session_lease in share mode",
                       "update postrider.session_lease set epoch = 0", "begin; lock table postrider.migration in access share mode",
-                      "select postrider.hold_lease('relay', 1)", "select setval('postrider.outbox_asleep', 1)",
-                      "select nextval('postrider.outbox_asleep')", "begin; lock table postrider.outbox in row exclusive mode"):
+                      "select postrider.hold_lease('relay', 1)", "select setval('postrider.outbox_idle_until', 1)",
+                      "select nextval('postrider.outbox_idle_until')", "begin; lock table postrider.outbox in row exclusive mode"):
         with pytest.raises(psycopg2.errors.InsufficientPrivilege):
             postgres.sql(forbidden, name, weak)
 
@@ -199,7 +199,7 @@ def test_calls_left_open_delay_no_lease_migration_forwarding_or_retention(postgr
         assert node.stop() == 0
         days = ("event", "attempt", "dead_letter")
         for parent in (*days, "inbox"):
-            postgres.sql(f"select postrider.make_partition('{parent}', '2020-01-01')", name, "postrider")
+            postgres.sql(f"select postrider.create_partition('{parent}', '2020-01-01')", name, "postrider")
 
         def left():
             return {parent for parent in (*days, "inbox")

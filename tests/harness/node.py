@@ -41,15 +41,17 @@ class Node:
     running = []  # all that were started and not closed, for reports
 
     def __init__(self, words=("serve",), **settings):
-        """Starts it; wait_ready() waits. `data_dir`: private Postgres; `database_url`: that one."""
+        """Starts it; wait_ready() waits. `data_dir`: private Postgres; `database_url`: that one; `variables`: more of the
+        environment."""
+        variables = settings.pop("variables", {})
         self.settings = settings
         if "database_url" in settings:
             settings.setdefault("master_key", MASTER_KEY)
         self.log = []
         self.text = []  # lines that are not JSON
         self._changed = threading.Condition()
-        self.process = subprocess.Popen([binary(), *words], env=environment(**settings), cwd="/", text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen([binary(), *words], env={**environment(**settings), **variables}, cwd="/",
+                                        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         Node.running.append(self)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -17,6 +17,9 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
 
 def programs():
+    """POSTRIDER_TEST_PG_BIN, which ./dev postgres sets, or the newest of Debian's."""
+    if chosen := os.environ.get("POSTRIDER_TEST_PG_BIN"):
+        return pathlib.Path(chosen)
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[-2]))
     if not found:
         raise RuntimeError("no Postgres server is installed: ./dev test installs it")
@@ -26,8 +29,9 @@ def programs():
 class Postgres:
     """Started by the constructor. Databases belong to the role `postrider`, which is no superuser."""
 
-    def __init__(self, settings=(), folder="/tmp"):
-        """`settings`: more of them, as in postgresql.conf: `fsync=off`. `folder`: where its files go."""
+    def __init__(self, settings=(), folder="/tmp", port=None):
+        """`settings`: more of them, as in postgresql.conf: `fsync=off`. `folder`: where its files go. `port`: of TCP, too."""
+        self.port = port
         self.settings = ["max_connections=200", "wal_level=logical", *settings]
         self.user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="pr-pg-", dir=folder))
@@ -54,10 +58,13 @@ class Postgres:
         options = [word for setting in self.settings for word in ("-c", setting)]
         with open(self.home / "log", "ab") as log:
             self.process = subprocess.Popen(
-                self._as_user(programs() / "postgres", "-D", self.home / "data", "-k", self.home, "-h", "", *options),
+                self._as_user(programs() / "postgres", "-D", self.home / "data", "-k", self.home, *self._listen(), *options),
                 cwd="/", env=ENVIRONMENT, stdout=log, stderr=log, start_new_session=True)
         wait_until(lambda: self._accepts() or self.process.poll() is not None, "Postgres takes connections")
         assert self.process.poll() is None, f"Postgres did not start: {(self.home / 'log').read_text()[-2000:]}"
+
+    def _listen(self):
+        return ["-h", "127.0.0.1", "-p", str(self.port)] if self.port else ["-h", ""]
 
     def _accepts(self):
         try:
@@ -85,6 +92,8 @@ class Postgres:
         shutil.rmtree(self.home, ignore_errors=True)
 
     def url(self, database, user="postrider"):
+        if self.port:
+            return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
         return f"postgresql://{user}@/{database}?host={self.home}"
 
     def sql(self, statement, database, user="postgres"):

@@ -14,6 +14,7 @@ class Delivered:
     headers: dict  # names in lower case
     body: bytes
     at: float      # monotonic
+    peer: str = ""         # address of the sender
 
 
 @dataclasses.dataclass
@@ -56,9 +57,9 @@ class Hook:
                 raise AssertionError(f"{len(self.requests)} of {count} requests came in {seconds:.0f} s")
             return self.requests[:count]
 
-    def receive(self, headers, body):
+    def receive(self, headers, body, peer=""):
         with self._changed:
-            self.requests.append(Delivered(headers, body, time.monotonic()))
+            self.requests.append(Delivered(headers, body, time.monotonic(), peer))
             self.in_flight += 1
             self.in_flight_max = max(self.in_flight_max, self.in_flight)
             reply = self._replies.pop(0) if self._replies else self._default
@@ -83,7 +84,8 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 hook = receiver.hooks.get(self.path)
-                reply = hook.receive({k.lower(): v for k, v in self.headers.items()}, body) if hook else Reply(404)
+                reply = hook.receive({k.lower(): v for k, v in self.headers.items()}, body,
+                                     self.client_address[0]) if hook else Reply(404)
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():
                     self.send_header(name, value)

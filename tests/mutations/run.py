@@ -17,6 +17,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "test"
+# What ./dev schema writes; the build compares it with the statements.
+DESCRIBED = [ROOT / "sql" / "columns.txt", ROOT / "sql" / "schema.sql"]
 
 
 def run(*command):
@@ -33,16 +35,21 @@ def test_command(mutation):
 def verdict(mutation):
     path = ROOT / mutation["file"]
     original = path.read_text()
+    described = [file.read_text() for file in DESCRIBED]
     if original.count(mutation["from"]) < 1:
         return "STALE: the text to change is not there"
     try:
         path.write_text(original.replace(mutation["from"], mutation["to"]))
+        if path.suffix == ".sql":
+            run("/usr/bin/python3", "tools/write_schema.py")
         built = run("ninja", "-C", str(BUILD), mutation["target"])
         if built.returncode != 0:
             return "STALE: does not build\n" + built.stdout[-800:]
         tested = run(*test_command(mutation))
     finally:
         path.write_text(original)
+        for file, text in zip(DESCRIBED, described):
+            file.write_text(text)
     if tested.returncode == 0:
         return "SURVIVED: no test failed"
     failed = [line for line in tested.stdout.splitlines() if line.startswith(("[  FAILED  ] ", "FAILED "))]

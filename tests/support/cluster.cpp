@@ -29,7 +29,7 @@ constexpr auto start_timeout = 60s;
 std::string server_binary(const char* name) {
   const char* chosen = std::getenv("POSTRIDER_TEST_PG_BIN");
   if (chosen != nullptr) return std::string(chosen) + "/" + name;
-  for (const char* version : {"17", "16", "15", "14"}) {
+  for (const char* version : {"18", "17", "16", "15", "14"}) {
     const std::string path = std::string("/usr/lib/postgresql/") + version + "/bin/" + name;
     if (std::filesystem::exists(path)) return path;
   }

@@ -42,7 +42,7 @@ class Receiver::Endpoint : public http::Handler {
 Receiver::Receiver()
     : listener_({.address = "127.0.0.1:0"}),
       endpoint_(std::make_unique<Endpoint>(*this)),
-      server_(std::make_unique<http::Server>(loop_, listener_, *endpoint_, metrics_)) {
+      server_(std::make_unique<http::Server>(loop_, listener_, *endpoint_)) {
   loop_.post([this] { server_->start(); });
   thread_ = std::thread([this] { loop_.run(); });
 }

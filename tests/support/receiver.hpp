@@ -14,7 +14,6 @@
 
 #include "postrider/http/server/server.hpp"
 #include "postrider/runtime/loop.hpp"
-#include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::support {
 
@@ -71,7 +70,6 @@ class Receiver {
   std::map<std::string, Load> loads_;
   bool is_stopping_ = false;
 
-  telemetry::Metrics metrics_;
   runtime::Loop loop_;
   http::Listener listener_;
   std::unique_ptr<Endpoint> endpoint_;

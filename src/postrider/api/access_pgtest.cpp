@@ -1,4 +1,4 @@
-// Who may call, and what is refused before a handler looks at it.
+// Who may call, and what is rejected before a handler looks at it.
 #include "postrider/api/pgtest_fixture.hpp"
 #include "postrider/base/encoding.hpp"
 #include "postrider/registry/keys.hpp"
@@ -39,13 +39,13 @@ TEST_F(Access, UnknownRevokedAndExpiredKeysLookTheSame) {
   const auto revoked = make_key("admin", ", revoked_at", ", now()");
   const auto expired = make_key("admin", ", expires_at", ", now() - interval '1 second'");
   for (const std::string& key : {std::string(64, 'x'), revoked, expired}) {
-    const auto answer = server->send({"GET", "/v1/tenants", "", key});
-    EXPECT_EQ(answer.status, 401);
-    EXPECT_THAT(answer.header("www-authenticate").value_or(""), StartsWith("Bearer"));
-    EXPECT_EQ(answer.at("/type"), "urn:postrider:problem:unauthorized");
-    EXPECT_EQ(answer.at("/status"), "401");
-    EXPECT_EQ(answer.at("/detail"), "The API key is not valid: it is unknown, expired or revoked.");
-    EXPECT_THAT(answer.at("/request_id"), StartsWith("req_"));
+    const auto response = server->send({"GET", "/v1/tenants", "", key});
+    EXPECT_EQ(response.status, 401);
+    EXPECT_THAT(response.header("www-authenticate").value_or(""), StartsWith("Bearer"));
+    EXPECT_EQ(response.at("/type"), "urn:postrider:problem:unauthorized");
+    EXPECT_EQ(response.at("/status"), "401");
+    EXPECT_EQ(response.at("/detail"), "The API key is not valid: it is unknown, expired or revoked.");
+    EXPECT_THAT(response.at("/request_id"), StartsWith("req_"));
   }
 }
 
@@ -64,7 +64,7 @@ TEST_F(Access, AMissingOrMalformedAuthorizationHeaderIsNamed) {
   }
 }
 
-TEST_F(Access, ARefusalNamesTheRoleThatIsNeededAndTheOneThatTheKeyHas) {
+TEST_F(Access, ARejectionNamesTheRoleThatIsNeededAndTheOneThatTheKeyHas) {
   make_acme();
   EXPECT_EQ(server->send({"DELETE", "/v1/tenants/acme", "", make_key("reader")}).at("/detail"),
             "This operation needs an API key with the role operator or admin; this key has the role reader.");
@@ -136,7 +136,7 @@ TEST_F(Access, PathsMethodsTypesAndSizesAreJudgedFirst) {
   EXPECT_EQ(post("/v1/tenants", std::string(2 << 20, ' ')).status, 413);
 }
 
-TEST_F(Access, AMadeUpCursorIsRefusedForHeadAsForGet) {
+TEST_F(Access, AMadeUpCursorIsRejectedForHeadAsForGet) {
   make_acme();
   const std::string target = "/v1/tenants?cursor=c1_" + base::hex_encode("a");
   EXPECT_EQ(status("GET", target, admin_key), 422);
@@ -148,12 +148,12 @@ TEST_F(Access, AMadeUpCursorIsRefusedForHeadAsForGet) {
 TEST_F(Access, OfManyErrorsTheFirstAreListedAndTheRestAreCounted) {
   std::string body = R"({"id": "acme")";
   for (int i = 0; i < 1000; ++i) body += ", \"unknown_" + std::to_string(i) + "\": 1";
-  const auto answer = post("/v1/tenants", body + "}");
-  EXPECT_EQ(answer.status, 422);
-  EXPECT_EQ(answer.json().at("errors").as_array().size(), 20);
-  EXPECT_EQ(answer.at("/errors/19/pointer"), "/unknown_19");
-  EXPECT_THAT(answer.at("/detail"), HasSubstr("980 more"));
-  EXPECT_LT(answer.body.size(), 4'000);
+  const auto response = post("/v1/tenants", body + "}");
+  EXPECT_EQ(response.status, 422);
+  EXPECT_EQ(response.json().at("errors").as_array().size(), 20);
+  EXPECT_EQ(response.at("/errors/19/pointer"), "/unknown_19");
+  EXPECT_THAT(response.at("/detail"), HasSubstr("980 more"));
+  EXPECT_LT(response.body.size(), 4'000);
 
   std::string patterns;
   for (int i = 0; i < 50; ++i) patterns += std::string(i == 0 ? "" : ",") + R"("no pattern")";
@@ -169,9 +169,9 @@ TEST_F(Access, OfManyErrorsTheFirstAreListedAndTheRestAreCounted) {
 TEST_F(Access, WhatIsNoJsonIsMalformed) {
   for (const std::string& body : {std::string("{"), std::string("{} x"), std::string("{\"id\": \"\xff\"}"),
                                   std::string("{'id': 1}"), std::string(70, '[') + std::string(70, ']')}) {
-    const auto answer = post("/v1/tenants", body);
-    EXPECT_EQ(answer.status, 400) << body;
-    EXPECT_EQ(answer.header("content-type"), "application/problem+json");
+    const auto response = post("/v1/tenants", body);
+    EXPECT_EQ(response.status, 400) << body;
+    EXPECT_EQ(response.header("content-type"), "application/problem+json");
   }
   EXPECT_EQ(post("/v1/tenants", "[]").status, 422);
   EXPECT_EQ(post("/v1/tenants", "").status, 400);
@@ -195,9 +195,9 @@ TEST(NoDatabase, IsSaidWithRetryAfter) {
       {.database_url = "postgresql:///nowhere?host=/nonexistent", .guard = {}, .has_database = false});
   EXPECT_EQ(server.send({"GET", "/healthz"}).status, 200);
   EXPECT_EQ(server.send({"GET", "/readyz"}).status, 503);
-  const auto answer = server.send({"GET", "/v1/tenants", "", std::string(32, 'k')});
-  EXPECT_EQ(answer.status, 503);
-  EXPECT_EQ(answer.header("retry-after"), "1");
+  const auto response = server.send({"GET", "/v1/tenants", "", std::string(32, 'k')});
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.header("retry-after"), "1");
   EXPECT_EQ(server.send({"GET", "/v1/tenants"}).status, 401);
 }
 

@@ -11,6 +11,8 @@ namespace postrider::api {
 void add_routes(Routes& routes) {
   add_health_routes(routes);
   add_openapi_routes(routes);
+  add_page_routes(routes);
+  add_console_session_routes(routes);
   add_tenant_routes(routes);
   add_endpoint_routes(routes);
   add_try_endpoint_routes(routes);
@@ -42,6 +44,8 @@ void add_routes(Routes& routes) {
   add_audit_routes(routes);
   add_key_routes(routes);
   add_me_routes(routes);
+  add_token_routes(routes);
+  add_tenant_export_routes(routes);
 }
 
 Api::Api(Services services) : services_(std::move(services)), routes_(router_, services_) {
@@ -52,6 +56,7 @@ Api::~Api() = default;
 
 void Api::apply(std::span<const registry::Change> changes) {
   services_.keys.apply(changes);
+  services_.sessions.apply(changes);
   services_.tenants.apply(changes);
   services_.sources.apply(changes);
   services_.catalogue.apply(changes);

@@ -1,7 +1,7 @@
 // The HTTP API of one loop: a router with every route, for an http::Server on the same loop.
 //
 //   api::Api api({.loop = loop, .pool = pool, …});
-//   http::Server server(loop, listener, api.router(), metrics, options);
+//   http::Server server(loop, listener, api.router(), server_metrics(metrics), options);
 //
 // Every resource is a file that adds its routes; problems.cpp words the errors they share.
 #pragma once

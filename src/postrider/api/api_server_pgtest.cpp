@@ -26,7 +26,7 @@ config::Config default_config() {
   return config::load(nothing).config;
 }
 
-publish::PublisherOptions publisher_options(publish::PublishRates& rates) {
+publish::PublisherOptions publisher_options(base::RateLimiter& rates) {
   publish::PublisherOptions options;
   options.rates = &rates;
   return options;
@@ -48,7 +48,7 @@ int send_request(uint16_t port, const std::string& request) {
   size_t sent = 0;
   while (sent < request.size()) {
     const ssize_t got = send(fd, request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
-    if (got <= 0) break;  // refused early; the answer says why
+    if (got <= 0) break;  // rejected early; the response says why
     sent += static_cast<size_t>(got);
   }
   return fd;
@@ -65,7 +65,7 @@ std::string request_text(const ApiServer::Call& call) {
 
 }  // namespace
 
-std::optional<std::string> Answer::header(std::string_view name) const {
+std::optional<std::string> Reply::header(std::string_view name) const {
   size_t at = head.find("\r\n");
   while (at != std::string::npos && at + 2 < head.size()) {
     at += 2;
@@ -77,11 +77,11 @@ std::optional<std::string> Answer::header(std::string_view name) const {
   return std::nullopt;
 }
 
-boost::json::value Answer::json() const {
+boost::json::value Reply::json() const {
   return boost::json::parse(body);
 }
 
-std::string Answer::at(std::string_view pointer) const {
+std::string Reply::at(std::string_view pointer) const {
   const boost::json::value document = json();
   boost::json::error_code error;
   const boost::json::value* value = document.find_pointer(pointer, error);
@@ -89,7 +89,7 @@ std::string Answer::at(std::string_view pointer) const {
   return value->is_string() ? std::string(value->get_string()) : boost::json::serialize(*value);
 }
 
-std::string Answer::pointers() const {
+std::string Reply::pointers() const {
   std::string all;
   const boost::json::value document = json();
   const auto* errors = document.as_object().if_contains("errors");
@@ -137,7 +137,7 @@ ApiServer::ApiServer(Options options)
       .publish_rates = &publish_rates_,
       .key_rates = &key_rates_,
   });
-  server_ = std::make_unique<http::Server>(loop_, listener_, api_->router(), metrics_);
+  server_ = std::make_unique<http::Server>(loop_, listener_, api_->router());
   loop_.post([this] {
     pool_->start();
     lookups_->start();
@@ -148,7 +148,7 @@ ApiServer::ApiServer(Options options)
   if (options.has_database) wait_for_database();
 }
 
-// A busy machine connects slowly, and until then the API answers 503.
+// A busy machine connects slowly, and until then the API responses 503.
 void ApiServer::wait_for_database() {
   const base::SteadyTime deadline = base::BootClock::now() + 60s;
   for (bool is_up = false; !is_up && base::BootClock::now() < deadline; std::this_thread::yield()) {
@@ -208,15 +208,15 @@ std::string ApiServer::Open::read_to_end() {
   return text_;
 }
 
-Answer ApiServer::send(const Call& call) const {
+Reply ApiServer::send(const Call& call) const {
   const std::string text = Open(*this, call).read_to_end();
-  Answer answer;
+  Reply response;
   const size_t end = text.find("\r\n\r\n");
-  if (end == std::string::npos) throw std::runtime_error("no answer: " + text);
-  answer.head = text.substr(0, end);
-  answer.body = text.substr(end + 4);
-  answer.status = std::stoi(answer.head.substr(9, 3));
-  return answer;
+  if (end == std::string::npos) throw std::runtime_error("no response: " + text);
+  response.head = text.substr(0, end);
+  response.body = text.substr(end + 4);
+  response.status = std::stoi(response.head.substr(9, 3));
+  return response;
 }
 
 int ApiServer::open_bodies() {

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 struct Shown : ApiTest {
-  // Names are looked up, and `localhost` is not refused for its text alone.
+  // Names are looked up, and `localhost` is not rejected for its text alone.
   static http::GuardPolicy policy() {
     http::GuardPolicy policy;
     policy.allow_networks.push_back(*http::Network::parse("192.168.77.0/24"));
@@ -24,7 +24,7 @@ struct Shown : ApiTest {
     bound = post("/v1/keys", R"({"role": "operator", "tenant_id": "acme"})").at("/key");
   }
 
-  Answer as_customer(std::string method, std::string target, std::string body = "") {
+  Reply as_customer(std::string method, std::string target, std::string body = "") {
     return server->send({std::move(method), std::move(target), std::move(body), bound});
   }
   void send_to(const std::string& url) { database.sql("update postrider.endpoint set url = '" + url + "'"); }
@@ -58,7 +58,7 @@ struct Shown : ApiTest {
   std::string endpoint_path, bound;
 };
 
-TEST_F(Shown, WhyAUrlIsRefusedDependsOnWhoAsks) {
+TEST_F(Shown, WhyAUrlIsRejectedDependsOnWhoAsks) {
   const std::pair<const char*, const char*> typed[] = {
       {"http://hooks.acme.example/", "http://"},
       {"https://hooks.acme.example:22/", "the port"},
@@ -67,19 +67,19 @@ TEST_F(Shown, WhyAUrlIsRefusedDependsOnWhoAsks) {
   };
   for (const auto& [url, why] : typed) {
     const std::string body = R"({"event_types": ["*"], "url": ")" + std::string(url) + "\"}";
-    const auto refused = as_customer("POST", acme + "/endpoints", body);
-    EXPECT_EQ(refused.pointers(), "/url ") << url;
-    EXPECT_THAT(refused.at("/errors/0/detail"), AllOf(HasSubstr(why), Not(HasSubstr("setting")))) << url;
+    const auto rejected = as_customer("POST", acme + "/endpoints", body);
+    EXPECT_EQ(rejected.pointers(), "/url ") << url;
+    EXPECT_THAT(rejected.at("/errors/0/detail"), AllOf(HasSubstr(why), Not(HasSubstr("setting")))) << url;
     EXPECT_THAT(post(acme + "/endpoints", body).at("/errors/0/detail"), HasSubstr("setting")) << url;
   }
   const std::string body = R"({"event_types": ["*"], "url": "https://localhost/"})";
   const std::string change = R"({"url": "https://localhost/"})";
   EXPECT_THAT(post(acme + "/endpoints", body).at("/errors/0/detail"), HasSubstr("localhost resolves to "));
-  for (const auto& refused :
+  for (const auto& rejected :
        {as_customer("POST", acme + "/endpoints", body), as_customer("PUT", acme + "/endpoints/own", body),
         as_customer("PATCH", endpoint_path, change)}) {
-    EXPECT_EQ(refused.status, 422);
-    EXPECT_EQ(refused.at("/errors/0/detail"), "destination not allowed");
+    EXPECT_EQ(rejected.status, 422);
+    EXPECT_EQ(rejected.at("/errors/0/detail"), "destination not allowed");
   }
 }
 
@@ -135,9 +135,9 @@ TEST_F(Shown, TheAuditLogKeepsTheOperatorsStaffToItself) {
   database.sql(
       "select postrider.write_audit('command', 'ann@db-host-7', 'tenant.pause', 'acme', 'acme', "
       "reason => 'ticket 8')");
-  const auto pauses = [](const Answer& answer) {
+  const auto pauses = [](const Reply& response) {
     std::string all;
-    const auto document = answer.json();
+    const auto document = response.json();
     for (const auto& entry : document.at("data").as_array())
       if (entry.at("action") == "endpoint.pause")
         all += boost::json::serialize(entry.at("actor").at("on_behalf_of")) + " " +

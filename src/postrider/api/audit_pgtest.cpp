@@ -48,7 +48,7 @@ TEST_F(Audit, BadParametersAreNamed) {
 
 struct Conditions : ApiTest {};
 
-TEST_F(Conditions, IfMatchRefusesAChangeOfWhatIsNoLongerThat) {
+TEST_F(Conditions, IfMatchRejectsAChangeOfWhatIsNoLongerThat) {
   make_acme();
   const std::string tag = get("/v1/tenants/acme").header("etag").value_or("");
   ASSERT_THAT(tag, StartsWith("\"r1-"));
@@ -64,8 +64,8 @@ TEST_F(Conditions, IfMatchRefusesAChangeOfWhatIsNoLongerThat) {
   for (const std::string other : {"*", "\"x\", \"r3-0\""}) {
     change.headers = "content-type: application/json\r\nif-match: " + other + "\r\n";
     change.body = R"({"name": ")" + std::to_string(other.size()) + "\"}";
-    const auto answer = server->send(change);
-    EXPECT_EQ(answer.status, 200) << other << answer.body;
+    const auto response = server->send(change);
+    EXPECT_EQ(response.status, 200) << other << response.body;
   }
   for (const std::string other : {"W/\"r4-0\"", "\"x\"", "r4"}) {
     change.headers = "content-type: application/json\r\nif-match: " + other + "\r\n";

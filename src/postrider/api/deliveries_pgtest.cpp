@@ -20,8 +20,8 @@ struct DeliveriesTest : ApiTest {
   std::string endpoint, endpoint_id;
 
   std::string publish(const std::string& id, const std::string& more = R"("type":"invoice.paid")") {
-    const auto answer = post("/v1/tenants/acme/events", R"({"id":")" + id + R"(","data":1,)" + more + "}");
-    EXPECT_EQ(answer.status, 202) << answer.body;
+    const auto response = post("/v1/tenants/acme/events", R"({"id":")" + id + R"(","data":1,)" + more + "}");
+    EXPECT_EQ(response.status, 202) << response.body;
     return id;
   }
 
@@ -36,7 +36,7 @@ struct DeliveriesTest : ApiTest {
         std::to_string(number) + ", bucket, endpoint_id, event_id, tenant_id, '" + outcome + "', " +
         std::to_string(status_code) + ", " +
         (outcome == "delivered" ? "null, null" : "'http_status', 'said no'") +
-        ", now(), 5000, 'the answer', gen_random_uuid(), created_at, replay_id from " + of_event + " q");
+        ", now(), 5000, 'the response', gen_random_uuid(), created_at, replay_id from " + of_event + " q");
     if (outcome == "retrying")
       database.sql(
           "update queue set attempts = " + std::to_string(number) +
@@ -55,11 +55,11 @@ struct DeliveriesTest : ApiTest {
 
   // The events of a page, in its order.
   std::vector<std::string> events_of(const std::string& target) {
-    const auto answer = get(target);
-    EXPECT_EQ(answer.status, 200) << target << ": " << answer.body;
+    const auto response = get(target);
+    EXPECT_EQ(response.status, 200) << target << ": " << response.body;
     std::vector<std::string> events;
-    if (answer.status != 200) return events;
-    const auto document = answer.json();
+    if (response.status != 200) return events;
+    const auto document = response.json();
     for (const auto& item : document.at("data").as_array())
       events.emplace_back(item.at("event_id").as_string());
     return events;
@@ -69,13 +69,13 @@ struct DeliveriesTest : ApiTest {
     std::vector<std::string> events;
     std::string cursor;
     for (int pages = 0; pages < 100; ++pages) {
-      const auto answer = get(target + (cursor.empty() ? "" : "&cursor=" + cursor));
-      EXPECT_EQ(answer.status, 200) << target << ": " << answer.body;
-      const auto document = answer.json();
+      const auto response = get(target + (cursor.empty() ? "" : "&cursor=" + cursor));
+      EXPECT_EQ(response.status, 200) << target << ": " << response.body;
+      const auto document = response.json();
       for (const auto& item : document.at("data").as_array())
         events.emplace_back(item.at("event_id").as_string());
       if (!document.as_object().contains("next_cursor")) return events;
-      cursor = answer.at("/next_cursor");
+      cursor = response.at("/next_cursor");
     }
     ADD_FAILURE() << "the list has no end";
     return events;
@@ -281,7 +281,7 @@ TEST_F(DeliveriesTest, OneDeliveryShowsItsWholeTimeline) {
   EXPECT_EQ(shown.at("/dead_letter/cause"), "rejected");
   EXPECT_EQ(shown.at("/timeline/0/outcome"), "retrying");
   EXPECT_EQ(shown.at("/timeline/1/status_code"), "400");
-  EXPECT_EQ(shown.at("/timeline/1/response_preview"), "the answer");
+  EXPECT_EQ(shown.at("/timeline/1/response_preview"), "the response");
   EXPECT_EQ(shown.at("/timeline/1/phases/total_us"), "5000");
   EXPECT_EQ(get("/v1/deliveries/" + id).body, shown.body);
   const auto first = get(deliveries + "/" + id + "/attempts?limit=1");

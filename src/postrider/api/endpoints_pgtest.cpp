@@ -156,9 +156,9 @@ TEST_F(EndpointCalls, EveryBadFieldIsPointedAt) {
     std::string document = "{" + std::string(field);
     if (document.find("\"url\"") == std::string::npos) document += R"(, "url": "https://example.com/")";
     if (document.find("\"event_types\"") == std::string::npos) document += R"(, "event_types": ["a"])";
-    const auto answer = post(endpoints, document + "}");
-    EXPECT_EQ(answer.status, 422) << field;
-    EXPECT_EQ(answer.pointers(), pointers) << field;
+    const auto response = post(endpoints, document + "}");
+    EXPECT_EQ(response.status, 422) << field;
+    EXPECT_EQ(response.pointers(), pointers) << field;
   }
   EXPECT_EQ(post(endpoints, "{}").pointers(), "/url /event_types ");
   EXPECT_EQ(database.sql("select count(*) from postrider.endpoint"), "0");
@@ -180,9 +180,9 @@ TEST_F(EndpointCalls, LimitsHold) {
 
   patch("/v1/tenants/acme", R"({"endpoints_max": 1})");
   make_endpoint();
-  const auto refused = post(endpoints, R"({"url": "https://example.com/", "event_types": ["a"]})");
-  EXPECT_EQ(refused.status, 409);
-  EXPECT_EQ(refused.at("/type"), "urn:postrider:problem:too-many-endpoints");
+  const auto rejected = post(endpoints, R"({"url": "https://example.com/", "event_types": ["a"]})");
+  EXPECT_EQ(rejected.status, 409);
+  EXPECT_EQ(rejected.at("/type"), "urn:postrider:problem:too-many-endpoints");
 }
 
 TEST_F(EndpointCalls, StatusCallsDoWhatTheySay) {
@@ -274,10 +274,10 @@ struct NamesAreLookedUp : EndpointCalls {
   NamesAreLookedUp() : EndpointCalls(policy(), true) {}
 };
 
-TEST_F(NamesAreLookedUp, ANameWithARefusedAddressIsNotSaved) {
-  const auto refused = post(endpoints, R"({"url": "https://localhost/", "event_types": ["a"]})");
-  EXPECT_EQ(refused.status, 422);
-  EXPECT_EQ(refused.pointers(), "/url ");
+TEST_F(NamesAreLookedUp, ANameWithARejectedAddressIsNotSaved) {
+  const auto rejected = post(endpoints, R"({"url": "https://localhost/", "event_types": ["a"]})");
+  EXPECT_EQ(rejected.status, 422);
+  EXPECT_EQ(rejected.pointers(), "/url ");
   EXPECT_EQ(post(endpoints, R"({"url": "https://10.1.2.3/", "event_types": ["a"]})").status, 201);
 }
 

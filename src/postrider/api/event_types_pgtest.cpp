@@ -9,7 +9,7 @@ namespace {
 struct EventTypeCalls : ApiTest {
   EventTypeCalls() { make_acme(); }
 
-  Answer put_paid(const std::string& validation) {
+  Reply put_paid(const std::string& validation) {
     const auto put_answer = put("/v1/event-types/invoice.paid", R"({"description": "An invoice was paid.",
         "validation": ")" + validation + R"(", "versions": [
           {"version": "1", "schema": {"required": ["id"]}, "deprecated_at": "2027-01-01T00:00:00Z"},
@@ -19,7 +19,7 @@ struct EventTypeCalls : ApiTest {
     server->forget_cached();
     return put_answer;
   }
-  Answer publish(const std::string& body) { return post("/v1/tenants/acme/events", body); }
+  Reply publish(const std::string& body) { return post("/v1/tenants/acme/events", body); }
 };
 
 TEST_F(EventTypeCalls, WhatIsPutCanBeReadListedReplacedAndDeleted) {
@@ -54,12 +54,12 @@ TEST_F(EventTypeCalls, BadDocumentsArePointedAt) {
   EXPECT_EQ(put("/v1/event-types/a..b", "{}").pointers(), "name ");
 }
 
-TEST_F(EventTypeCalls, RejectRefusesWhatDoesNotFitWithPointersIntoTheRequest) {
+TEST_F(EventTypeCalls, RejectRejectsWhatDoesNotFitWithPointersIntoTheRequest) {
   put_paid("reject");
   EXPECT_EQ(publish(R"({"type": "invoice.paid", "data": {"id": 1, "amount": 2}})").status, 202);
-  const auto refused = publish(R"({"type": "invoice.paid", "data": {"id": 1, "amount": 0}})");
-  EXPECT_EQ(refused.status, 422);
-  EXPECT_EQ(refused.pointers(), "/data/amount ");
+  const auto rejected = publish(R"({"type": "invoice.paid", "data": {"id": 1, "amount": 0}})");
+  EXPECT_EQ(rejected.status, 422);
+  EXPECT_EQ(rejected.pointers(), "/data/amount ");
   EXPECT_EQ(publish(R"({"type": "invoice.paid", "version": "1", "data": {"id": 1}})").status, 202);
   EXPECT_EQ(publish(R"({"type": "invoice.paid", "version": "9", "data": {"id": 1}})").pointers(),
             "/version ");
@@ -76,10 +76,10 @@ TEST_F(EventTypeCalls, WarnAndOffTakeEverything) {
   put_paid("warn");
   const std::string unfit = R"({"type": "invoice.paid", "data": "text"})";
   EXPECT_EQ(publish(unfit).status, 202);
-  EXPECT_THAT(get("/metrics").body, testing::HasSubstr("webhook_unfit_events_total{action=\"warned\"} 1"));
+  EXPECT_THAT(get("/metrics").body, testing::HasSubstr("webhook_invalid_events_total{action=\"warned\"} 1"));
   put_paid("off");
   EXPECT_EQ(publish(unfit).status, 202);
-  EXPECT_THAT(get("/metrics").body, testing::HasSubstr("webhook_unfit_events_total{action=\"warned\"} 1"));
+  EXPECT_THAT(get("/metrics").body, testing::HasSubstr("webhook_invalid_events_total{action=\"warned\"} 1"));
 }
 
 TEST_F(EventTypeCalls, OnlyOperatorsChangeTheCatalogue) {

@@ -13,7 +13,7 @@ struct EventsTest : ApiTest {
 
   const std::string events = "/v1/tenants/acme/events";
 
-  Answer publish(std::string body, std::string headers = "") {
+  Reply publish(std::string body, std::string headers = "") {
     return server->send({"POST", events, std::move(body), admin_key,
                          "content-type: application/json\r\n" + std::move(headers)});
   }
@@ -130,13 +130,13 @@ TEST_F(EventsTest, ABatchHasAStatusPerItem) {
   const std::string batch = R"([{"tenant_id":"acme","type":"a","data":1,"id":"x"},{"type":"a","data":1},
     {"tenant_id":"nobody","type":"a","data":1},{"tenant_id":"acme","type":"a","data":1,"id":"x"},
     {"tenant_id":"acme","type":"a","data":2,"id":"x"}])";
-  const auto answer = post("/v1/events/batch", batch);
-  ASSERT_EQ(answer.status, 200) << answer.body;
+  const auto response = post("/v1/events/batch", batch);
+  ASSERT_EQ(response.status, 200) << response.body;
   std::vector<int64_t> statuses;
-  const auto document = answer.json();
+  const auto document = response.json();
   for (const auto& item : document.as_array()) statuses.push_back(item.at("status").as_int64());
   EXPECT_THAT(statuses, testing::ElementsAre(202, 422, 404, 200, 409));
-  EXPECT_EQ(answer.at("/1/errors/0/pointer"), "/1/tenant_id");
+  EXPECT_EQ(response.at("/1/errors/0/pointer"), "/1/tenant_id");
   EXPECT_EQ(post("/v1/events/batch", "[]").body, "[]");
   EXPECT_EQ(post("/v1/events/batch", "{}").status, 422);
   EXPECT_EQ(post("/v1/events/batch", "[1").status, 400);

@@ -26,13 +26,13 @@ TEST_F(FairDatabase, OnlySoManyCallsOfAKeyWaitForTheDatabase) {
   stuck.start(greedy, 1);
   stuck.wait_until_stuck(1);
   stuck.start(greedy, 40);
-  Answer refused;
+  Reply rejected;
   do {
-    refused = server->send({"GET", "/v1/tenants/acme", "", greedy});
-  } while (refused.status == 200);
-  EXPECT_EQ(refused.status, 429);
-  EXPECT_EQ(refused.at("/type"), "urn:postrider:problem:too-many-calls");
-  EXPECT_EQ(refused.header("retry-after"), "1");
+    rejected = server->send({"GET", "/v1/tenants/acme", "", greedy});
+  } while (rejected.status == 200);
+  EXPECT_EQ(rejected.status, 429);
+  EXPECT_EQ(rejected.at("/type"), "urn:postrider:problem:too-many-calls");
+  EXPECT_EQ(rejected.header("retry-after"), "1");
   EXPECT_EQ(get("/v1/tenants/acme").status, 200) << "others are served";
   for (const int status : stuck.release()) EXPECT_TRUE(status == 200 || status == 429) << status;
 }
@@ -41,11 +41,11 @@ TEST_F(FairDatabase, AStatementTimeoutIsFinalAndExplained) {
   server = std::make_unique<ApiServer>(ApiServer::Options{
       .database_url = database.url(), .guard = {}, .statement_timeout = pg::Milliseconds(50)});
   StuckCalls stuck(*this);
-  const Answer answer = get("/v1/audit");
-  EXPECT_EQ(answer.status, 503);
-  EXPECT_EQ(answer.at("/type"), "urn:postrider:problem:too-slow");
-  EXPECT_THAT(answer.at("/detail"), testing::HasSubstr("shorter time range"));
-  EXPECT_FALSE(answer.header("retry-after"));
+  const Reply response = get("/v1/audit");
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.at("/type"), "urn:postrider:problem:too-slow");
+  EXPECT_THAT(response.at("/detail"), testing::HasSubstr("shorter time range"));
+  EXPECT_FALSE(response.header("retry-after"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ struct Keys : ApiTest {
     make_acme();
     post("/v1/tenants", R"({"id": "other"})");
   }
-  Answer as(const std::string& key, std::string method, std::string target, std::string body = "") {
+  Reply as(const std::string& key, std::string method, std::string target, std::string body = "") {
     return server->send({std::move(method), std::move(target), std::move(body), key});
   }
   std::string make(const std::string& document) {
@@ -68,16 +68,16 @@ TEST_F(Keys, WrongFieldsAreNamed) {
 TEST_F(Keys, GiveNoMoreThanTheirMakerHas) {
   const auto bound = make(R"({"role": "admin", "tenant_id": "acme", "payloads": false,
                               "expires_at": "2100-01-01T00:00:00Z"})");
-  const auto refused = [&](const std::string& document) {
-    const auto answer = as(bound, "POST", "/v1/keys", document);
-    EXPECT_EQ(answer.status, 422) << answer.body;
-    return answer.pointers();
+  const auto rejected = [&](const std::string& document) {
+    const auto response = as(bound, "POST", "/v1/keys", document);
+    EXPECT_EQ(response.status, 422) << response.body;
+    return response.pointers();
   };
-  EXPECT_EQ(refused(R"({"role": "reader", "tenant_id": "other"})"), "/tenant_id ");
-  EXPECT_EQ(refused(R"({"role": "reader", "tenant_id": null})"), "/tenant_id ");
-  EXPECT_EQ(refused(R"({"role": "reader", "payloads": true})"), "/payloads ");
-  EXPECT_EQ(refused(R"({"role": "reader"})"), "/expires_at ");
-  EXPECT_EQ(refused(R"({"role": "reader", "expires_at": "2100-01-02T00:00:00Z"})"), "/expires_at ");
+  EXPECT_EQ(rejected(R"({"role": "reader", "tenant_id": "other"})"), "/tenant_id ");
+  EXPECT_EQ(rejected(R"({"role": "reader", "tenant_id": null})"), "/tenant_id ");
+  EXPECT_EQ(rejected(R"({"role": "reader", "payloads": true})"), "/payloads ");
+  EXPECT_EQ(rejected(R"({"role": "reader"})"), "/expires_at ");
+  EXPECT_EQ(rejected(R"({"role": "reader", "expires_at": "2100-01-02T00:00:00Z"})"), "/expires_at ");
   const auto made =
       as(bound, "POST", "/v1/keys", R"({"role": "admin", "expires_at": "2099-01-01T00:00:00Z"})");
   EXPECT_EQ(made.status, 201);
@@ -88,9 +88,9 @@ TEST_F(Keys, GiveNoMoreThanTheirMakerHas) {
 TEST_F(Keys, AKeyWithARateMakesNoneThatIsFaster) {
   const auto slow = make(R"({"role": "admin", "rate_per_second": 100})");
   for (const std::string rate : {"", R"(, "rate_per_second": null)", R"(, "rate_per_second": 100.5)"}) {
-    const auto answer = as(slow, "POST", "/v1/keys", R"({"role": "reader")" + rate + "}");
-    EXPECT_EQ(answer.status, 422) << rate;
-    EXPECT_EQ(answer.pointers(), "/rate_per_second ") << rate;
+    const auto response = as(slow, "POST", "/v1/keys", R"({"role": "reader")" + rate + "}");
+    EXPECT_EQ(response.status, 422) << rate;
+    EXPECT_EQ(response.pointers(), "/rate_per_second ") << rate;
   }
   EXPECT_EQ(as(slow, "POST", "/v1/keys", R"({"role": "reader", "rate_per_second": 100})").status, 201);
   EXPECT_EQ(post("/v1/keys", R"({"role": "reader", "rate_per_second": 1000})").status, 201);
@@ -107,10 +107,10 @@ TEST_F(Keys, ATenantHasSoManyAndNoMore) {
   const auto last = as(bound, "POST", "/v1/keys", R"({"role": "reader"})");
   EXPECT_EQ(last.status, 201) << last.body;
   for (const auto& maker : {bound, admin_key}) {
-    const auto answer = as(maker, "POST", "/v1/keys", R"({"role": "reader", "tenant_id": "acme"})");
-    EXPECT_EQ(answer.status, 409);
-    EXPECT_EQ(answer.at("/type"), "urn:postrider:problem:too-many-keys");
-    EXPECT_THAT(answer.at("/detail"), HasSubstr(std::to_string(limit)));
+    const auto response = as(maker, "POST", "/v1/keys", R"({"role": "reader", "tenant_id": "acme"})");
+    EXPECT_EQ(response.status, 409);
+    EXPECT_EQ(response.at("/type"), "urn:postrider:problem:too-many-keys");
+    EXPECT_THAT(response.at("/detail"), HasSubstr(std::to_string(limit)));
   }
   EXPECT_EQ(remove("/v1/keys/" + last.at("/id")).status, 204);
   EXPECT_EQ(as(bound, "POST", "/v1/keys", R"({"role": "reader"})").status, 201);
@@ -143,14 +143,14 @@ TEST_F(Keys, WithoutPayloadsShowNoBodies) {
 
 TEST_F(Keys, BoundToATenantPublishBatchesOfThatTenantOnly) {
   const auto bound = make(R"({"role": "publisher", "tenant_id": "acme"})");
-  const auto answer = as(bound, "POST", "/v1/events/batch",
-                         R"([{"tenant_id": "acme", "type": "a", "data": 1},
+  const auto response = as(bound, "POST", "/v1/events/batch",
+                           R"([{"tenant_id": "acme", "type": "a", "data": 1},
                              {"tenant_id": "other", "type": "a", "data": 2},
                              {"tenant_id": "acme", "type": "a", "data": 3}])");
-  EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.at("/0/status"), "202");
-  EXPECT_EQ(answer.at("/1/status"), "404");
-  EXPECT_EQ(answer.at("/2/status"), "202");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.at("/0/status"), "202");
+  EXPECT_EQ(response.at("/1/status"), "404");
+  EXPECT_EQ(response.at("/2/status"), "202");
   EXPECT_EQ(database.sql("select count(*) from postrider.event where tenant_id = 'other'"), "0");
 }
 
@@ -180,10 +180,10 @@ TEST_F(Keys, PublishersAreToldWhatIsLeftOfTheTenantsRate) {
   ASSERT_EQ(patch("/v1/tenants/acme", R"({"publish_rate_per_second": 0.01})").status, 200);
   const std::string event = R"({"type": "a", "data": 1})";
   EXPECT_EQ(post("/v1/tenants/acme/events", event).status, 202);  // this one teaches the limit
-  const auto refused = post("/v1/tenants/acme/events", event);
-  EXPECT_EQ(refused.status, 429);
-  EXPECT_EQ(refused.header("ratelimit-policy"), R"("publish";q=1;w=100)");
-  EXPECT_GT(std::stoi(refused.header("retry-after").value_or("0")), 1);
+  const auto rejected = post("/v1/tenants/acme/events", event);
+  EXPECT_EQ(rejected.status, 429);
+  EXPECT_EQ(rejected.header("ratelimit-policy"), R"("publish";q=1;w=100)");
+  EXPECT_GT(std::stoi(rejected.header("retry-after").value_or("0")), 1);
   EXPECT_FALSE(post("/v1/tenants/other/events", event).header("ratelimit"));
 }
 
@@ -214,9 +214,9 @@ TEST_F(Cursors, AreWorthNothingElsewhere) {
         "/v1/keys?tenant=acme&cursor=" + cursor + "&cursor=" + cursor,
         std::string("/v1/tenants?cursor=c1_61636d65"), std::string("/v1/tenants?cursor="),
         std::string("/v1/tenants?cursor=c2_00"), std::string("/v1/tenants?cursor=c2_zz")}) {
-    const auto answer = get(wrong);
-    EXPECT_EQ(answer.status, 422) << wrong;
-    EXPECT_THAT(answer.pointers(), HasSubstr("cursor")) << wrong;
+    const auto response = get(wrong);
+    EXPECT_EQ(response.status, 422) << wrong;
+    EXPECT_THAT(response.pointers(), HasSubstr("cursor")) << wrong;
   }
   const auto bound = make(R"({"role": "admin", "tenant_id": "acme"})");
   EXPECT_EQ(as(bound, "GET", "/v1/keys?tenant=acme&cursor=" + cursor).status, 422);

@@ -4,7 +4,7 @@ namespace postrider::api {
 namespace {
 
 struct MeCalls : ApiTest {
-  Answer me(const std::string& key) { return server->send({"GET", "/v1/me", "", key}); }
+  Reply me(const std::string& key) { return server->send({"GET", "/v1/me", "", key}); }
 };
 
 TEST_F(MeCalls, AnAdminKeySeesItselfAndTheServer) {
@@ -15,7 +15,7 @@ TEST_F(MeCalls, AnAdminKeySeesItselfAndTheServer) {
   EXPECT_EQ(shown.at("/tenant_id"), "null");
   EXPECT_EQ(shown.at("/payloads"), "true");
   EXPECT_EQ(shown.at("/expires_at"), "null");
-  EXPECT_EQ(shown.at("/capabilities"), R"(["read","publish","operate","operators","administer"])");
+  EXPECT_EQ(shown.at("/capabilities"), R"(["read","publish","customer","operate","operators","administer"])");
   EXPECT_EQ(shown.at("/server/version"), "0.1.0");
 }
 
@@ -27,7 +27,7 @@ TEST_F(MeCalls, ABoundKeyOfAnyRoleSeesItsTenantAndItsRights) {
   ASSERT_EQ(bound.status, 200) << bound.body;
   EXPECT_EQ(bound.at("/tenant_id"), "acme");
   EXPECT_EQ(bound.at("/expires_at"), "2099-01-01T00:00:00Z");
-  EXPECT_EQ(bound.at("/capabilities"), R"(["read","publish","operate"])");
+  EXPECT_EQ(bound.at("/capabilities"), R"(["read","publish","customer","operate"])");
 
   const auto publisher = me(make_key("publisher", R"(,"payloads":false)"));
   EXPECT_EQ(publisher.at("/capabilities"), R"(["publish"])");

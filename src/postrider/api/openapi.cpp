@@ -39,13 +39,6 @@ Task<Response> icon(Call&) {
   co_return file("image/svg+xml", files::icon_svg);
 }
 
-// Leads to the most useful page for people. Not permanent: a browser must not remember it.
-Task<Response> front_page(Call&) {
-  Response response = Response::empty(302);
-  response.header("location", "/docs").header("cache-control", "no-cache");
-  co_return response;
-}
-
 struct Asset {
   std::string_view name, content_type, body;
 };
@@ -62,10 +55,7 @@ Task<Response> docs_file(Call& call) {
   const std::string name = call.parameter("file");
   for (const Asset& asset : kAssets)
     if (asset.name == name) co_return file(asset.content_type, asset.body);
-  http::Problem unknown;
-  unknown.status = 404;
-  unknown.detail = "There is no such file.";
-  co_return call.refuse(unknown);
+  co_return call.reject(unknown("file"));
 }
 
 }  // namespace
@@ -76,7 +66,6 @@ std::string_view openapi_document() {
 
 void add_openapi_routes(Routes& routes) {
   routes.add(Method::get, "/openapi.json", Access::everyone, document);
-  routes.add(Method::get, "/", Access::everyone, front_page);
   routes.add(Method::get, "/favicon.ico", Access::everyone, icon);
   routes.add(Method::get, "/docs", Access::everyone, docs);
   routes.add(Method::get, "/docs/", Access::everyone, docs);

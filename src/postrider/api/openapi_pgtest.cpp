@@ -45,14 +45,14 @@ TEST_F(ApiTest, EveryRouteIsInTheDocumentAndTheOtherWayRound) {
 }
 
 TEST_F(ApiTest, TheDocumentIsServedWithoutAKey) {
-  const Answer answer = server->send({"GET", "/openapi.json"});
-  EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.header("content-type"), "application/json");
-  EXPECT_EQ(answer.body, openapi_document());
+  const Reply response = server->send({"GET", "/openapi.json"});
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.header("content-type"), "application/json");
+  EXPECT_EQ(response.body, openapi_document());
 }
 
 TEST_F(ApiTest, ThePageBringsItsOwnFilesAndAllowsNoOthers) {
-  const Answer page = server->send({"GET", "/docs"});
+  const Reply page = server->send({"GET", "/docs"});
   EXPECT_EQ(page.status, 200);
   EXPECT_THAT(page.header("content-security-policy").value_or(""), testing::HasSubstr("default-src 'none'"));
   for (const char* file : {"/docs/docs.css", "/docs/docs.js", "/docs/icon.svg"}) {
@@ -62,10 +62,10 @@ TEST_F(ApiTest, ThePageBringsItsOwnFilesAndAllowsNoOthers) {
   EXPECT_EQ(server->send({"GET", "/docs/other"}).status, 404);
 }
 
-TEST_F(ApiTest, TheFrontPageLeadsToTheDocs) {
-  const Answer front = server->send({"GET", "/"});
+TEST_F(ApiTest, TheFrontPageLeadsToTheConsole) {
+  const Reply front = server->send({"GET", "/"});
   EXPECT_EQ(front.status, 302);
-  EXPECT_EQ(front.header("location"), "/docs");
+  EXPECT_EQ(front.header("location"), "/console");
   EXPECT_EQ(server->send({"GET", "/docs/"}).body, server->send({"GET", "/docs"}).body);
   EXPECT_EQ(server->send({"GET", "/favicon.ico"}).header("content-type"), "image/svg+xml");
 }

@@ -21,7 +21,7 @@
 
 namespace postrider::api {
 
-struct Answer {
+struct Reply {
   int status = 0;
   std::string head;
   std::string body;
@@ -34,8 +34,8 @@ struct Answer {
   std::string pointers() const;
 };
 
-// Nobody delivers in these tests.
-struct NoDelivery : model::HandOver {
+// These tests deliver nothing.
+struct NoDelivery : model::Handoff {
   void offer(std::vector<model::CommittedDelivery>) override {}
 };
 
@@ -60,13 +60,13 @@ class ApiServer {
     std::string headers = "content-type: application/json\r\n";  // with a body
     std::string extra_headers = {};                              // in any case
   };
-  Answer send(const Call& call) const;
+  Reply send(const Call& call) const;
   // Drops cached keys and tenants, as the control log does in a node.
   void forget_cached();
-  // Answers in progress that are streamed: streams and exports.
+  // Responses in progress that are streamed: streams and exports.
   int open_bodies();
 
-  // An answer that is read piece by piece.
+  // A response that is read piece by piece.
   class Open {
    public:
     Open(const ApiServer& server, const Call& call);
@@ -108,7 +108,7 @@ class ApiServer {
   std::unique_ptr<pg::Link> publish_link_;
   NoDelivery no_delivery_;
   inbox::Waiters waiters_{loop_};
-  publish::PublishRates publish_rates_, key_rates_;
+  base::RateLimiter publish_rates_, key_rates_;
   std::unique_ptr<publish::Publisher> publisher_;
   std::unique_ptr<inbox::Receiver> receiver_;
   std::unique_ptr<Api> api_;
@@ -120,18 +120,18 @@ class ApiServer {
 struct ApiTest : testing::Test {
   explicit ApiTest(http::GuardPolicy guard = {}, bool has_resolver = false);
 
-  Answer call(std::string method, std::string target, std::string body = "") {
+  Reply call(std::string method, std::string target, std::string body = "") {
     return server->send({std::move(method), std::move(target), std::move(body), admin_key});
   }
-  Answer get(std::string target) { return call("GET", std::move(target)); }
-  Answer post(std::string target, std::string body = "") {
+  Reply get(std::string target) { return call("GET", std::move(target)); }
+  Reply post(std::string target, std::string body = "") {
     return call("POST", std::move(target), std::move(body));
   }
-  Answer put(std::string target, std::string body) { return call("PUT", std::move(target), std::move(body)); }
-  Answer patch(std::string target, std::string body) {
+  Reply put(std::string target, std::string body) { return call("PUT", std::move(target), std::move(body)); }
+  Reply patch(std::string target, std::string body) {
     return call("PATCH", std::move(target), std::move(body));
   }
-  Answer remove(std::string target) { return call("DELETE", std::move(target)); }
+  Reply remove(std::string target) { return call("DELETE", std::move(target)); }
 
   // Makes the tenant `acme` and returns the path of its endpoints.
   std::string make_acme();

@@ -21,13 +21,13 @@ struct Rights : ApiTest {
   std::string make_key(const std::string& role) {
     return post("/v1/keys", R"({"role": ")" + role + R"(", "tenant_id": "acme"})").at("/key");
   }
-  Answer as_customer(std::string method, std::string target, std::string body = "") {
+  Reply as_customer(std::string method, std::string target, std::string body = "") {
     return server->send({std::move(method), std::move(target), std::move(body), bound});
   }
   // "status|status_by|status_reason"
   std::string state() { return state_of(get(endpoint_path)); }
-  static std::string state_of(const Answer& answer) {
-    return answer.at("/status") + "|" + answer.at("/status_by") + "|" + answer.at("/status_reason");
+  static std::string state_of(const Reply& response) {
+    return response.at("/status") + "|" + response.at("/status_by") + "|" + response.at("/status_reason");
   }
   std::string endpoint_id() const { return endpoint_path.substr(endpoint_path.rfind('/') + 1); }
 
@@ -48,11 +48,11 @@ TEST_F(Rights, BoundKeysOfAnyRoleChangeOnlyNameContactsAndMetadataOfTheirTenant)
   for (const std::string role : {"operator", "admin"}) {
     const std::string key = make_key(role);
     for (const auto& [field, value] : limits) {
-      const auto answer =
+      const auto response =
           server->send({"PATCH", acme, "{\"name\": \"x\", \"" + field + "\": " + value + "}", key});
-      EXPECT_EQ(answer.status, 403) << field;
-      EXPECT_EQ(answer.at("/type"), kOperatorsOnly) << field;
-      EXPECT_EQ(answer.pointers(), "/" + field + " ");
+      EXPECT_EQ(response.status, 403) << field;
+      EXPECT_EQ(response.at("/type"), kOperatorsOnly) << field;
+      EXPECT_EQ(response.pointers(), "/" + field + " ");
     }
     EXPECT_EQ(get(acme).body, before);
   }
@@ -71,8 +71,8 @@ TEST_F(Rights, NoOtherFieldOfTheTenantIsForABoundKeyToWrite) {
     const std::string field(member.key());
     if (field == "name" || field == "contacts" || field == "metadata") continue;
     for (const std::string value : {"null", "1", "\"active\""}) {
-      const auto answer = as_customer("PATCH", acme, "{\"" + field + "\": " + value + "}");
-      EXPECT_TRUE(answer.status == 403 || answer.status == 422) << field << " " << answer.status;
+      const auto response = as_customer("PATCH", acme, "{\"" + field + "\": " + value + "}");
+      EXPECT_TRUE(response.status == 403 || response.status == 422) << field << " " << response.status;
     }
   }
   EXPECT_EQ(get(acme).body, before.body);
@@ -84,9 +84,9 @@ TEST_F(Rights, BoundKeysNeitherPauseNorResumeNorDeleteTheirTenant) {
     const std::string key = make_key(role);
     for (const auto& [method, target] : {std::pair{"POST", acme + "/resume"},
                                          std::pair{"POST", acme + "/pause"}, std::pair{"DELETE", acme}}) {
-      const auto answer = server->send({method, target, method == std::string("POST") ? "{}" : "", key});
-      EXPECT_EQ(answer.status, 403) << method << target;
-      EXPECT_EQ(answer.at("/type"), kOperatorsOnly);
+      const auto response = server->send({method, target, method == std::string("POST") ? "{}" : "", key});
+      EXPECT_EQ(response.status, 403) << method << target;
+      EXPECT_EQ(response.at("/type"), kOperatorsOnly);
     }
   }
   EXPECT_EQ(state_of(get(acme)), "paused|operator|abuse");
@@ -101,10 +101,10 @@ TEST_F(Rights, AnOperatorsStopIsNeitherUndoneNorReplacedNorDeletedByABoundKey) {
     ASSERT_EQ(post(orders + "/" + verb, R"({"reason": "abuse"})").status, 200);
     const std::string stopped = std::string(status) + "|operator|abuse";
     for (const std::string attempt : {"/resume", "/pause", "/disable", "/pause", "/resume"}) {
-      const auto answer = as_customer("POST", orders + attempt, R"({"reason": "mine"})");
-      EXPECT_EQ(answer.status, 403) << attempt << answer.body;
-      EXPECT_EQ(answer.at("/type"), kStoppedByOperator) << attempt;
-      EXPECT_THAT(answer.at("/detail"), HasSubstr("operator"));
+      const auto response = as_customer("POST", orders + attempt, R"({"reason": "mine"})");
+      EXPECT_EQ(response.status, 403) << attempt << response.body;
+      EXPECT_EQ(response.at("/type"), kStoppedByOperator) << attempt;
+      EXPECT_THAT(response.at("/detail"), HasSubstr("operator"));
     }
     const auto deleted = as_customer("DELETE", orders);
     EXPECT_EQ(deleted.status, 403);

@@ -12,16 +12,16 @@ Task<Response> accept(Call&) {
   co_return Response::json(200, "{}");
 }
 
-Task<http::Admission> refuse_all(Call& head) {
-  if (!head.request.path.empty()) throw CallRefused({.status = 429, .type = "too-many-calls"});
+Task<http::Admission> reject_all(Call& head) {
+  if (!head.request.path.empty()) throw CallRejected({.status = 429, .type = "too-many-calls"});
   co_return http::Admission();
 }
 
-TEST_F(RoutesTest, ACallRefusedBeforeItsBodyIsReadGetsThatProblem) {
+TEST_F(RoutesTest, ACallRejectedBeforeItsBodyIsReadGetsThatProblem) {
   Services services = server->api().services();
   http::Router router;
   Routes routes(router, services);
-  routes.add(Method::post, "/large", Access::everyone, accept, {.admit = refuse_all});
+  routes.add(Method::post, "/large", Access::everyone, accept, {.admit = reject_all});
   http::Request head;
   head.method = Method::post;
   head.path = "/large";

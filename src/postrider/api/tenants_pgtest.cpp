@@ -52,10 +52,10 @@ TEST_F(TenantCalls, PutCreatesOrReplacesAllSettings) {
   EXPECT_EQ(again.status, 200);
   EXPECT_EQ(again.body, replaced.body);
   EXPECT_EQ(database.sql("select string_agg(action, ' ' order by id) from audit where tenant_id = 'acme'"),
-            "tenant.create tenant.pause tenant.change");
+            "tenant.create tenant.pause tenant.update");
 }
 
-TEST_F(TenantCalls, PutIsRefusedWhereTheIdOrTheRevisionDoesNotFit) {
+TEST_F(TenantCalls, PutIsRejectedWhereTheIdOrTheRevisionDoesNotFit) {
   EXPECT_EQ(put("/v1/tenants/.acme", "{}").pointers(), "tenant ");
   EXPECT_EQ(put("/v1/tenants/acme", R"({"id": "acme"})").pointers(), "/id ");
   EXPECT_EQ(put("/v1/tenants/postrider", "{}").at("/type"), "urn:postrider:problem:reserved-tenant");
@@ -108,9 +108,9 @@ TEST_F(TenantCalls, EveryBadFieldIsPointedAt) {
       {R"({"id": "a", "metadata": {"k": ["\u0000"]}})", "/metadata "},
   };
   for (const auto& [body, pointers] : cases) {
-    const auto answer = post("/v1/tenants", body);
-    EXPECT_EQ(answer.status, 422) << body;
-    EXPECT_EQ(answer.pointers(), pointers) << body;
+    const auto response = post("/v1/tenants", body);
+    EXPECT_EQ(response.status, 422) << body;
+    EXPECT_EQ(response.pointers(), pointers) << body;
   }
   EXPECT_EQ(database.sql("select count(*) from postrider.tenant where id <> 'postrider'"), "0");
 }

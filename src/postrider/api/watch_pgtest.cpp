@@ -103,15 +103,15 @@ TEST_F(Watched, ATenantsStreamsLeaveRoomForOthers) {
   const std::string key = make_key("reader", R"(,"tenant_id":"acme")");
   const std::string sibling = make_key("operator", R"(,"tenant_id":"acme")");
   std::vector<std::unique_ptr<ApiServer::Open>> streams;
-  Answer refused;
+  Reply rejected;
   for (int i = 0; i < 10; ++i) {
     streams.push_back(std::make_unique<ApiServer::Open>(
         *server, ApiServer::Call{"GET", "/v1/tenants/acme/stream", "", i % 2 ? key : sibling}));
     streams.back()->read_until("event: ready");
   }
-  refused = server->send({"GET", "/v1/tenants/acme/stream", "", key});
-  EXPECT_EQ(refused.status, 429) << refused.body;
-  EXPECT_EQ(refused.at("/type"), "urn:postrider:problem:too-many-streams");
+  rejected = server->send({"GET", "/v1/tenants/acme/stream", "", key});
+  EXPECT_EQ(rejected.status, 429) << rejected.body;
+  EXPECT_EQ(rejected.at("/type"), "urn:postrider:problem:too-many-streams");
   EXPECT_EQ(server->send({"GET", "/v1/tenants/acme/deliveries?format=csv", "", key}).status, 200)
       << "exports are counted on their own";
   auto others = open("/v1/tenants/other/stream", make_key("reader", R"(,"tenant_id":"other")"));

@@ -9,7 +9,8 @@ namespace postrider::base {
 std::string hex_encode(std::string_view bytes);  // lower case
 std::optional<std::string> hex_decode(std::string_view text);
 
-std::string base64_encode(std::string_view bytes);  // standard alphabet, padded
+std::string base64_encode(std::string_view bytes);     // standard alphabet, padded
+std::string base64url_encode(std::string_view bytes);  // URL-safe alphabet, without padding
 // Strict: standard alphabet, padding required, no white space.
 std::optional<std::string> base64_decode(std::string_view text);
 

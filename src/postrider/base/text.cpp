@@ -46,4 +46,10 @@ std::string storable(std::string_view text, size_t bytes_max) {
   return kept;
 }
 
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = lower(c);
+  return result;
+}
+
 }  // namespace postrider::base

@@ -1,6 +1,7 @@
-// Text from strangers.
+// Text from outside the process.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -16,5 +17,15 @@ bool is_storable(std::string_view text);
 // As Postgres takes it: NUL and what is no UTF-8 are replaced, and what is too long ends between two
 // characters.
 std::string storable(std::string_view text, size_t bytes_max);
+
+// Case folding of ASCII letters. Other bytes stay as they are.
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+std::string lowered(std::string_view text);
+inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
+}
 
 }  // namespace postrider::base

@@ -1,5 +1,5 @@
 // A rate limit: `rate` per second, in bursts of at most max(1, rate). Pure: the clock comes in as an
-// argument. A rate that is hardly above 0, or not at all, is rate_min: the wait for the next token is a time
+// argument. A rate that is hardly above 0, or not at all, is kRateMin: the wait for the next token is a time
 // that a clock can show.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace postrider::base {
 
 class TokenBucket {
  public:
-  static constexpr double rate_min = 1e-6;  // one in eleven days
+  static constexpr double kRateMin = 1e-6;  // one in eleven days
 
   // Starts full.
   TokenBucket(double rate_per_second, SteadyTime now)
@@ -20,7 +20,7 @@ class TokenBucket {
 
   bool try_take(SteadyTime now) {
     fill(now);
-    if (tokens_ < whole) return false;
+    if (tokens_ < kWhole) return false;
     tokens_ = std::max(0.0, tokens_ - 1);
     return true;
   }
@@ -38,7 +38,7 @@ class TokenBucket {
   // When try_take() will succeed; not later than `now` if it would now.
   SteadyTime ready_at(SteadyTime now) {
     fill(now);
-    if (tokens_ >= whole) return now;
+    if (tokens_ >= kWhole) return now;
     const std::chrono::duration<double> wait((1 - tokens_) / rate_);
     return now + std::chrono::ceil<std::chrono::nanoseconds>(wait);
   }
@@ -51,9 +51,9 @@ class TokenBucket {
   }
 
  private:
-  static constexpr double whole = 1 - 1e-9;  // sums of fractions may end a hair below one
+  static constexpr double kWhole = 1 - 1e-9;  // sums of fractions may end a hair below one
 
-  static double usable(double rate) { return rate > rate_min ? rate : rate_min; }  // not a number: the least
+  static double usable(double rate) { return rate > kRateMin ? rate : kRateMin; }  // not a number: the least
   double burst() const { return std::max(1.0, rate_); }
   void fill(SteadyTime now) {
     if (now <= filled_at_) return;

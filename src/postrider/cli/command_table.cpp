@@ -23,7 +23,7 @@ std::vector<Command> make_table() {
       {search_command(), tail_command(), stats_command(), audit_command(), node_commands()});
   add(table, "Local development", {listen_command(), trigger_command(), verify_command()});
   add(table, "Inbound webhooks", {source_commands(), inbox_commands()});
-  add(table, "Administration", {key_commands(), brake_commands(), outbox_commands()});
+  add(table, "Administration", {key_commands(), token_commands(), brake_commands(), outbox_commands()});
   add(table, "Server",
       {serve_command(), migrate_command(), config_command(), doctor_command(), database_url_command(),
        relay_command()});

@@ -92,6 +92,7 @@ std::optional<Target> list_of(const std::string& what, const Typed& typed) {
   if (!tenant) return std::nullopt;
   if (what == "endpoint") return Target("v1", "tenants", *tenant, "endpoints");
   if (what == "event") return Target("v1", "tenants", *tenant, "events");
+  if (what == "token") return Target("v1", "tenants", *tenant, "tokens");
   if (what == "replay") return Target("v1", "tenants", *tenant, "replays");
   return std::nullopt;
 }
@@ -119,9 +120,9 @@ void print_ids(Invocation& in, const Typed& typed) {
     Target target = *list;
     RemoteCall call{"GET", target.with("limit", "250").with("cursor", cursor)};
     call.timeout = kTimeout;
-    const json::value answer = in.server().call(call);
-    for (const json::value& row : answer.at("data").as_array()) print_id(in, row.as_object());
-    const json::value* next = answer.as_object().if_contains("next_cursor");
+    const json::value response = in.server().call(call);
+    for (const json::value& row : response.at("data").as_array()) print_id(in, row.as_object());
+    const json::value* next = response.as_object().if_contains("next_cursor");
     if (next == nullptr || !next->is_string()) return;
     cursor = std::string(next->get_string());
   }

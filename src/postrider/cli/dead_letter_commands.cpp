@@ -87,11 +87,36 @@ std::string described(const Invocation& in) {
   return which + " unresolved dead letter of " + (tenant ? "tenant " + *tenant : "ALL tenants");
 }
 
+// Whether a replay with this filter would find anything. IDs are not looked up: the replay reports them.
+bool has_matches(Invocation& in, const json::object& filter) {
+  if (filter.contains("ids")) return true;
+  Target list = below_tenant(in, "dead-letters");
+  list.with("resolved", "false").with("limit", "1");
+  for (const char* name : {"endpoint", "cause", "since", "until"})
+    if (const json::value* value = filter.if_contains(name)) list.with(name, cell_text(*value));
+  std::optional<std::string> cursor;
+  do {  // a page may be empty although more follows
+    Target page_of = list;
+    const json::value page = in.server().get(page_of.with("cursor", cursor));
+    if (!page.at("data").as_array().empty()) return true;
+    const json::value* next = page.as_object().if_contains("next_cursor");
+    cursor = next && next->is_string() ? std::optional(std::string(next->get_string())) : std::nullopt;
+  } while (cursor);
+  return false;
+}
+
 int replay(Invocation& in) {
-  const json::value answer =
-      in.server().send("POST", below_tenant(in, "dead-letters", "replay"), selection(in));
-  in.out().record(answer);
-  in.out().note("Follow the deliveries: postrider tail");
+  const json::object body = selection(in);
+  json::value replays = json::object{{"data", json::array()}};
+  if (has_matches(in, body))
+    replays = in.server().send("POST", below_tenant(in, "dead-letters", "replay"), body);
+  const json::value* data = replays.as_object().if_contains("data");
+  if (data == nullptr)
+    in.out().record(replays);
+  else
+    in.out().list(replays, {{"ID", "/id", Style::id}, {"TENANT", "/tenant_id"}, {"STATUS", "/status"}},
+                  "No unresolved dead letter matches; nothing was replayed.");
+  if (data == nullptr || !data->as_array().empty()) in.out().note("Follow the deliveries: postrider tail");
   return done;
 }
 

@@ -107,11 +107,11 @@ int trigger(Invocation& in) {
   json::object body{{"type", type}, {"data", std::move(data)}};
   if (const auto version = in.value("--version")) body["version"] = *version;
   if (const auto subject = in.value("--subject")) body["subject"] = *subject;
-  const json::value answer =
+  const json::value response =
       in.server().send("POST", Target("v1", "tenants", in.argument("tenant"), "events"), body);
-  in.out().record(answer);
+  in.out().record(response);
   in.out().note("See its deliveries: postrider event show " + in.argument("tenant") + " " +
-                cell_text(answer.at("id")));
+                cell_text(response.at("id")));
   return done;
 }
 

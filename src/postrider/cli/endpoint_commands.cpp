@@ -157,8 +157,8 @@ int update(Invocation& in) {
 
 int remove(Invocation& in) {
   in.confirm("Delete endpoint " + in.argument("endpoint") + " and cancel its pending deliveries?");
-  const json::value answer = in.server().call({"DELETE", one(in)});
-  if (!in.out().is_for_people()) in.out().record(answer);
+  const json::value response = in.server().call({"DELETE", one(in)});
+  if (!in.out().is_for_people()) in.out().record(response);
   in.out().note("Deleted endpoint " + visible(in.argument("endpoint")) +
                 ". Pending deliveries are canceled; the history is kept.");
   return done;
@@ -227,8 +227,9 @@ int change_subscription(Invocation& in) {
 int set_subscriptions(Invocation& in) {
   json::array data;
   for (const std::string& pattern : in.values("pattern")) data.push_back(json::object{{"pattern", pattern}});
-  const json::value answer = in.server().send("PUT", one(in, "subscriptions"), json::object{{"data", data}});
-  in.out().list(answer, subscription_columns());
+  const json::value response =
+      in.server().send("PUT", one(in, "subscriptions"), json::object{{"data", data}});
+  in.out().list(response, subscription_columns());
   return done;
 }
 
@@ -337,8 +338,9 @@ Command endpoint_commands() {
   const Parameter tenant = argument("tenant", "Tenant ID");
   const Parameter endpoint = argument("endpoint", "Endpoint ID");
   const Parameter secret_file =
-      option("--secret-file", "FILE",
-             "Use the secret in this file instead of a generated one (- for standard input)");
+      with_field(option("--secret-file", "FILE",
+                        "Use the secret in this file instead of a generated one (- for standard input)"),
+                 "secret");
   const std::vector<Parameter> status = {tenant, endpoint, reason_option()};
   std::vector<Command> commands = basic_commands(tenant, endpoint, secret_file);
   std::vector<Command> more = {

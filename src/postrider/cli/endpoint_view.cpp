@@ -135,8 +135,8 @@ void print_exchange(Invocation& in, const json::value& exchange) {
   out.line(exchange.at("delivered").as_bool() ? "* Delivered" : "* NOT delivered");
 }
 
-void print_new_secret(Invocation& in, const json::value& answer) {
-  print_only(in, answer, {"id", "secret", "created_at", "expires_at"});
+void print_new_secret(Invocation& in, const json::value& response) {
+  print_only(in, response, {"id", "secret", "created_at", "expires_at"});
   in.out().note("Save this secret now. It will not be shown again.");
 }
 

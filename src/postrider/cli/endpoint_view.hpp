@@ -12,7 +12,7 @@ void print_endpoint_status(Invocation& in, const json::value& endpoint);
 // Request, response and timings, as `curl -v` prints them.
 void print_exchange(Invocation& in, const json::value& exchange);
 // A secret that was created or rotated, and that it is shown only once.
-void print_new_secret(Invocation& in, const json::value& answer);
+void print_new_secret(Invocation& in, const json::value& response);
 
 // "HTTP 404 Not Found"
 std::string http_status_text(const json::value& status_code);

@@ -42,11 +42,11 @@ int publish(Invocation& in) {
   RemoteCall call{"POST", Target("v1", "tenants", tenant_of(in), "events")};
   call.body = body_with_data(body, data);
   if (const auto key = in.value("--idempotency-key")) call.headers.emplace_back("idempotency-key", *key);
-  const json::value answer = in.server().call(call);
-  in.out().record(answer, {{"", {"id", "type", "tenant_id", "created_at", "deliveries"}}});
-  const std::string show = "postrider event show " + tenant_of(in) + " " + cell_text(answer.at("id"));
-  in.out().note(answer.at("deliveries") == 0 ? "No endpoint receives this event. To see why: " + show
-                                             : "See its deliveries: " + show);
+  const json::value response = in.server().call(call);
+  in.out().record(response, {{"", {"id", "type", "tenant_id", "created_at", "deliveries"}}});
+  const std::string show = "postrider event show " + tenant_of(in) + " " + cell_text(response.at("id"));
+  in.out().note(response.at("deliveries") == 0 ? "No endpoint receives this event. To see why: " + show
+                                               : "See its deliveries: " + show);
   return done;
 }
 

@@ -30,6 +30,7 @@ Command import_command();
 Command rotate_master_command();
 Command node_commands();
 Command key_commands();
+Command token_commands();
 Command audit_command();
 Command source_commands();
 Command inbox_commands();

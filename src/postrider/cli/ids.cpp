@@ -19,12 +19,12 @@ std::vector<std::string> find_matches(Invocation& in, const IdPattern& pattern, 
   std::optional<std::string> cursor;
   for (int page = 0; page < kPagesMax; ++page) {
     Target target = list;
-    const json::value answer = in.server().get(target.with("limit", "250").with("cursor", cursor));
-    for (const json::value& row : answer.at("data").as_array()) {
+    const json::value response = in.server().get(target.with("limit", "250").with("cursor", cursor));
+    for (const json::value& row : response.at("data").as_array()) {
       const json::value* id = row.as_object().if_contains("id");
       if (id && id->is_string() && pattern.matches(id->get_string())) found.emplace_back(id->get_string());
     }
-    const json::value* next = answer.as_object().if_contains("next_cursor");
+    const json::value* next = response.as_object().if_contains("next_cursor");
     if (!next || !next->is_string()) break;
     cursor = std::string(next->get_string());
   }
@@ -83,6 +83,10 @@ std::string replay_of(Invocation& in) {
 
 std::string key_of(Invocation& in) {
   return whole_id(in, in.argument("key"), "key_", Target("v1", "keys"));
+}
+
+std::string token_of(Invocation& in) {
+  return whole_id(in, in.argument("token"), "key_", Target("v1", "tenants", tenant_of(in), "tokens"));
 }
 
 std::string delivery_id(Invocation& in, const std::string& text) {

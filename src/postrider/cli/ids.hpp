@@ -13,6 +13,7 @@ std::string endpoint_of(Invocation& in);      // the argument <endpoint>, below 
 std::string event_of(Invocation& in);         // the argument <event>, below <tenant>
 std::string replay_of(Invocation& in);        // the argument <replay>, below <tenant>
 std::string key_of(Invocation& in);           // the argument <key>
+std::string token_of(Invocation& in);         // the argument <token>, below <tenant>
 // Any of the argument <delivery>, of IDs of dead letters, …; below --tenant if given.
 std::string delivery_id(Invocation& in, const std::string& text);
 std::string message_id(Invocation& in, const std::string& source, const std::string& text);

@@ -40,8 +40,8 @@ int import_file(Invocation& in) {
   while (!rest.empty()) {
     size_t lines = 0;
     RemoteCall call{"POST", target, std::string(take_lines(rest, lines))};
-    const json::value answer = in.server().call(call);
-    for (const json::value& item : answer.at("data").as_array()) {
+    const json::value response = in.server().call(call);
+    for (const json::value& item : response.at("data").as_array()) {
       json::object result = item.as_object();
       result["line"] = result["line"].to_number<int64_t>() + lines_before;
       if (result["status"].to_number<int64_t>() >= 400) ++failures;

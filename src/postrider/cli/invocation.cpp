@@ -9,10 +9,10 @@
 #include <iterator>
 #include <utility>
 
+#include "postrider/base/json_scanner.hpp"
 #include "postrider/cli/human.hpp"
 #include "postrider/cli/terminal.hpp"
 #include "postrider/config/settings.hpp"
-#include "postrider/publish/json_scanner.hpp"
 
 namespace postrider::cli {
 
@@ -142,7 +142,7 @@ json::value read_json(std::string_view name, const std::string& text) {
   const std::string content = text.starts_with('@') ? read_text(text.substr(1)) : text;
   json::value value = json::parse(content, error);
   if (!error) return value;
-  publish::JsonScanner scanner(content);  // says where
+  base::JsonScanner scanner(content);  // says where
   std::string_view whole;
   const bool is_well = scanner.value(whole) && scanner.finish();
   throw Misuse("Invalid JSON for " + std::string(name) + ": " +

@@ -14,8 +14,14 @@ using Shown = Column::Shown;
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = {
       {Kind::text, "--role", "What the key may do", {"admin", "operator", "customer", "publisher", "reader"}},
-      {Kind::text, "--tenant", "Restrict the key to this tenant", {}, "tenant_id", "TENANT"},
+      {Kind::text,
+       "--tenant",
+       "Restrict the key to this tenant; required for the role customer",
+       {},
+       "tenant_id",
+       "TENANT"},
       {Kind::text, "--description", "Free-form description"},
+      {Kind::text, "--owner", "The person or program that uses the key, for the audit log"},
       {Kind::number, "--rate-per-second", "Maximum requests per second"},
   };
   return all;
@@ -36,7 +42,7 @@ int create(Invocation& in) {
   if (in.has("--no-payloads")) body["payloads"] = false;
   in.out().record(
       in.server().send("POST", Target("v1", "keys"), body),
-      {{"", {"id", "role", "tenant_id", "payloads", "description", "rate_per_second", "expires_at"}},
+      {{"", {"id", "role", "tenant_id", "payloads", "description", "owner", "rate_per_second", "expires_at"}},
        {"", {"key"}},
        {"", {"created_at", "created_by"}}});
   in.out().note("Save this key now. It will not be shown again.");
@@ -50,6 +56,7 @@ int list(Invocation& in) {
                    {{"ID", "/id", Style::id},
                     {"ROLE", "/role", Style::yes_no},
                     {"TENANT", "/tenant_id", Style::text, Shown::if_any},
+                    {"OWNER", "/owner", Style::text, Shown::if_any},
                     {"DESCRIPTION", "/description", Style::text, Shown::if_room},
                     {"LAST USED", "/last_used_at", Style::age},
                     {"EXPIRES", "/expires_at", Style::age, Shown::if_any},
@@ -66,8 +73,8 @@ int show(Invocation& in) {
 
 int revoke(Invocation& in) {
   in.confirm("Revoke API key " + in.argument("key") + "? Clients that use it will be rejected.");
-  const json::value answer = in.server().call({"DELETE", Target("v1", "keys", key_of(in))});
-  if (!in.out().is_for_people()) in.out().record(answer);
+  const json::value response = in.server().call({"DELETE", Target("v1", "keys", key_of(in))});
+  if (!in.out().is_for_people()) in.out().record(response);
   in.out().note("Revoked. All nodes reject the key within seconds.");
   return done;
 }
@@ -81,6 +88,7 @@ int audit(Invocation& in) {
                     {"TENANT", "/tenant_id"},
                     {"OBJECT", "/object", Style::id},
                     {"ACTOR", "/actor/id", Style::id},
+                    {"NAME", "/actor/name", Style::text, Shown::if_any},
                     {"REASON", "/reason", Style::text, Shown::if_any},
                     {"AT", "/at", Style::time, Shown::wide},
                     {"ADDRESS", "/address", Style::text, Shown::wide}},
@@ -102,6 +110,7 @@ Command key_commands() {
       "key", "Manage API keys and the master key",
       {command("create", "Create an API key (the key is shown only once)", settings, create)
            .example("postrider key create --role publisher --tenant acme --description \"billing service\"")
+           .example("postrider key create --role customer --tenant acme --owner \"Ann, Acme\"")
            .example("postrider key create --role reader --expires-in 30d"),
        command("list", "List API keys (not the keys themselves)", join(tenant, list_parameters()), list)
            .example("postrider key list"),

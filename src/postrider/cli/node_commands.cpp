@@ -7,19 +7,19 @@ namespace postrider::cli {
 namespace {
 
 int list(Invocation& in) {
-  json::value answer = in.server().get(Target("v1", "nodes"));
+  json::value response = in.server().get(Target("v1", "nodes"));
   if (in.out().is_for_people())
-    for (json::value& node : answer.at("data").as_array())
+    for (json::value& node : response.at("data").as_array())
       node.as_object()["bucket_count"] = node.at("buckets").as_array().size();
-  in.out().list(answer, {{"ID", "/id", Style::id},
-                         {"NAME", "/name"},
-                         {"VERSION", "/version", Style::yes_no},
-                         {"ALIVE", "/alive"},
-                         {"DELIVERS", "/delivers"},
-                         {"BUCKETS", "/bucket_count", Style::yes_no},
-                         {"HEARTBEAT", "/heartbeat_at", Style::age},
-                         {"STARTED", "/started_at", Style::age, Column::Shown::if_room}});
-  const size_t free_buckets = answer.at("free_buckets").as_array().size();
+  in.out().list(response, {{"ID", "/id", Style::id},
+                           {"NAME", "/name"},
+                           {"VERSION", "/version", Style::yes_no},
+                           {"ALIVE", "/alive"},
+                           {"DELIVERS", "/delivers"},
+                           {"BUCKETS", "/bucket_count", Style::yes_no},
+                           {"HEARTBEAT", "/heartbeat_at", Style::age},
+                           {"STARTED", "/started_at", Style::age, Column::Shown::if_room}});
+  const size_t free_buckets = response.at("free_buckets").as_array().size();
   if (free_buckets > 0) in.out().note(std::to_string(free_buckets) + " buckets have no owner at the moment.");
   return done;
 }

@@ -92,8 +92,9 @@ int whoami(Invocation& in) {
       shown[name] = member.value();
   }
   in.out().record(
-      shown, {{"", {"server", "server_version", "profile", "key_from"}},
-              {"", {"kind", "id", "role", "tenant", "tenant_id", "payloads", "description", "expires_at"}}});
+      shown,
+      {{"", {"server", "server_version", "profile", "key_from"}},
+       {"", {"kind", "key_id", "role", "tenant", "tenant_id", "payloads", "description", "expires_at"}}});
   return done;
 }
 

@@ -16,9 +16,9 @@ namespace {
 
 namespace json = boost::json;
 
-const json::array& rows_of(const json::value& answer) {
-  if (const auto* array = answer.if_array()) return *array;
-  return answer.at("data").as_array();
+const json::array& rows_of(const json::value& response) {
+  if (const auto* array = response.if_array()) return *array;
+  return response.at("data").as_array();
 }
 
 // Never with an exponent, which JSON has for every fraction; six places are enough for people.
@@ -138,26 +138,26 @@ View Output::view() const {
   return {.now = base::wall_now(), .columns = output_columns(), .is_wide = format_ == Format::wide};
 }
 
-void Output::document(const json::value& answer) const {
-  if (format_ == Format::json) return json(answer);
-  if (format_ == Format::yaml) return put(yaml_text(answer));
-  const json::object* object = answer.if_object();
+void Output::document(const json::value& response) const {
+  if (format_ == Format::json) return json(response);
+  if (format_ == Format::yaml) return put(yaml_text(response));
+  const json::object* object = response.if_object();
   const bool is_list =
-      answer.is_array() || (object && object->contains("data") && object->at("data").is_array());
-  if (!is_list) return line(name_of(answer));
-  for (const json::value& row : rows_of(answer)) line(name_of(row));
+      response.is_array() || (object && object->contains("data") && object->at("data").is_array());
+  if (!is_list) return line(name_of(response));
+  for (const json::value& row : rows_of(response)) line(name_of(row));
 }
 
-void Output::list(const json::value& answer, const std::vector<Column>& columns,
+void Output::list(const json::value& response, const std::vector<Column>& columns,
                   std::string_view none) const {
-  if (!is_for_people()) return document(answer);
-  if (rows_of(answer).empty()) return note(none);
-  put(table_text(rows_of(answer), columns, view()));
+  if (!is_for_people()) return document(response);
+  if (rows_of(response).empty()) return note(none);
+  put(table_text(rows_of(response), columns, view()));
 }
 
-void Output::record(const json::value& answer, const Layout& layout) const {
-  if (!is_for_people()) return document(answer);
-  if (answer.is_object()) put(record_text(answer.get_object(), layout, view()));
+void Output::record(const json::value& response, const Layout& layout) const {
+  if (!is_for_people()) return document(response);
+  if (response.is_object()) put(record_text(response.get_object(), layout, view()));
 }
 
 void Output::note(std::string_view sentence) const {

@@ -52,9 +52,9 @@ class Output {
   explicit Output(Format format) : format_(format) {}
 
   // {data: […]} or an array. `none` is the sentence for an empty list.
-  void list(const boost::json::value& answer, const std::vector<Column>& columns,
+  void list(const boost::json::value& response, const std::vector<Column>& columns,
             std::string_view none = "Nothing found.") const;
-  void record(const boost::json::value& answer, const Layout& layout = {}) const;
+  void record(const boost::json::value& response, const Layout& layout = {}) const;
   // A sentence for people, to standard error; nothing with another format.
   void note(std::string_view sentence) const;
   // A line of the result itself, unchanged.
@@ -66,7 +66,7 @@ class Output {
   View view() const;
 
  private:
-  void document(const boost::json::value& answer) const;
+  void document(const boost::json::value& response) const;
 
   Format format_;
 };

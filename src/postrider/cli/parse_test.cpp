@@ -166,6 +166,15 @@ TEST(Problems, AreToldInTermsOfOptions) {
   EXPECT_EQ(parameter_of(create, "/timeout_ms"), "--timeout");
   EXPECT_EQ(parameter_of(create, "/url"), "--url");
   EXPECT_EQ(parameter_of(create, "/something"), "/something");
+  EXPECT_EQ(parameter_of(create, "/secret"), "--secret-file");
+  EXPECT_EQ(in_units(create, "/timeout_ms", "must be an integer from 100 to 120000"),
+            "must be from 100ms to 2m");
+  EXPECT_EQ(in_units(create, "/give_up_seconds", "must be an integer from 1 to 2592000"),
+            "must be from 1s to 30d");
+  EXPECT_EQ(in_units(create, "/timeout_ms", "must be at most 30,000, the limit for customers"),
+            "must be at most 30s, the limit for customers");
+  EXPECT_EQ(in_units(create, "/max_attempts", "must be an integer from 1 to 100"),
+            "must be an integer from 1 to 100");
   const Command& publish = *parse_words(command_table(), {"event", "publish", "a", "b"}).command;
   EXPECT_EQ(parameter_of(publish, "/type"), "<type>");
   const Command& list = *parse_words(command_table(), {"delivery", "list"}).command;

@@ -55,7 +55,7 @@ std::string profiles_json(const Profiles& profiles) {
   return json::serialize(json::object{{"current", profiles.current}, {"servers", std::move(servers)}}) + "\n";
 }
 
-// A server's URL, or a host and port; wrong ones are refused here rather than at the first use.
+// A server's URL, or a host and port; wrong ones are rejected here rather than at the first use.
 std::string checked_url(const std::string& text) {
   const bool has_scheme = text.find("://") != std::string::npos;
   const auto url = http::parse_url(has_scheme ? text : "http://" + text);
@@ -121,8 +121,8 @@ int list(Invocation& in) {
                                 {"url", server.url},
                                 {"has_key", !server.key.empty()},
                                 {"in_use", name == profiles.current}});
-  const json::value answer = json::object{{"data", std::move(rows)}};
-  in.out().list(answer, {{"NAME", "/name"}, {"URL", "/url"}, {"KEY", "/has_key"}, {"CURRENT", "/in_use"}},
+  const json::value response = json::object{{"data", std::move(rows)}};
+  in.out().list(response, {{"NAME", "/name"}, {"URL", "/url"}, {"KEY", "/has_key"}, {"CURRENT", "/in_use"}},
                 "No profiles yet. Create one with `postrider profile add NAME URL --key-file FILE`.");
   return done;
 }

@@ -12,6 +12,7 @@
 #include "postrider/cli/invocation.hpp"
 #include "postrider/cli/machine_user.hpp"
 #include "postrider/cli/progress.hpp"
+#include "postrider/model/id_time.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/outbox/processed.hpp"
 #include "postrider/outbox/sources.hpp"
@@ -85,19 +86,19 @@ Asked read_asked(Invocation& in) {
   return asked;
 }
 
-// One bar per place that is read.
+// One bar per origin.
 class Teller {
  public:
   Teller(const Asked& asked, const upkeep::ArchiveReader* file)
       : asked_(asked), file_(file), bar_("refanout", kParts) {}
   void operator()(const Standing& standing) {
     if (standing.is_resumed && !is_told_)
-      std::fprintf(stderr, "%s: going on after %lld looked at and %lld made by an earlier run.\n",
-                   standing.place.c_str(), static_cast<long long>(standing.looked_at),
+      std::fprintf(stderr, "%s: continuing after %lld scanned and %lld created by an earlier run.\n",
+                   standing.origin.c_str(), static_cast<long long>(standing.scanned),
                    static_cast<long long>(standing.queued));
     is_told_ = true;
-    bar_.say(fmt::format("{}: {} looked at, {} {}", std::filesystem::path(standing.place).filename().string(),
-                         standing.looked_at, standing.queued, asked_.options.is_dry ? "to make" : "made"));
+    bar_.say(fmt::format("{}: {} scanned, {} {}", std::filesystem::path(standing.origin).filename().string(),
+                         standing.scanned, standing.queued, asked_.options.is_dry ? "to create" : "created"));
     bar_.update(part(standing));
   }
   void finish() {
@@ -110,7 +111,7 @@ class Teller {
     if (file_ != nullptr) return file_->bytes() == 0 ? kParts : kParts * file_->bytes_read() / file_->bytes();
     base::Timestamp at = asked_.range.since;
     if (standing.after_time) at = *standing.after_time;
-    if (standing.after_id) at = replay::time_of(*standing.after_id);
+    if (standing.after_id) at = model::time_of(*standing.after_id);
     const auto all = asked_.range.until - asked_.range.since, done = at - asked_.range.since;
     return static_cast<uint64_t>(std::clamp(1.0 * done / all, 0.0, 1.0) * kParts);
   }
@@ -266,9 +267,9 @@ Task<Outcome> refan_out(runtime::Loop& loop, pg::Link& link, Asked asked, const 
     auto reading = refanout.from_archive(path, next_line);
     const Standing standing = co_await reading;
     outcome.places.push_back(standing);
-    for (const std::string& line : standing.first_refused) outcome.problems.push_back("left out: " + line);
-    if (standing.refused > static_cast<int64_t>(Standing::kShownMax))
-      outcome.problems.push_back(fmt::format("left out: {} lines in all", standing.refused));
+    for (const std::string& line : standing.first_rejected) outcome.problems.push_back("left out: " + line);
+    if (standing.rejected > static_cast<int64_t>(Standing::kShownMax))
+      outcome.problems.push_back(fmt::format("left out: {} lines in all", standing.rejected));
     teller.finish();
   }
   co_return outcome;
@@ -297,15 +298,16 @@ void print(const Asked& asked, const Outcome& outcome) {
   const bool is_dry = asked.options.is_dry;
   for (const Standing& place : outcome.places) {
     const char* const what = place.is_of_rows ? "rows" : "events";
-    const char* became = is_dry ? "deliveries would be made" : "deliveries made";
-    if (place.is_of_rows) became = is_dry ? "would be given to the relay again" : "given to the relay again";
-    std::printf("%s: %lld %s looked at, %lld %s\n", place.place.c_str(),
-                static_cast<long long>(place.looked_at), what, static_cast<long long>(place.queued), became);
+    const char* became = is_dry ? "deliveries would be created" : "deliveries created";
+    if (place.is_of_rows)
+      became = is_dry ? "would be published again by the relay" : "will be published again by the relay";
+    std::printf("%s: %lld %s scanned, %lld %s\n", place.origin.c_str(), static_cast<long long>(place.scanned),
+                what, static_cast<long long>(place.queued), became);
     if (place.unknown_before)
       std::fprintf(stderr,
                    "%s: skipped events before %s. Their attempts are past retain_attempts, so it is unknown "
                    "which were delivered. --without-history sends all of them again.\n",
-                   place.place.c_str(), base::to_rfc3339(*place.unknown_before).c_str());
+                   place.origin.c_str(), base::to_rfc3339(*place.unknown_before).c_str());
   }
   for (const auto& problem : outcome.problems) std::fprintf(stderr, "postrider: %s\n", problem.c_str());
 }

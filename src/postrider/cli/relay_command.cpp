@@ -6,8 +6,8 @@
 #include <fstream>
 #include <future>
 #include <iterator>
-#include <thread>
 
+#include "postrider/api/wire/metrics.hpp"
 #include "postrider/base/host_name.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/invocation.hpp"
@@ -17,9 +17,9 @@
 #include "postrider/outbox/http_sink.hpp"
 #include "postrider/outbox/install.hpp"
 #include "postrider/outbox/keeper.hpp"
-#include "postrider/pg/shown_url.hpp"
+#include "postrider/pg/display_url.hpp"
+#include "postrider/runtime/loop_thread.hpp"
 #include "postrider/runtime/run_blocking.hpp"
-#include "postrider/runtime/run_on.hpp"
 #include "postrider/server/signals.hpp"
 #include "postrider/telemetry/log.hpp"
 
@@ -33,12 +33,13 @@ using runtime::Task;
 constexpr auto kLease = 30s;     // longer than a call of the API may take
 constexpr auto kDrainWait = 1s;  // for those who read the metrics
 constexpr auto kNameMax = size_t{64};
+constexpr auto kPollMin = 10ms, kPollMax = 60'000ms;
 
 struct RelaySettings {
-  std::string database_url, shown_url, key_file, name, listen;
+  std::string database_url, display_url, key_file, name, listen;
   http::Url target;
   outbox::RelayOptions relay;
-  outbox::MoveLimits limits;
+  outbox::DrainLimits limits;
   http::TlsOptions tls;
 };
 
@@ -66,9 +67,9 @@ RelaySettings read_settings(Invocation& in) {
   if (const auto url = in.value("--database-url")) settings.database_url = *url;
   if (settings.database_url.empty())
     throw Misuse("--database-url or --database-url-file is required: the application's database.");
-  const auto shown = pg::shown_url(settings.database_url);
+  const auto shown = pg::display_url(settings.database_url);
   if (!shown) throw Misuse("--database-url must be a Postgres connection string.");
-  settings.shown_url = *shown;
+  settings.display_url = *shown;
   if (!in.value("--to")) throw Misuse("--to is required: the URL of the postrider that receives the events.");
   settings.target = read_target(*in.value("--to"));
   if (!in.value("--key-file"))
@@ -86,6 +87,8 @@ RelaySettings read_settings(Invocation& in) {
   settings.relay.may_be_notified = !in.has("--no-notify");
   settings.relay.listen = outbox::listen_link(settings.database_url);
   if (in.has("--poll")) settings.relay.poll = read_duration(in, "--poll");
+  if (settings.relay.poll < kPollMin || settings.relay.poll > kPollMax)
+    throw Misuse("--poll must be from 10ms to 60s.");
   settings.limits.archive_dir = in.value("--archive-dir").value_or("");
   if (in.has("--retain"))
     settings.limits.retain = std::chrono::duration_cast<std::chrono::seconds>(read_duration(in, "--retain"));
@@ -112,15 +115,15 @@ class ApplicationRelay {
  public:
   explicit ApplicationRelay(const RelaySettings& settings)
       : key_(settings.key_file),
-        series_(metrics_.outbox(settings.name)),
+        series_(metrics_, settings.name),
         guard_(open_policy()),
         tls_(settings.tls),
         client_(loop_, guard_, tls_, {}),
         sink_(loop_, client_, {.url = settings.target, .key = [this] { return key_.read(); }}),
         link_(loop_, outbox::relay_link(settings.database_url)),
         lease_(link_, outbox::relay_lease(settings.relay)),
-        mover_(settings.name, link_, sink_, series_, fenced(settings.limits)),
-        relay_(loop_, link_, lease_, mover_, series_, settings.relay) {
+        drainer_(settings.name, link_, sink_, series_, fenced(settings.limits)),
+        relay_(loop_, link_, lease_, drainer_, series_, settings.relay) {
     link_.on_down([this, name = settings.name](const pg::Error& error) {
       if (is_stopping_) return;
       telemetry::log_warn("outbox_unreachable").field("outbox", name).field("error", error.what());
@@ -131,7 +134,7 @@ class ApplicationRelay {
     router_.add(
         {http::Method::get, "/metrics", [this](http::Request&) { return text(200, metrics_.text()); }});
     listener_ = std::make_unique<http::Listener>(http::Listener::Options{.address = settings.listen});
-    server_ = std::make_unique<http::Server>(loop_, *listener_, router_, metrics_);
+    server_ = std::make_unique<http::Server>(loop_, *listener_, router_, api::server_metrics(metrics_));
   }
 
   void start() {
@@ -140,20 +143,19 @@ class ApplicationRelay {
       relay_.start();
       if (server_) server_->start();
     });
-    thread_ = std::thread([this] { loop_.run(); });
+    thread_.start();
   }
 
   // What is being handed over ends and is marked.
   void stop() {
-    runtime::run_on(loop_, tasks_, [this] { return drain(); });
-    loop_.stop();
-    thread_.join();
+    thread_.run([this] { return drain(); });
+    thread_.stop();
   }
 
   std::string address() const { return listener_ ? listener_->address() : ""; }
 
  private:
-  outbox::MoveLimits fenced(outbox::MoveLimits limits) const {
+  outbox::DrainLimits fenced(outbox::DrainLimits limits) const {
     limits.lease = &lease_;
     return limits;
   }
@@ -179,22 +181,21 @@ class ApplicationRelay {
 
   telemetry::Metrics metrics_;
   KeyFile key_;
-  telemetry::OutboxSeries series_;
+  outbox::OutboxMetrics series_;
   http::AddressGuard guard_;
   http::TlsContext tls_;
-  runtime::Loop loop_;
+  runtime::LoopThread thread_;
+  runtime::Loop& loop_ = thread_.loop;
   http::Client client_;
   outbox::HttpSink sink_;
   pg::Link link_;
   pg::Lease lease_;
-  outbox::OtherDatabaseMover mover_;
+  outbox::OtherDatabaseDrainer drainer_;
   outbox::Relay relay_;
   http::Router router_;
   std::unique_ptr<http::Listener> listener_;
   std::unique_ptr<http::Server> server_;
-  runtime::TaskGroup tasks_;
   bool is_stopping_ = false;
-  std::thread thread_;
 };
 
 telemetry::Log::Options log_settings(Invocation& in) {
@@ -209,8 +210,8 @@ telemetry::Log::Options log_settings(Invocation& in) {
 void check_installed(const std::string& url) {
   runtime::Loop loop;
   try {
-    const std::string obstacle = runtime::run_blocking(loop, outbox::relay_obstacle(loop, url));
-    if (!obstacle.empty()) throw Misuse(obstacle);
+    const auto obstacle = runtime::run_blocking(loop, outbox::relay_obstacle(loop, url));
+    if (obstacle) throw Misuse(*obstacle);
   } catch (const pg::Error& error) {
     telemetry::log_warn("outbox_unreachable").field("error", error.what());
   }
@@ -220,7 +221,8 @@ void stop_or_quit(ApplicationRelay& relay, server::StopSignals& signals, telemet
   auto stopped = std::async(std::launch::async, [&relay] { relay.stop(); });
   while (stopped.wait_for(0s) != std::future_status::ready) {
     if (!signals.wait_for(50ms)) continue;
-    telemetry::log_warn("stopped_at_once").field("note", "what was being handed over is handed over again");
+    telemetry::log_warn("stopped_at_once")
+        .field("note", "events that were being published are published again after the next start");
     log.flush();
     _exit(stopped_at_once);
   }
@@ -236,7 +238,7 @@ int run_relay(Invocation& in) {
   relay.start();
   telemetry::log_info("started")
       .field("outbox", settings.name)
-      .field("database", settings.shown_url)
+      .field("database", settings.display_url)
       .field("to", settings.target.origin)
       .field("listen", relay.address());
   std::optional<server::StopSignal> signal;

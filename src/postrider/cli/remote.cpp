@@ -106,7 +106,7 @@ struct Remote::State {
     std::string body;
     bool is_complete = true;
   };
-  // `on_data` gets the body instead, if the answer is a good one.
+  // `on_data` gets the body instead, if the response is a good one.
   Got exchange(const RemoteCall& call, const std::function<void(std::string_view)>* on_data) {
     const http::Url url = parse_server(options.url, call.target.text());
     const std::string lines = header_lines(options, call);
@@ -124,10 +124,10 @@ struct Remote::State {
       throw ServerUnreachable(
           options.url + " cannot be reached: " +
           (failure->detail.empty() ? std::string(http::describe(failure->error)) : failure->detail));
-    const http::Answer& answer = *exchange.answer();
-    if (!answer.is_complete && !on_data)
+    const http::Answer& response = *exchange.answer();
+    if (!response.is_complete && !on_data)
       throw ServerUnreachable(options.url + " closed the connection in the middle of its response.");
-    return {answer.status, answer.body_start, answer.is_complete};
+    return {response.status, response.body_start, response.is_complete};
   }
 
   ServerOptions options;

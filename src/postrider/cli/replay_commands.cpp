@@ -56,13 +56,13 @@ bool is_over(const json::object& replay) {
 int wait_for(Invocation& in, const std::string& id) {
   Progress progress("replayed");
   while (true) {
-    const json::value answer = in.server().get(target_of(in, id));
-    const json::object& replay = answer.as_object();
+    const json::value response = in.server().get(target_of(in, id));
+    const json::object& replay = response.as_object();
     if (replay.at("is_counted").as_bool()) progress.set_total(replay.at("matched").to_number<uint64_t>());
     progress.update(replay.at("delivered").to_number<uint64_t>() + replay.at("failed").to_number<uint64_t>());
     if (is_over(replay)) {
       progress.finish();
-      in.out().record(answer, layout());
+      in.out().record(response, layout());
       return replay.at("failed").to_number<int64_t>() == 0 ? done : failed;
     }
     std::this_thread::sleep_for(500ms);
@@ -73,11 +73,11 @@ int create(Invocation& in) {
   json::object body = read_document(in, fields());
   if (!body.contains("only")) body["only"] = "failed";
   if (in.has("--dry-run")) body["dry_run"] = true;
-  const json::value answer =
+  const json::value response =
       in.server().send("POST", Target("v1", "tenants", in.argument("tenant"), "replays"), body);
   if (in.has("--wait") && !in.has("--dry-run"))
-    return wait_for(in, std::string(answer.as_object().at("id").as_string()));
-  in.out().record(answer, layout());
+    return wait_for(in, std::string(response.as_object().at("id").as_string()));
+  in.out().record(response, in.has("--dry-run") ? Layout{{"", {"matched", "is_complete"}}} : layout());
   if (in.has("--dry-run")) in.out().note("Nothing was sent. Run it again without --dry-run to replay.");
   return done;
 }

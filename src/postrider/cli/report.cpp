@@ -5,7 +5,9 @@
 #include <boost/json/serialize.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "postrider/cli/terminal.hpp"
 
@@ -46,7 +48,16 @@ std::string hint(const ServerProblem& problem, Invocation& invocation) {
            "` to see the events.";
   if (type.ends_with(":unknown-delivery")) return "Run `postrider delivery list` to see the deliveries.";
   if (type.ends_with(":unknown-source")) return "Run `postrider source list` to see the sources.";
+  if (type.ends_with(":unknown-token"))
+    return "Run `postrider token list " + invocation.value("tenant").value_or("TENANT") +
+           "` to see the tokens.";
   if (type.ends_with(":unknown-key")) return "Run `postrider key list` to see the keys.";
+  if (type.ends_with(":tenant-exists"))
+    return "To change it, run `postrider tenant update " + invocation.value("tenant").value_or("TENANT") +
+           "`.";
+  if (type.ends_with(":endpoint-exists"))
+    return "To replace it, run `postrider endpoint put " + invocation.value("tenant").value_or("TENANT") +
+           " " + invocation.value("--id").value_or("ENDPOINT") + " …`.";
   if (problem.status == 503) return "The server is running but cannot do this at the moment; try again.";
   return "";
 }
@@ -68,6 +79,15 @@ void report(const ServerProblem& problem, Invocation& invocation) {
   }
 }
 
+// As it can be typed: 100ms, 2m, 7d.
+std::string typed_duration(int64_t milliseconds) {
+  constexpr std::pair<int64_t, const char*> kUnits[] = {
+      {86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}};
+  for (const auto& [unit, name] : kUnits)
+    if (milliseconds % unit == 0) return std::to_string(milliseconds / unit) + name;
+  return std::to_string(milliseconds) + "ms";
+}
+
 }  // namespace
 
 std::string parameter_of(const Command& command, std::string_view pointer) {
@@ -84,6 +104,30 @@ std::string parameter_of(const Command& command, std::string_view pointer) {
   return std::string(pointer);
 }
 
+// "must be an integer from 100 to 120000" becomes "must be from 100ms to 2m", "must be at most 30,000, …"
+// becomes "must be at most 30s, …".
+std::string in_units(const Command& command, std::string_view pointer, const std::string& detail) {
+  constexpr std::string_view kStart = "must be an integer from ", kMost = "must be at most ";
+  const std::string option = parameter_of(command, pointer);
+  for (const Parameter& parameter : command.parameters) {
+    const bool is_ms = parameter.field.ends_with("_ms"), is_seconds = parameter.field.ends_with("_seconds");
+    if (parameter.name != option || parameter.value_name != "DURATION" || (!is_ms && !is_seconds)) continue;
+    const auto duration = [&](std::string number) {
+      std::erase(number, ',');
+      return typed_duration(std::strtoll(number.c_str(), nullptr, 10) * (is_ms ? 1 : 1'000));
+    };
+    const size_t to = detail.find(" to ");
+    if (detail.starts_with(kStart) && to != std::string::npos)
+      return "must be from " + duration(detail.substr(kStart.size(), to - kStart.size())) + " to " +
+             duration(detail.substr(to + 4));
+    const size_t rest = detail.find(", ", kMost.size());
+    if (detail.starts_with(kMost) && rest != std::string::npos)
+      return std::string(kMost) + duration(detail.substr(kMost.size(), rest - kMost.size())) +
+             detail.substr(rest);
+  }
+  return detail;
+}
+
 std::string problem_text(const ServerProblem& problem, const Command& command, const std::string& hint) {
   std::string text = visible(problem.what());
   const json::object* object = problem.document.if_object();
@@ -92,7 +136,7 @@ std::string problem_text(const ServerProblem& problem, const Command& command, c
     for (const json::value& error : errors->get_array()) {
       const std::string pointer = text_at(error, "pointer");
       text += "\n  " + (pointer.empty() ? "the request" : parameter_of(command, pointer)) + ": " +
-              text_at(error, "detail");
+              in_units(command, pointer, text_at(error, "detail"));
     }
   if (!hint.empty()) text += "\n  " + hint;
   if (const std::string id = text_at(problem.document, "request_id"); !id.empty() && problem.status >= 500)
@@ -102,7 +146,7 @@ std::string problem_text(const ServerProblem& problem, const Command& command, c
 
 ExitCode exit_code_of(const ServerProblem& problem) {
   if (problem.status >= 500) return unreachable;
-  return problem.status == 404 ? not_found : refused;
+  return problem.status == 404 ? not_found : rejected;
 }
 
 int run_reported(Invocation& invocation) {

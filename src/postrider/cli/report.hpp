@@ -16,6 +16,8 @@ int run_reported(Invocation& invocation);
 std::string problem_text(const ServerProblem& problem, const Command& command, const std::string& hint);
 // "/event_types/0" → "--event-type", "type" → "<type>"; as it is if the command has no such parameter.
 std::string parameter_of(const Command& command, std::string_view pointer);
+// The detail of a number's problem as it applies to the option: durations have units there.
+std::string in_units(const Command& command, std::string_view pointer, const std::string& detail);
 ExitCode exit_code_of(const ServerProblem& problem);
 
 }  // namespace postrider::cli

@@ -68,11 +68,11 @@ int list_sources(Invocation& in) {
 }
 
 // A secret that came from a file is known already; a generated one is shown this once.
-void print_with_secret(Invocation& in, json::value answer) {
+void print_with_secret(Invocation& in, json::value response) {
   const bool was_given = in.has("--secret-file");
-  if (was_given && in.out().is_for_people()) answer.as_object().erase("secret");
-  in.out().record(answer, layout());
-  if (!was_given && answer.as_object().contains("secret"))
+  if (was_given && in.out().is_for_people()) response.as_object().erase("secret");
+  in.out().record(response, layout());
+  if (!was_given && response.as_object().contains("secret"))
     in.out().note("Save this secret now. It will not be shown again.");
 }
 
@@ -128,8 +128,8 @@ Command source_commands() {
   const Parameter source = argument("source", "Source ID");
   Parameter provider = argument("provider", "standard, svix, stripe, github, shopify, slack, twilio or hmac");
   provider.choices = {"standard", "svix", "stripe", "github", "shopify", "slack", "twilio", "hmac"};
-  const std::vector<Parameter> secret_file = {
-      option("--secret-file", "FILE", "File with the signing secret (- for standard input)")};
+  const std::vector<Parameter> secret_file = {with_field(
+      option("--secret-file", "FILE", "File with the signing secret (- for standard input)"), "secret")};
   const std::vector<Parameter> settings = join(field_parameters(fields()), std::vector{json_file_option()});
   return group(
       "source", "Manage sources of inbound webhooks",

@@ -1,10 +1,17 @@
 // `postrider tenant`
 #include <boost/json/array.hpp>
 
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
 #include "postrider/cli/fields.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/ids.hpp"
 #include "postrider/cli/invocation.hpp"
+#include "postrider/cli/progress.hpp"
 
 namespace postrider::cli {
 
@@ -104,6 +111,37 @@ int remove(Invocation& in) {
   return done;
 }
 
+// Writes the lines as they come, and counts them. An export that was cut off must not look complete.
+int export_all(Invocation& in) {
+  RemoteCall call{"GET", Target("v1", "tenants", tenant_of(in), "export")};
+  call.timeout = std::chrono::hours(24);
+  call.silence_max = std::chrono::minutes(2);
+  const auto path = in.value("--to");
+  std::FILE* file = path ? std::fopen(path->c_str(), "wb") : stdout;
+  if (file == nullptr) throw Misuse("Cannot write to " + *path + ": " + std::strerror(errno) + ".");
+  Progress bar("lines");
+  uint64_t lines = 0;
+  bool is_written = true;
+  std::string last;  // the line that is coming, or the last one
+  const bool is_whole = in.server().stream(call, [&](std::string_view data) {
+    is_written = is_written && std::fwrite(data.data(), 1, data.size(), file) == data.size();
+    for (const char c : data) {
+      if (!last.empty() && last.back() == '\n') last.clear();
+      if (last.size() < 64 || c == '\n') last += c;
+      if (c == '\n') ++lines;
+    }
+    bar.update(lines);
+  });
+  is_written = (file == stdout ? std::fflush(file) : std::fclose(file)) == 0 && is_written;
+  bar.finish();
+  if (!is_written) throw std::runtime_error("The export could not be written: is the disk full?");
+  if (!is_whole || !last.starts_with(R"({"kind":"end")") || !last.ends_with('\n'))
+    throw ServerUnreachable("The export was interrupted; the output is incomplete.");
+  in.out().note("Exported " + std::to_string(lines - 1) + " records of tenant " + visible(tenant_of(in)) +
+                ".");
+  return done;
+}
+
 std::function<int(Invocation&)> set_status(const char* verb) {
   return [verb](Invocation& in) {
     print(in, in.server().send("POST", Target("v1", "tenants", tenant_of(in), verb), with_reason(in)));
@@ -153,6 +191,9 @@ Command tenant_commands() {
            .example("postrider tenant pause acme --reason \"unpaid invoice\""),
        command("resume", "Resume a tenant's deliveries", {tenant, reason_option()}, set_status("resume"))
            .example("postrider tenant resume acme"),
+       command("export", "Export everything about a tenant (NDJSON)",
+               {tenant, option("--to", "FILE", "Write to this file instead of standard output")}, export_all)
+           .example("postrider tenant export acme --to acme.ndjson"),
        contact_commands(tenant)});
 }
 

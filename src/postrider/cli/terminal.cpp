@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kColumnsMin = 40, kColumnsDefault = 80, kTextColumnsMax = 100;
 
 size_t terminal_columns() {
-  // COLUMNS first, as ls and git do: whoever sets it wants it.
+  // COLUMNS first, as ls and git do: setting it is deliberate.
   if (const char* text = std::getenv("COLUMNS"))
     if (const long columns = std::strtol(text, nullptr, 10); columns > 0) return static_cast<size_t>(columns);
   winsize size{};

@@ -10,7 +10,7 @@ size_t output_columns();
 // Columns for running text such as help: at most 100, also when standard output is no terminal.
 size_t text_columns();
 bool is_output_terminal();
-// Someone can answer a question: standard input and standard error are a terminal.
+// Someone can response a question: standard input and standard error are a terminal.
 bool can_ask();
 // Asks on standard error and reads a line. Only y and yes are a yes.
 bool ask(const std::string& question);

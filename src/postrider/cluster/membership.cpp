@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "postrider/base/check.hpp"
 #include "postrider/base/fail_point.hpp"
 #include "postrider/base/version.hpp"
 #include "postrider/cluster/membership.sql.hpp"
@@ -16,28 +17,32 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kBeatsPerLease = 10;
-constexpr int kMarginPart =
-    5;  // one in so many of the lease: for clocks that drift and threads that are late
-constexpr int kLooksPerLease = 4;  // at least so many
+// This fraction of the lease is a margin for clocks that drift and threads that are late: 1/5.
+constexpr int kMarginPart = 5;
+constexpr int kLooksPerLease = 4;  // at least
 constexpr base::Microseconds kClockTolerance = 20ms;
 constexpr int kRegisterTries = 20;
 constexpr auto kUniqueViolation = "23505";
 
 }  // namespace
 
+void MembershipOptions::validate() const {
+  CHECK(lease > 0ms && pass_interval > 0ms && patience >= 0ms);
+}
+
 int fair_share(int buckets, int nodes, int rank) {
   return buckets / nodes + (rank < buckets % nodes ? 1 : 0);
 }
 
 Membership::Membership(runtime::Loop& loop, pg::Link& link, LeaseClock& lease, model::IdSource& ids,
-                       telemetry::Metrics& metrics, MembershipOptions options, MembershipEvents events)
-    : link_(link),
+                       const telemetry::Metrics& metrics, MembershipOptions options, MembershipEvents events)
+    : Service(loop),
+      link_(link),
       lease_(lease),
       ids_(ids),
       metrics_(metrics),
-      options_(std::move(options)),
-      events_(std::move(events)),
-      wakeup_(loop) {}
+      options_(runtime::validated(std::move(options))),
+      events_(std::move(events)) {}
 
 runtime::Task<void> Membership::join() {
   for (int tries = 1;; ++tries) {
@@ -61,18 +66,7 @@ runtime::Task<void> Membership::join() {
   }
 }
 
-void Membership::start() {
-  tasks_.spawn(run());
-}
-
-runtime::Task<void> Membership::run() {
-  while (!is_stopping_) {
-    co_await run_once();
-    if (!is_stopping_) co_await wakeup_.wait_for(options_.pass_interval);
-  }
-}
-
-runtime::Task<void> Membership::run_once() {
+runtime::Task<runtime::SteadyTime> Membership::pass(runtime::SteadyTime) {
   try {
     co_await beat();
     co_await look();
@@ -81,6 +75,7 @@ runtime::Task<void> Membership::run_once() {
         .field("error", error.what())
         .field("may_send", lease_.is_valid(base::BootClock::now()));
   }
+  co_return base::BootClock::now() + options_.pass_interval;
 }
 
 runtime::Task<void> Membership::beat() {
@@ -123,7 +118,7 @@ runtime::Task<void> Membership::look() {
   compare(leases);
   co_await reap_dead_nodes(heartbeats);
   has_peers_ = delivering.size() > (options_.delivers ? 1u : 0u);
-  if (!options_.delivers || is_stopping_) co_return;
+  if (!options_.delivers || is_stopping()) co_return;
   const auto me = std::find(delivering.begin(), delivering.end(), options_.node_id);
   if (me == delivering.end()) co_return;
   const int share = fair_share(static_cast<int>(leases.size()), static_cast<int>(delivering.size()),
@@ -166,7 +161,7 @@ void Membership::server_changed() {
   lose_everything();
   peers_.clear();
   beat_at_ = {};
-  wakeup_.notify();
+  wake();
 }
 
 runtime::Task<void> Membership::reap_dead_nodes(const std::map<model::NodeId, int64_t>& heartbeats) {
@@ -187,7 +182,7 @@ runtime::Task<void> Membership::reap_dead_nodes(const std::map<model::NodeId, in
     peer.still_for += watched;
     if (peer.still_for < options_.lease) continue;
     telemetry::log_warn("node_declared_dead").field("node_id", id.public_id());
-    co_await link_.run(sql::bury{.node = id.uuid, .seen_heartbeat = heartbeat});
+    co_await link_.run(sql::declare_dead{.node = id.uuid, .seen_heartbeat = heartbeat});
   }
 }
 
@@ -208,7 +203,7 @@ void Membership::release_surplus(int count) {
   for (auto held = owned_.rbegin(); held != owned_.rend() && count > 0; ++held) {
     if (!releasing_.insert(held->first).second) continue;
     --count;
-    tasks_.spawn(release(held->first, held->second));
+    spawn(release(held->first, held->second));
   }
 }
 
@@ -231,10 +226,7 @@ runtime::Task<void> Membership::release(int bucket, int64_t epoch) {
   releasing_.erase(bucket);
 }
 
-runtime::Task<void> Membership::stop() {
-  is_stopping_ = true;
-  wakeup_.notify();
-  co_await tasks_.join();
+runtime::Task<void> Membership::finish() {
   lose_everything();
   try {
     co_await link_.run(sql::leave{.node = options_.node_id.uuid});

@@ -13,12 +13,11 @@
 #include <vector>
 
 #include "postrider/cluster/lease_clock.hpp"
+#include "postrider/cluster/metrics.hpp"
 #include "postrider/model/id_source.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
-#include "postrider/runtime/loop.hpp"
-#include "postrider/runtime/task.hpp"
-#include "postrider/telemetry/metrics.hpp"
+#include "postrider/runtime/service.hpp"
 
 namespace postrider::cluster {
 
@@ -30,6 +29,8 @@ struct MembershipOptions {
   std::chrono::milliseconds pass_interval{250};
   // While a bucket is drained for its release, its endpoints wait this long for the slow ones among them.
   std::chrono::milliseconds patience{5'000};
+
+  void validate() const;
 };
 
 // Called on the membership's loop.
@@ -46,22 +47,18 @@ struct MembershipEvents {
 // How many of `buckets` the node at place `rank` of `nodes` should have: as even as it gets.
 int fair_share(int buckets, int nodes, int rank);
 
-class Membership {
+class Membership : public runtime::Service {
  public:
   Membership(runtime::Loop& loop, pg::Link& link, LeaseClock& lease, model::IdSource& ids,
-             telemetry::Metrics& metrics, MembershipOptions options, MembershipEvents events);
+             const telemetry::Metrics& metrics, MembershipOptions options, MembershipEvents events);
 
   // Registers the node; returns when its ids are unique. Throws pg::Error when the database does not let it.
   runtime::Task<void> join();
-  void start();
-  // Frees all buckets and leaves. The caller has drained them; a drain that is under way returns now.
-  runtime::Task<void> stop();
 
   // Another server answers, which may lack the last changes of the one before: what is held in memory is
   // dropped, and what its table says is ours is taken up afresh.
   void server_changed();
 
-  runtime::Task<void> run_once();  // one pass; also for tests
   bool has_peers() const { return has_peers_; }
   const std::map<int, int64_t>& owned() const { return owned_; }
 
@@ -76,7 +73,10 @@ class Membership {
     int64_t epoch;
   };
 
-  runtime::Task<void> run();
+  runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
+  // Releases all buckets and leaves. The caller has drained them; a drain in progress returns when stop() is
+  // called.
+  runtime::Task<void> finish() override;
   runtime::Task<void> beat();
   runtime::Task<void> look();
   runtime::Task<void> reap_dead_nodes(const std::map<model::NodeId, int64_t>& heartbeats);
@@ -90,7 +90,7 @@ class Membership {
   pg::Link& link_;
   LeaseClock& lease_;
   model::IdSource& ids_;
-  telemetry::Metrics& metrics_;
+  Metrics metrics_;
   MembershipOptions options_;
   MembershipEvents events_;
   std::map<int, int64_t> owned_;  // bucket → epoch
@@ -99,9 +99,6 @@ class Membership {
   base::SteadyTime beat_at_{};
   base::SteadyTime looked_at_{};  // at the others' heartbeats
   bool has_peers_ = false;
-  bool is_stopping_ = false;
-  runtime::Wakeup wakeup_;
-  runtime::TaskGroup tasks_;
 };
 
 }  // namespace postrider::cluster

@@ -1,5 +1,5 @@
--- Which node serves which bucket. A node is alive while its heartbeat moves; every observer judges that by its own
--- clock. All tables here are tiny.
+-- Which node owns which bucket. A node is alive while its heartbeat moves; every observer uses its own clock. All tables
+-- here are tiny.
 
 -- name: register_node
 -- A new node takes the smallest free slot; a known one (it was thought dead) comes back to life with its own.
@@ -21,7 +21,7 @@ on conflict (id) do update
 returning slot, clock_timestamp() as read_at
 
 -- name: beat
--- Zero rows: this node was declared dead, and its buckets are somebody else's.
+-- Zero rows: this node was declared dead, and its buckets have other owners.
 -- not null: all
 update node
 set heartbeat = heartbeat + 1,
@@ -43,8 +43,8 @@ select bucket, owner, epoch
 from bucket_lease
 order by bucket
 
--- name: bury
--- Declares a node dead whose heartbeat has not moved since it was seen; frees its buckets.
+-- name: declare_dead
+-- Declares a node dead whose heartbeat has not moved since it was last read; releases its buckets.
 with dead as (
   update node
   set alive = false
@@ -93,7 +93,7 @@ where owner = :node::uuid
   and epoch = :epoch::bigint
 
 -- name: leave
--- A clean stop: nobody has to wait for the lease to run out.
+-- A clean stop: other nodes do not have to wait for the lease to expire.
 with gone as (
   update node
   set alive = false

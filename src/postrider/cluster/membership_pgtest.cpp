@@ -70,7 +70,10 @@ struct MembershipTest : testing::Test {
       run(each->link.stop());
     }
   }
-  void run(runtime::Task<void> task) { support::run(loop, std::move(task)); }
+  template <class T>
+  void run(runtime::Task<T> task) {
+    support::run(loop, std::move(task));
+  }
 
   TestMembership& join(std::chrono::milliseconds lease = 1h) {
     keepers.push_back(

@@ -10,7 +10,7 @@ namespace postrider::cluster {
 
 PublishLogFollower::PublishLogFollower(runtime::Loop& loop, pg::Link& link, model::NodeId self,
                                        PublishLogEvents events)
-    : link_(link), self_(self), events_(std::move(events)), wakeup_(loop) {}
+    : Service(loop), link_(link), self_(self), events_(std::move(events)) {}
 
 runtime::Task<void> PublishLogFollower::begin() {
   read_at_ = base::BootClock::now();
@@ -19,19 +19,7 @@ runtime::Task<void> PublishLogFollower::begin() {
   cursor_ = pg::SnapshotCursor::parse(current.front().snapshot);
 }
 
-void PublishLogFollower::start() {
-  tasks_.spawn(run());
-}
-
-runtime::Task<void> PublishLogFollower::run() {
-  while (!is_stopping_) {
-    co_await run_once();
-    if (!is_stopping_) co_await wakeup_.wait_for(kInterval);
-  }
-}
-
-runtime::Task<void> PublishLogFollower::run_once() {
-  const auto before = base::BootClock::now();
+runtime::Task<runtime::SteadyTime> PublishLogFollower::pass(runtime::SteadyTime before) {
   try {
     const uint64_t connection = link_.connection_number();
     const std::string xmax = std::to_string(cursor_.xmax);
@@ -51,12 +39,7 @@ runtime::Task<void> PublishLogFollower::run_once() {
     if (error.kind() != pg::Kind::unavailable)
       telemetry::log_warn("publish_log_failed").field("error", error.what());
   }
-}
-
-runtime::Task<void> PublishLogFollower::stop() {
-  is_stopping_ = true;
-  wakeup_.notify();
-  co_await tasks_.join();
+  co_return base::BootClock::now() + kInterval;
 }
 
 }  // namespace postrider::cluster

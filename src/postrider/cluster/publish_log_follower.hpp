@@ -11,8 +11,7 @@
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/pg/snapshot_cursor.hpp"
-#include "postrider/runtime/loop.hpp"
-#include "postrider/runtime/task.hpp"
+#include "postrider/runtime/service.hpp"
 
 namespace postrider::cluster {
 
@@ -26,7 +25,7 @@ struct PublishLogEvents {
   std::function<void()> missed;
 };
 
-class PublishLogFollower {
+class PublishLogFollower : public runtime::Service {
  public:
   static constexpr std::chrono::milliseconds kInterval{100};
   // Rows of the log are kept for longer than this (upkeep), so a reader that was away less has missed
@@ -37,14 +36,9 @@ class PublishLogFollower {
 
   // Takes the first snapshot. Buckets taken after it miss nothing.
   runtime::Task<void> begin();
-  void start();
-  void wake() { wakeup_.notify(); }
-  runtime::Task<void> stop();
-
-  runtime::Task<void> run_once();
 
  private:
-  runtime::Task<void> run();
+  runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
 
   pg::Link& link_;
   model::NodeId self_;
@@ -52,9 +46,6 @@ class PublishLogFollower {
   pg::SnapshotCursor cursor_;
   base::SteadyTime read_at_{};
   uint64_t connection_ = 0;  // through which the cursor was read
-  bool is_stopping_ = false;
-  runtime::Wakeup wakeup_;
-  runtime::TaskGroup tasks_;
 };
 
 }  // namespace postrider::cluster

@@ -38,7 +38,10 @@ struct PublishLogFollowerTest : testing::Test {
   }
   ~PublishLogFollowerTest() override { run(link.stop()); }
 
-  void run(runtime::Task<void> task) { support::run(loop, std::move(task)); }
+  template <class T>
+  void run(runtime::Task<T> task) {
+    support::run(loop, std::move(task));
+  }
   runtime::Task<void> link_turn() {
     runtime::Wakeup turn(loop);
     co_await turn.wait_for(std::chrono::milliseconds(5));

@@ -9,23 +9,17 @@
 namespace postrider::cluster {
 
 RegistryFollower::RegistryFollower(runtime::Loop& loop, pg::Link& link, RegistryEvents events)
-    : link_(link), events_(std::move(events)), wakeup_(loop) {}
+    : Service(loop), link_(link), events_(std::move(events)) {}
 
 runtime::Task<void> RegistryFollower::begin() {
   connection_ = link_.connection_number();
   version_ = co_await registry::current_version(link_);
 }
 
-void RegistryFollower::start() {
-  tasks_.spawn(run());
-}
-
-runtime::Task<void> RegistryFollower::run() {
-  while (!is_stopping_) {
-    co_await serve_requests();
-    co_await run_once();
-    if (!is_stopping_) co_await wakeup_.wait_for(kInterval);
-  }
+runtime::Task<runtime::SteadyTime> RegistryFollower::pass(runtime::SteadyTime) {
+  co_await serve_requests();
+  co_await follow();
+  co_return base::BootClock::now() + kInterval;
 }
 
 runtime::Task<void> RegistryFollower::serve_requests() {
@@ -38,7 +32,7 @@ runtime::Task<void> RegistryFollower::serve_requests() {
   }
 }
 
-runtime::Task<void> RegistryFollower::run_once() {
+runtime::Task<void> RegistryFollower::follow() {
   try {
     if (const uint64_t connection = link_.connection_number(); connection != connection_) {
       // Maybe another server, which lacks the last changes and gives their versions to other ones.
@@ -60,12 +54,6 @@ runtime::Task<void> RegistryFollower::run_once() {
     if (error.kind() != pg::Kind::unavailable)
       telemetry::log_warn("control_log_failed").field("error", error.what());
   }
-}
-
-runtime::Task<void> RegistryFollower::stop() {
-  is_stopping_ = true;
-  wakeup_.notify();
-  co_await tasks_.join();
 }
 
 }  // namespace postrider::cluster

@@ -31,7 +31,7 @@ struct RegistryFollowerTest : testing::Test {
   ~RegistryFollowerTest() override { support::run(loop, link.stop()); }
 
   void wait_up() { support::run(loop, link.wait_up(base::BootClock::now() + 30s)); }
-  void change(const std::string& tenant) { db.sql("select note_change('tenant', '" + tenant + "')"); }
+  void change(const std::string& tenant) { db.sql("select record_change('tenant', '" + tenant + "')"); }
   std::vector<std::string> look() {
     seen.clear();
     support::run(loop, watcher->run_once());

@@ -52,6 +52,7 @@ struct Config {
   // Database and identity
   std::string database_url;         // empty: private Postgres in data_dir
   std::string direct_database_url;  // empty: database_url
+  bool pooler_keeps_statements = false;
   std::string data_dir;
   Roles roles;
   std::string admin_key;           // empty: made at first start
@@ -86,6 +87,7 @@ struct Config {
   int batch_events_max = 0;
   int endpoints_max = 0;  // per tenant
   int keys_per_tenant_max = 0;
+  int tokens_per_tenant_max = 0;
   int subscriptions_max = 0;  // per endpoint
   int custom_headers_max = 0;
   int64_t custom_header_bytes_max = 0;
@@ -96,6 +98,14 @@ struct Config {
   std::string default_on_rejected = "dead_letter";   // a label of model::OnRejected
   std::vector<milliseconds> default_retry_schedule;  // empty: the schedule of delivery::RetrySchedule
   std::string user_agent = "postrider/" + std::string(base::kVersion);
+
+  // What customers may set at most
+  int customer_max_in_flight = 0;
+  int customer_timeout_ms = 0;
+  int customer_rate_per_second = 0;  // 0: no maximum
+  int customer_replay_rate_per_second = 0;
+  int customer_queued_replays_max = 0;
+  bool customer_may_erase = false;
 
   // Where deliveries may go
   bool allow_http = false;
@@ -148,6 +158,7 @@ struct Config {
   int confirmation_mails_per_address = 0;  // per day
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
+  std::vector<std::string> metrics_tenants;  // with metrics of their own
 };
 
 }  // namespace postrider::config

@@ -20,8 +20,8 @@
 namespace postrider::config {
 namespace {
 
-constexpr std::string_view prefix = "POSTRIDER_";
-constexpr size_t secret_file_bytes_max = 64 * 1024;
+constexpr std::string_view kPrefix = "POSTRIDER_";
+constexpr size_t kSecretFileBytesMax = 64 * 1024;
 
 struct Given {
   std::string text;
@@ -42,7 +42,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 // Variables with our prefix that are not settings: of the command line as a client, of tests, and those that
 // Kubernetes puts into every pod beside a service named "postrider".
 bool is_for_others(std::string_view name) {
-  name.remove_prefix(prefix.size());
+  name.remove_prefix(kPrefix.size());
   for (const std::string_view other : {"SERVER", "KEY", "KEY_FILE", "PROFILE", "URL", "TENANT", "FAIL_POINT",
                                        "FAIL_POINT_LOG", "PORT", "SERVICE_HOST", "SERVICE_PORT"})
     if (name == other) return true;
@@ -53,8 +53,8 @@ void refuse_unknown_variables(const Environment& environment) {
   std::vector<std::string> names = known_names([](const Setting& s) { return s.environment_name(); });
   for (const Setting& setting : settings())
     if (setting.is_secret()) names.push_back(setting.environment_name() + "_FILE");
-  for (auto it = environment.lower_bound(std::string(prefix)); it != environment.end(); ++it) {
-    if (!it->first.starts_with(prefix)) break;
+  for (auto it = environment.lower_bound(std::string(kPrefix)); it != environment.end(); ++it) {
+    if (!it->first.starts_with(kPrefix)) break;
     if (std::ranges::count(names, it->first) > 0 || is_for_others(it->first)) continue;
     throw ConfigError(fmt::format("The environment variable {} is not a setting.{}", it->first,
                                   did_you_mean(it->first, names)));
@@ -158,6 +158,8 @@ void fill_in(Config& config) {
     throw ConfigError("Set one of master_key and master_key_command, not both.");
   if (!config.direct_database_url.empty() && config.database_url.empty())
     throw ConfigError("The setting direct_database_url needs database_url.");
+  if (config.pooler_keeps_statements && config.direct_database_url.empty())
+    throw ConfigError("The setting pooler_keeps_statements needs direct_database_url.");
   if (config.payload_bytes_max > config.api_body_bytes_max)
     throw ConfigError("The setting payload_bytes_max must not be above api_body_bytes_max.");
   if (config.payload_bytes_max > config.lane_bytes_max)
@@ -168,12 +170,12 @@ void fill_in(Config& config) {
 
 std::string read_secret_file(const std::string& path, const std::string& from) {
   std::ifstream file(path, std::ios::binary);
-  std::string content(secret_file_bytes_max + 1, '\0');
+  std::string content(kSecretFileBytesMax + 1, '\0');
   file.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (!file.is_open() || file.bad())
     throw ConfigError(fmt::format("The file {} ({}) cannot be read.", path, from));
   content.resize(static_cast<size_t>(file.gcount()));
-  if (content.size() > secret_file_bytes_max)
+  if (content.size() > kSecretFileBytesMax)
     throw ConfigError(fmt::format("The file {} ({}) has more than 64 KiB.", path, from));
   const std::string_view text = trimmed(content);
   if (text.empty()) throw ConfigError(fmt::format("The file {} ({}) is empty.", path, from));

@@ -188,6 +188,7 @@ TEST_F(Load, ABadValueIsNamedWithItsSource) {
       {"user_agent", std::string(257, 'a'), "must be 1 to 256"},
       {"database_url", "mysql://x", "postgres://"},
       {"direct_database_url", "postgres://x/y", "needs database_url"},
+      {"pooler_keeps_statements", "true", "needs direct_database_url"},
   };
   for (const BadValue& bad : cases) {
     sources_.flags = {{bad.key, bad.value}};

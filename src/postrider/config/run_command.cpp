@@ -15,7 +15,7 @@ namespace postrider::config {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr size_t output_bytes_max = 4096;
+constexpr size_t kOutputBytesMax = 4096;
 constexpr std::string_view kOwnPrefix = "POSTRIDER_";
 
 class Descriptor {
@@ -59,7 +59,7 @@ pid_t start(const std::vector<std::string>& arguments, int output) {
 // Reads to the end. False if that was not reached in time or within the limit.
 bool read_all(int descriptor, Clock::time_point deadline, std::string& out) {
   char buffer[1024];
-  while (out.size() <= output_bytes_max) {
+  while (out.size() <= kOutputBytesMax) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) return false;
     pollfd entry{.fd = descriptor, .events = POLLIN, .revents = 0};

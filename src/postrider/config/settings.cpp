@@ -103,7 +103,7 @@ Applied public_url(Config& config, std::string_view value) {
 
 Applied bind_address(Config& config, std::string_view value) {
   const std::string address(trimmed(value));
-  if (address.find('/') != std::string::npos || !Network::parse(address))
+  if (!IpAddress::parse(address))
     return base::Failure{std::string("must be an IPv4 or IPv6 address of this machine")};
   config.bind_address = address;
   return true;
@@ -177,9 +177,18 @@ Applied cors_origins(Config& config, std::string_view value) {
   return true;
 }
 
+Applied metrics_tenants(Config& config, std::string_view value) {
+  constexpr size_t tenants_max = 100;
+  config.metrics_tenants.clear();
+  for (const std::string_view tenant : split_list(value)) config.metrics_tenants.emplace_back(tenant);
+  if (config.metrics_tenants.size() > tenants_max)
+    return base::Failure{std::string("must be a list of at most 100 tenants")};
+  return true;
+}
+
 using C = Config;
-constexpr int64_t unlimited = std::numeric_limits<int32_t>::max();
-constexpr int64_t minute_ms = 60'000;
+constexpr int64_t kUnlimited = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMinuteMs = 60'000;
 
 const Setting table[] = {
     // Database and identity
@@ -188,6 +197,10 @@ const Setting table[] = {
     {"direct_database_url", "", "database_url",
      "Postgres without the pooler, for LISTEN and leases when database_url is a pooler.", Secrecy::url,
      [](C& c, std::string_view v) { return database_url(c.direct_database_url, v); }},
+    {"pooler_keeps_statements", "false", "",
+     "The pooler of database_url keeps prepared statements (pgbouncer from 1.21 on, with "
+     "max_prepared_statements).",
+     Secrecy::open, boolean<&C::pooler_keeps_statements>},
     {"data_dir", "./.postrider", "", "Where the private Postgres and its master key live.", Secrecy::open,
      text<&C::data_dir>},
     {"roles", "all", "", "What this node does: all, or a list of api, relay, delivery, inbox, upkeep.",
@@ -211,7 +224,7 @@ const Setting table[] = {
      absolute_paths<&C::secret_programs>},
     {"secret_lifetime", "5m", "",
      "How long a secret that was looked up is used before it is looked up again.", Secrecy::open,
-     duration<&C::secret_lifetime, 1'000, 24 * 60 * minute_ms>},
+     duration<&C::secret_lifetime, 1'000, 24 * 60 * kMinuteMs>},
     {"buckets", "64", "", "Slices of endpoints that nodes share out; fixed when the schema is created.",
      Secrecy::open, integer<&C::buckets, 1, 4'096>},
     {"lease_seconds", "10", "", "After how long without a sign of life a node's work goes to others.",
@@ -247,9 +260,9 @@ const Setting table[] = {
      size<&C::request_target_bytes_max>},
     {"request_timeout", "30s", "",
      "For the head of a request, and again for its body; one that comes at 16 KiB/s or more has longer.",
-     Secrecy::open, duration<&C::request_timeout, 1'000, 60 * minute_ms>},
+     Secrecy::open, duration<&C::request_timeout, 1'000, 60 * kMinuteMs>},
     {"idle_timeout", "75s", "", "How long a connection may wait for its next request.", Secrecy::open,
-     duration<&C::idle_timeout, 1'000, 60 * minute_ms>},
+     duration<&C::idle_timeout, 1'000, 60 * kMinuteMs>},
 
     // Tenants, events and endpoints
     {"create_tenants", "false", "", "Whether publishing to an unknown tenant creates it.", Secrecy::open,
@@ -264,6 +277,8 @@ const Setting table[] = {
      count<&C::endpoints_max>},
     {"keys_per_tenant_max", "100", "", "Keys bound to one tenant, without revoked and expired ones.",
      Secrecy::open, count<&C::keys_per_tenant_max>},
+    {"tokens_per_tenant_max", "1000", "", "Tokens of one tenant, without revoked and expired ones.",
+     Secrecy::open, count<&C::tokens_per_tenant_max>},
     {"subscriptions_max", "100", "", "Subscriptions of an endpoint.", Secrecy::open,
      integer<&C::subscriptions_max, 1, 10'000>},
     {"custom_headers_max", "20", "", "Custom headers of an endpoint.", Secrecy::open,
@@ -274,8 +289,8 @@ const Setting table[] = {
      Secrecy::open, integer<&C::default_max_attempts, 1, 1'000>},
     {"default_timeout_ms", "10000", "", "Time for one attempt, from name lookup to the last byte read.",
      Secrecy::open, integer<&C::default_timeout_ms, 100, 300'000>},
-    {"default_give_up_seconds", "259200", "", "Age at which a delivery is given up.", Secrecy::open,
-     integer<&C::default_give_up_seconds, 1, unlimited>},
+    {"default_give_up_seconds", "259200", "", "Age at which a delivery expires.", Secrecy::open,
+     integer<&C::default_give_up_seconds, 1, kUnlimited>},
     {"default_max_in_flight", "10", "", "Attempts to one endpoint at the same time.", Secrecy::open,
      integer<&C::default_max_in_flight, 1, 10'000>},
     {"default_on_rejected", "dead_letter", "",
@@ -285,6 +300,22 @@ const Setting table[] = {
      "Delays before the second and later attempts; the last one repeats.", Secrecy::open, retry_schedule},
     {"user_agent", "", "postrider/ and the version", "User-Agent header of deliveries and notices.",
      Secrecy::open, user_agent},
+
+    // What customers may set at most
+    {"customer_max_in_flight", "100", "", "Largest max_in_flight that a customer may give an endpoint.",
+     Secrecy::open, integer<&C::customer_max_in_flight, 1, 10'000>},
+    {"customer_timeout_ms", "30000", "", "Largest timeout_ms that a customer may give an endpoint.",
+     Secrecy::open, integer<&C::customer_timeout_ms, 100, 120'000>},
+    {"customer_rate_per_second", "0", "",
+     "Largest rate_per_second that a customer may give an endpoint; 0: no maximum.", Secrecy::open,
+     integer<&C::customer_rate_per_second, 0, 1'000'000>},
+    {"customer_replay_rate_per_second", "50", "", "Largest rate_per_second of a customer's replays.",
+     Secrecy::open, integer<&C::customer_replay_rate_per_second, 1, 10'000>},
+    {"customer_queued_replays_max", "10", "",
+     "Replays of a tenant that may wait when its customer asks for one more.", Secrecy::open,
+     integer<&C::customer_queued_replays_max, 1, 1'000>},
+    {"customer_may_erase", "false", "", "Whether customers may erase payloads of their tenant.",
+     Secrecy::open, boolean<&C::customer_may_erase>},
 
     // Where deliveries may go
     {"allow_http", "false", "", "Whether endpoint URLs may be http:// as well as https://.", Secrecy::open,
@@ -310,8 +341,9 @@ const Setting table[] = {
      size<&C::lane_bytes_max>},
     {"buffer_bytes_max", "64MiB", "", "Bodies of all endpoints kept in memory.", Secrecy::open,
      size<&C::buffer_bytes_max>},
-    {"publish_queue_items_max", "10000", "", "Publish requests waiting for a commit before 503 is answered.",
-     Secrecy::open, count<&C::publish_queue_items_max>},
+    {"publish_queue_items_max", "10000", "",
+     "Publish requests waiting for a commit before the response is 503.", Secrecy::open,
+     count<&C::publish_queue_items_max>},
     {"publish_batch_items_max", "500", "", "Events in one commit.", Secrecy::open,
      integer<&C::publish_batch_items_max, 1, 10'000>},
     {"publish_batch_rows_max", "5000", "", "Deliveries queued by one commit.", Secrecy::open,
@@ -326,14 +358,14 @@ const Setting table[] = {
      integer<&C::fanout_chunk_rows, 1, 100'000>},
     {"pooled_connections_max", "10000", "", "Idle connections to endpoints kept open by this node.",
      Secrecy::open, integer<&C::pooled_connections_max, 0, 1'000'000>},
-    {"response_bytes_max", "64KiB", "", "How much of an endpoint's answer is read.", Secrecy::open,
+    {"response_bytes_max", "64KiB", "", "How much of an endpoint's response is read.", Secrecy::open,
      size<&C::response_bytes_max>},
     {"breaker_failures", "5", "", "Transient failures in a row after which an endpoint is only probed.",
      Secrecy::open, integer<&C::breaker_failures, 1, 10'000>},
-    {"drain_timeout", "30s", "", "How long a stop waits for attempts under way.", Secrecy::open,
-     duration<&C::drain_timeout, 0, 60 * minute_ms>},
-    {"relay_poll", "500ms", "", "How often the outbox is looked at beside LISTEN.", Secrecy::open,
-     duration<&C::relay_poll, 10, minute_ms>},
+    {"drain_timeout", "30s", "", "How long a stop waits for attempts in flight.", Secrecy::open,
+     duration<&C::drain_timeout, 0, 60 * kMinuteMs>},
+    {"relay_poll", "500ms", "", "How often the outbox is polled, besides LISTEN.", Secrecy::open,
+     duration<&C::relay_poll, 10, kMinuteMs>},
     {"relay_notify", "true", "",
      "Whether publish() in SQL wakes a sleeping relay by NOTIFY; false: it is found by polling.",
      Secrecy::open, boolean<&C::relay_notify>},
@@ -360,7 +392,7 @@ const Setting table[] = {
     // Endpoint health
     {"disable_after", "5d", "",
      "Nothing but failure for so long disables an endpoint; warned at 50, 70 and 90 %.", Secrecy::open,
-     duration<&C::disable_after, 1'000, 366 * 24 * 60 * minute_ms>},
+     duration<&C::disable_after, 1'000, 366 * 24 * 60 * kMinuteMs>},
 
     // Notices and mail
     {"smtp_url", "", "none", "Mail server for notices: smtp://user:password@host:port or smtps://.",
@@ -381,6 +413,9 @@ const Setting table[] = {
     // Logging
     {"log_level", "info", "", "debug, info, warn or error.", Secrecy::open,
      [](C& c, std::string_view v) { return store(parse_log_level(v), c.log_level); }},
+    {"metrics_tenants", "", "none",
+     "Tenants with metrics of their own, up to 100. The others are in the totals only.", Secrecy::open,
+     metrics_tenants},
     {"log_format", "auto", "text on a terminal, otherwise json", "json, text or auto.", Secrecy::open,
      [](C& c, std::string_view v) { return store(parse_log_format(v), c.log_format); }},
 };

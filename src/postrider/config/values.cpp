@@ -3,23 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <limits>
 #include <optional>
+
+#include "postrider/base/text.hpp"
 
 namespace postrider::config {
 namespace {
 
 base::Failure<std::string> must_be(std::string_view what) {
   return base::Failure{fmt::format("must be {}", what)};
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
 }
 
 std::optional<int64_t> whole_number(std::string_view text) {
@@ -75,27 +69,27 @@ Parsed<int64_t> parse_integer(std::string_view text, Bounds bounds) {
 }
 
 Parsed<bool> parse_boolean(std::string_view text) {
-  const std::string word = lower(trimmed(text));
+  const std::string word = base::lowered(trimmed(text));
   if (word == "true" || word == "yes" || word == "on" || word == "1") return true;
   if (word == "false" || word == "no" || word == "off" || word == "0") return false;
   return must_be("true or false");
 }
 
 Parsed<std::chrono::milliseconds> parse_duration(std::string_view text) {
-  static constexpr Unit units[] = {
+  static constexpr Unit kUnits[] = {
       {"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
   constexpr int64_t ms_max = 100LL * 366 * 86'400'000;
-  const std::optional<int64_t> value = quantity(text, units);
+  const std::optional<int64_t> value = quantity(text, kUnits);
   if (!value) return must_be("a duration with a unit, such as 500ms, 10s, 5m, 2h or 30d");
   if (*value > ms_max) return must_be("at most 100 years");
   return std::chrono::milliseconds(*value);
 }
 
 Parsed<int64_t> parse_size(std::string_view text) {
-  static constexpr Unit units[] = {
+  static constexpr Unit kUnits[] = {
       {"", 1},       {"B", 1},          {"KiB", 1LL << 10},   {"MiB", 1LL << 20}, {"GiB", 1LL << 30},
       {"KB", 1'000}, {"MB", 1'000'000}, {"GB", 1'000'000'000}};
-  const std::optional<int64_t> value = quantity(text, units);
+  const std::optional<int64_t> value = quantity(text, kUnits);
   if (!value) return must_be("a size, such as 65536, 256KiB or 16MiB");
   return *value;
 }
@@ -106,7 +100,7 @@ Parsed<std::vector<Network>> parse_networks(std::string_view text) {
     const std::optional<Network> network = Network::parse(entry);
     if (!network)
       return base::Failure{
-          fmt::format("must be a list of networks such as 10.0.0.0/8, ::1/128 (no bits set behind the "
+          fmt::format("must be a list of networks such as 10.0.0.0/8, ::1/128 (no bits set after the "
                       "prefix), and \"{}\" is none",
                       entry)};
     networks.push_back(*network);
@@ -123,7 +117,7 @@ Parsed<std::vector<PortRange>> parse_ports(std::string_view text) {
     if (!first || !last || *first < 1 || *last > 65'535 || *first > *last)
       return base::Failure{
           fmt::format("must be a list of ports such as 80, 443, 1024-65535, and \"{}\" is none", entry)};
-    ranges.push_back({.first = static_cast<int>(*first), .last = static_cast<int>(*last)});
+    ranges.push_back({.first = static_cast<uint16_t>(*first), .last = static_cast<uint16_t>(*last)});
   }
   if (ranges.empty()) return must_be("a list of at least one port, such as 80, 443, 1024-65535");
   return ranges;
@@ -153,7 +147,7 @@ Parsed<Roles> parse_roles(std::string_view text) {
 }
 
 Parsed<LogLevel> parse_log_level(std::string_view text) {
-  const std::string word = lower(trimmed(text));
+  const std::string word = base::lowered(trimmed(text));
   if (word == "debug") return LogLevel::debug;
   if (word == "info") return LogLevel::info;
   if (word == "warn" || word == "warning") return LogLevel::warn;
@@ -162,7 +156,7 @@ Parsed<LogLevel> parse_log_level(std::string_view text) {
 }
 
 Parsed<LogFormat> parse_log_format(std::string_view text) {
-  const std::string word = lower(trimmed(text));
+  const std::string word = base::lowered(trimmed(text));
   if (word == "auto") return LogFormat::automatic;
   if (word == "json") return LogFormat::json;
   if (word == "text") return LogFormat::text;

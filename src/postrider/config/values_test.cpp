@@ -76,11 +76,9 @@ TEST(Network, ReadsBothFamiliesAndRefusesSlips) {
 
 TEST(Network, ContainsItsOwnFamilyOnly) {
   const Network ten = *Network::parse("10.0.0.0/8");
-  EXPECT_TRUE(ten.contains(*Network::parse("10.200.0.1")));
-  EXPECT_TRUE(ten.contains(ten));
-  EXPECT_FALSE(ten.contains(*Network::parse("11.0.0.1")));
-  EXPECT_FALSE(ten.contains(*Network::parse("0.0.0.0/0")));
-  EXPECT_FALSE(Network::parse("::/0")->contains(ten));
+  EXPECT_TRUE(ten.contains(*IpAddress::parse("10.200.0.1")));
+  EXPECT_FALSE(ten.contains(*IpAddress::parse("11.0.0.1")));
+  EXPECT_FALSE(Network::parse("::/0")->contains(*IpAddress::parse("10.0.0.1")));
 }
 
 TEST(HostPort, ReadsAddressesAndNames) {

@@ -36,8 +36,8 @@ class KeyedDigest {
   template <size_t N>
   Bytes<N> compute(std::string_view key, std::initializer_list<std::string_view> parts) {
     // A null key would mean "the key of last time".
-    static constexpr unsigned char no_bytes = 0;
-    const unsigned char* const key_data = key.empty() ? &no_bytes : data_of(key);
+    static constexpr unsigned char kNoBytes = 0;
+    const unsigned char* const key_data = key.empty() ? &kNoBytes : data_of(key);
     require(EVP_MAC_init(context_, key_data, key.size(), nullptr) == 1, "key HMAC");
     for (const std::string_view part : parts)
       require(EVP_MAC_update(context_, data_of(part), part.size()) == 1, "update HMAC");

@@ -24,7 +24,7 @@ void Ed25519Key::Free::operator()(evp_pkey_st* key) const {
 }
 
 std::optional<Ed25519Key> Ed25519Key::from_seed(std::string_view seed) {
-  if (seed.size() != ed25519_seed_bytes) return std::nullopt;
+  if (seed.size() != kEd25519SeedBytes) return std::nullopt;
   std::unique_ptr<evp_pkey_st, Free> key(
       EVP_PKEY_new_raw_private_key_ex(nullptr, "ED25519", nullptr, data_of(seed), seed.size()));
   require(key != nullptr, "load an Ed25519 key");

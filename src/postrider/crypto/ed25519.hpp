@@ -13,7 +13,7 @@ namespace postrider::crypto {
 
 using Ed25519Signature = Bytes<64>;
 using Ed25519PublicKey = Bytes<32>;
-inline constexpr size_t ed25519_seed_bytes = 32;
+inline constexpr size_t kEd25519SeedBytes = 32;
 
 class Ed25519Key {
  public:

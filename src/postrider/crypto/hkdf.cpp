@@ -12,7 +12,7 @@
 namespace postrider::crypto {
 namespace {
 
-constexpr size_t output_bytes_max = size_t{255} * 32;
+constexpr size_t kOutputBytesMax = size_t{255} * 32;
 
 struct FreeKdf {
   void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
@@ -26,7 +26,7 @@ OSSL_PARAM octets(const char* name, std::string_view bytes) {
 }  // namespace
 
 void hkdf_sha256(const HkdfInput& input, std::span<uint8_t> out) {
-  CHECK(out.size() <= output_bytes_max);
+  CHECK(out.size() <= kOutputBytesMax);
   static EVP_KDF* const algorithm = EVP_KDF_fetch(nullptr, "HKDF", nullptr);
   require(algorithm != nullptr, "fetch HKDF");
   const Kdf kdf(EVP_KDF_CTX_new(algorithm));

@@ -16,18 +16,18 @@
 namespace postrider::crypto {
 namespace {
 
-constexpr char format_version = 1;
-constexpr size_t key_bytes = 32;
-constexpr size_t nonce_bytes = 12;
-constexpr size_t tag_bytes = 16;
-constexpr size_t header_bytes = 1 + sizeof(KeyId) + nonce_bytes;
-constexpr size_t overhead_bytes = header_bytes + tag_bytes;
-constexpr size_t keys_max = 16;
-constexpr size_t plaintext_bytes_max = 1 << 20;
-constexpr std::string_view check_plaintext = "postrider master key";
-constexpr std::string_view check_context = "master_key_check";
+constexpr char kFormatVersion = 1;
+constexpr size_t kKeyBytes = 32;
+constexpr size_t kNonceBytes = 12;
+constexpr size_t kTagBytes = 16;
+constexpr size_t kHeaderBytes = 1 + sizeof(KeyId) + kNonceBytes;
+constexpr size_t kOverheadBytes = kHeaderBytes + kTagBytes;
+constexpr size_t kKeysMax = 16;
+constexpr size_t kPlaintextBytesMax = 1 << 20;
+constexpr std::string_view kCheckPlaintext = "postrider master key";
+constexpr std::string_view kCheckContext = "master_key_check";
 // In the order of Purpose. Part of what is stored: a changed text is another key.
-constexpr std::array<std::string_view, purposes> purpose_info = {
+constexpr std::array<std::string_view, kPurposes> kPurposeInfo = {
     "postrider/1/stored_secret", "postrider/1/cursor", "postrider/1/check_value"};
 
 struct FreeCipher {
@@ -57,21 +57,21 @@ struct Sealed {
 };
 
 std::optional<Sealed> split(std::string_view sealed) {
-  if (sealed.size() < overhead_bytes || sealed[0] != format_version) return std::nullopt;
-  if (sealed.size() > overhead_bytes + plaintext_bytes_max) return std::nullopt;
+  if (sealed.size() < kOverheadBytes || sealed[0] != kFormatVersion) return std::nullopt;
+  if (sealed.size() > kOverheadBytes + kPlaintextBytesMax) return std::nullopt;
   return Sealed{
       .key_id = sealed.substr(1, sizeof(KeyId)),
-      .nonce = sealed.substr(1 + sizeof(KeyId), nonce_bytes),
-      .ciphertext = sealed.substr(header_bytes, sealed.size() - overhead_bytes),
-      .tag = sealed.substr(sealed.size() - tag_bytes),
+      .nonce = sealed.substr(1 + sizeof(KeyId), kNonceBytes),
+      .ciphertext = sealed.substr(kHeaderBytes, sealed.size() - kOverheadBytes),
+      .tag = sealed.substr(sealed.size() - kTagBytes),
   };
 }
 
 // 64 hex digits are also 48 bytes of base64, so the two forms cannot be confused.
 std::optional<std::string> decode_key(std::string_view text) {
   std::optional<std::string> bytes =
-      text.size() == 2 * key_bytes ? base::hex_decode(text) : base::base64_decode(text);
-  if (bytes && bytes->size() != key_bytes) bytes.reset();
+      text.size() == 2 * kKeyBytes ? base::hex_decode(text) : base::base64_decode(text);
+  if (bytes && bytes->size() != kKeyBytes) bytes.reset();
   return bytes;
 }
 
@@ -101,7 +101,7 @@ base::Result<MasterKeys, std::string> MasterKeys::parse(std::string_view text) {
 
     std::optional<std::string> bytes = decode_key(word);
     if (!bytes) return base::Failure{std::string("a master key must be 32 bytes in base64 or in hex")};
-    if (keys.size() == keys_max) return base::Failure{std::string("there are more than 16 master keys")};
+    if (keys.size() == kKeysMax) return base::Failure{std::string("there are more than 16 master keys")};
     keys.push_back(derive(*bytes));
     OPENSSL_cleanse(bytes->data(), bytes->size());
   }
@@ -110,14 +110,14 @@ base::Result<MasterKeys, std::string> MasterKeys::parse(std::string_view text) {
 }
 
 std::string MasterKeys::generate() {
-  return base::base64_encode(random_bytes(key_bytes));
+  return base::base64_encode(random_bytes(kKeyBytes));
 }
 
 MasterKeys::Key MasterKeys::derive(std::string_view master_key) {
   Key key;
   hkdf_sha256({.key = master_key, .salt = "", .info = "postrider/1/key_id"}, key.id);
-  for (size_t i = 0; i < purposes; ++i)
-    hkdf_sha256({.key = master_key, .salt = "", .info = purpose_info[i]}, key.derived[i]);
+  for (size_t i = 0; i < kPurposes; ++i)
+    hkdf_sha256({.key = master_key, .salt = "", .info = kPurposeInfo[i]}, key.derived[i]);
   return key;
 }
 
@@ -132,18 +132,18 @@ const MasterKeys::Key* MasterKeys::find(std::string_view id) const {
 }
 
 std::string MasterKeys::seal(Purpose purpose, std::string_view plaintext, std::string_view context) const {
-  CHECK(plaintext.size() <= plaintext_bytes_max);
+  CHECK(plaintext.size() <= kPlaintextBytesMax);
   const Key& key = keys_.front();
   std::string out;
-  out.reserve(plaintext.size() + overhead_bytes);
-  out += format_version;
+  out.reserve(plaintext.size() + kOverheadBytes);
+  out += kFormatVersion;
   out += key.id.view();
-  out += random_bytes(nonce_bytes);
-  out.resize(plaintext.size() + overhead_bytes);
+  out += random_bytes(kNonceBytes);
+  out.resize(plaintext.size() + kOverheadBytes);
 
   const Cipher cipher(EVP_CIPHER_CTX_new());
-  unsigned char* const nonce = data_of(out) + header_bytes - nonce_bytes;
-  unsigned char* const body = data_of(out) + header_bytes;
+  unsigned char* const nonce = data_of(out) + kHeaderBytes - kNonceBytes;
+  unsigned char* const body = data_of(out) + kHeaderBytes;
   int length = 0;
   const bool done =
       cipher != nullptr &&
@@ -153,7 +153,7 @@ std::string MasterKeys::seal(Purpose purpose, std::string_view plaintext, std::s
       EVP_EncryptUpdate(cipher.get(), body, &length, data_of(plaintext),
                         static_cast<int>(plaintext.size())) == 1 &&
       EVP_EncryptFinal_ex(cipher.get(), body + plaintext.size(), &length) == 1 &&
-      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, body + plaintext.size()) == 1;
+      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, kTagBytes, body + plaintext.size()) == 1;
   require(done, "encrypt with AES-256-GCM");
   return out;
 }
@@ -177,7 +177,7 @@ base::Result<std::string, OpenError> MasterKeys::open(Purpose purpose, std::stri
           1 &&
       EVP_DecryptUpdate(cipher.get(), data_of(plaintext), &length, data_of(parts->ciphertext),
                         static_cast<int>(parts->ciphertext.size())) == 1 &&
-      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag.data()) == 1;
+      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_SET_TAG, kTagBytes, tag.data()) == 1;
   require(is_set_up, "decrypt with AES-256-GCM");
   if (EVP_DecryptFinal_ex(cipher.get(), data_of(plaintext) + plaintext.size(), &length) != 1) {
     ERR_clear_error();
@@ -193,12 +193,12 @@ bool MasterKeys::is_outdated(std::string_view sealed) const {
 }
 
 std::string MasterKeys::make_check_value() const {
-  return seal(Purpose::check_value, check_plaintext, check_context);
+  return seal(Purpose::check_value, kCheckPlaintext, kCheckContext);
 }
 
 bool MasterKeys::accepts(std::string_view check_value) const {
-  const auto opened = open(Purpose::check_value, check_value, check_context);
-  return opened.ok() && *opened == check_plaintext;
+  const auto opened = open(Purpose::check_value, check_value, kCheckContext);
+  return opened.ok() && *opened == kCheckPlaintext;
 }
 
 }  // namespace postrider::crypto

@@ -25,7 +25,7 @@ enum class Purpose {
   cursor,         // of list calls
   check_value,    // see make_check_value()
 };
-constexpr size_t purposes = 3;
+constexpr size_t kPurposes = 3;
 
 enum class OpenError {
   malformed,    // not something seal() wrote
@@ -65,7 +65,7 @@ class MasterKeys {
  private:
   struct Key {
     KeyId id;
-    std::array<Bytes<32>, purposes> derived;  // by purpose; the master key itself is not kept
+    std::array<Bytes<32>, kPurposes> derived;  // by purpose; the master key itself is not kept
 
     const Bytes<32>& of(Purpose purpose) const { return derived[static_cast<size_t>(purpose)]; }
   };

@@ -60,7 +60,7 @@ TEST(MasterKeys, AValueMovedToAnotherPlaceDoesNotOpen) {
 TEST(MasterKeys, EachPurposeHasAKeyOfItsOwn) {
   const MasterKeys keys = keys_of(key_a);
   constexpr std::array all = {Purpose::stored_secret, Purpose::cursor, Purpose::check_value};
-  static_assert(all.size() == purposes);
+  static_assert(all.size() == kPurposes);
   for (const Purpose sealed_for : all)
     for (const Purpose opened_for : all) {
       const auto opened = keys.open(opened_for, keys.seal(sealed_for, "secret", "here"), "here");

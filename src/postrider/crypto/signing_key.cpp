@@ -8,14 +8,14 @@
 namespace postrider::crypto {
 namespace {
 
-constexpr std::string_view hmac_prefix = "whsec_";
-constexpr std::string_view private_prefix = "whsk_";
-constexpr std::string_view public_prefix = "whpk_";
-constexpr size_t hmac_key_bytes_min = 24;
-constexpr size_t hmac_key_bytes_max = 64;
-constexpr size_t raw_length_min = 16;
-constexpr size_t raw_length_max = 256;
-constexpr size_t generated_bytes = 32;
+constexpr std::string_view kHmacPrefix = "whsec_";
+constexpr std::string_view kPrivatePrefix = "whsk_";
+constexpr std::string_view kPublicPrefix = "whpk_";
+constexpr size_t kHmacKeyBytesMin = 24;
+constexpr size_t kHmacKeyBytesMax = 64;
+constexpr size_t kRawLengthMin = 16;
+constexpr size_t kRawLengthMax = 256;
+constexpr size_t kGeneratedBytes = 32;
 
 using Decoded = base::Result<std::variant<std::string, Ed25519Key>, std::string>;
 
@@ -24,37 +24,37 @@ Decoded failure(std::string sentence) {
 }
 
 Decoded decode_hmac(std::string_view secret) {
-  if (!secret.starts_with(hmac_prefix))
+  if (!secret.starts_with(kHmacPrefix))
     return failure("must begin with \"whsec_\", followed by 24 to 64 bytes in base64");
-  std::optional<std::string> bytes = base::base64_decode(secret.substr(hmac_prefix.size()));
+  std::optional<std::string> bytes = base::base64_decode(secret.substr(kHmacPrefix.size()));
   if (!bytes) return failure("must be valid base64 with padding behind \"whsec_\"");
-  if (bytes->size() < hmac_key_bytes_min || bytes->size() > hmac_key_bytes_max)
+  if (bytes->size() < kHmacKeyBytesMin || bytes->size() > kHmacKeyBytesMax)
     return failure("must have 24 to 64 bytes behind \"whsec_\" once decoded, and has " +
                    std::to_string(bytes->size()));
   return std::variant<std::string, Ed25519Key>(std::move(*bytes));
 }
 
 Decoded decode_ed25519(std::string_view secret) {
-  if (secret.starts_with(public_prefix))
+  if (secret.starts_with(kPublicPrefix))
     return failure("must be the private key (\"whsk_\"), not the public one");
-  if (!secret.starts_with(private_prefix))
+  if (!secret.starts_with(kPrivatePrefix))
     return failure("must begin with \"whsk_\", followed by an Ed25519 private key in base64");
-  const std::optional<std::string> bytes = base::base64_decode(secret.substr(private_prefix.size()));
+  const std::optional<std::string> bytes = base::base64_decode(secret.substr(kPrivatePrefix.size()));
   if (!bytes) return failure("must be valid base64 with padding behind \"whsk_\"");
-  const size_t pair_bytes = ed25519_seed_bytes + sizeof(Ed25519PublicKey);
-  if (bytes->size() != ed25519_seed_bytes && bytes->size() != pair_bytes)
+  const size_t pair_bytes = kEd25519SeedBytes + sizeof(Ed25519PublicKey);
+  if (bytes->size() != kEd25519SeedBytes && bytes->size() != pair_bytes)
     return failure(
         "must have 32 bytes (seed) or 64 bytes (seed and public key) behind \"whsk_\" once decoded, and "
         "has " +
         std::to_string(bytes->size()));
-  std::optional<Ed25519Key> key = Ed25519Key::from_seed(bytes->substr(0, ed25519_seed_bytes));
-  if (bytes->size() == pair_bytes && bytes->substr(ed25519_seed_bytes) != key->public_key().view())
+  std::optional<Ed25519Key> key = Ed25519Key::from_seed(bytes->substr(0, kEd25519SeedBytes));
+  if (bytes->size() == pair_bytes && bytes->substr(kEd25519SeedBytes) != key->public_key().view())
     return failure("has a public key behind \"whsk_\" that does not belong to its seed");
   return std::variant<std::string, Ed25519Key>(std::move(*key));
 }
 
 Decoded take_raw(std::string_view secret) {
-  if (secret.size() < raw_length_min || secret.size() > raw_length_max)
+  if (secret.size() < kRawLengthMin || secret.size() > kRawLengthMax)
     return failure("must have 16 to 256 characters, and has " + std::to_string(secret.size()));
   if (!std::ranges::all_of(secret, [](char c) { return c > ' ' && c < '\x7f'; }))
     return failure("must consist of printable ASCII characters without spaces");
@@ -106,17 +106,17 @@ base::Result<SigningKey, std::string> SigningKey::from_secret(SignatureScheme sc
 
 std::string SigningKey::public_text() const {
   if (!is_asymmetric()) return "";
-  return std::string(public_prefix) + base::base64_encode(ed25519().public_key().view());
+  return std::string(kPublicPrefix) + base::base64_encode(ed25519().public_key().view());
 }
 
 std::string generate_secret(SignatureScheme scheme) {
-  const std::string bytes = random_bytes(generated_bytes);
+  const std::string bytes = random_bytes(kGeneratedBytes);
   switch (scheme) {
     case SignatureScheme::standard:
-      return std::string(hmac_prefix) + base::base64_encode(bytes);
+      return std::string(kHmacPrefix) + base::base64_encode(bytes);
     case SignatureScheme::standard_ed25519: {
       const std::optional<Ed25519Key> key = Ed25519Key::from_seed(bytes);
-      return std::string(private_prefix) + base::base64_encode(bytes + std::string(key->public_key().view()));
+      return std::string(kPrivatePrefix) + base::base64_encode(bytes + std::string(key->public_key().view()));
     }
     case SignatureScheme::hex_v1:
     case SignatureScheme::sha256:
@@ -127,7 +127,7 @@ std::string generate_secret(SignatureScheme scheme) {
 
 std::string masked_secret(std::string_view secret) {
   std::string_view prefix;
-  for (const std::string_view known : {hmac_prefix, private_prefix, public_prefix})
+  for (const std::string_view known : {kHmacPrefix, kPrivatePrefix, kPublicPrefix})
     if (secret.starts_with(known)) prefix = known;
   const std::string_view rest = secret.substr(prefix.size());
   std::string out(prefix);

@@ -9,7 +9,7 @@ namespace postrider::crypto {
 namespace {
 
 using testing::HasSubstr;
-constexpr auto all_schemes = {SignatureScheme::standard, SignatureScheme::standard_ed25519,
+constexpr auto kAllSchemes = {SignatureScheme::standard, SignatureScheme::standard_ed25519,
                               SignatureScheme::hex_v1, SignatureScheme::sha256};
 
 std::string whsec(size_t bytes) {
@@ -20,13 +20,13 @@ std::string whsk(size_t bytes) {
 }
 
 TEST(SignatureScheme, LabelsReadBack) {
-  for (const auto scheme : all_schemes) EXPECT_EQ(parse_signature_scheme(label(scheme)), scheme);
+  for (const auto scheme : kAllSchemes) EXPECT_EQ(parse_signature_scheme(label(scheme)), scheme);
   EXPECT_EQ(parse_signature_scheme("standard_ed25519"), std::nullopt);
   EXPECT_EQ(parse_signature_scheme(""), std::nullopt);
 }
 
 TEST(GenerateSecret, IsAcceptedByItsSchemeAndNeverTheSame) {
-  for (const auto scheme : all_schemes) {
+  for (const auto scheme : kAllSchemes) {
     const std::string secret = generate_secret(scheme);
     EXPECT_TRUE(SigningKey::from_secret(scheme, secret).ok()) << secret;
     EXPECT_NE(secret, generate_secret(scheme));

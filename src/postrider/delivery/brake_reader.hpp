@@ -1,10 +1,10 @@
-// Reads the brakes whenever they changed, and hands them on. While the database does not answer it tries
-// again until it does: a brake that somebody has pulled must act.
+// Reads the brakes whenever they change, and passes them on. While the database is unavailable it retries
+// until it succeeds: a brake that is set must take effect.
 #pragma once
 
 #include <functional>
 
-#include "postrider/delivery/choose.hpp"
+#include "postrider/delivery/lanes/choose.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/task.hpp"

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "postrider/cluster/cluster_testing.hpp"
+#include "postrider/delivery/attempt/metrics.hpp"
 #include "postrider/delivery/shard.hpp"
 #include "postrider/registry/endpoints.hpp"
 #include "postrider/registry/tenants.hpp"
@@ -268,7 +269,8 @@ class TestShard {
   model::NodeId node() const { return node_; }
 
   cluster::LeaseClock lease;
-  telemetry::Metrics metrics;
+  telemetry::Metrics all;
+  Metrics metrics{all};
 
  private:
   static http::GuardPolicy policy() {

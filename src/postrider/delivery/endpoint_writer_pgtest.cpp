@@ -1,5 +1,5 @@
 // What is written about endpoints, and that a locked endpoint keeps nothing else waiting.
-#include "postrider/delivery/endpoint_writer.hpp"
+#include "postrider/delivery/settle/endpoint_writer.hpp"
 
 #include "postrider/delivery/delivery_testing.hpp"
 
@@ -88,7 +88,7 @@ TEST_F(EndpointWriterTest, TwoEndpointsThatAreGoneDoNotWaitCrosswiseWithAPerson)
   person("begin; update endpoint set description = 'x' where id = " + quoted(other.id.uuid));
   writer->change_status({endpoint.id, Verdict::Endpoint::disable, "gone"});
   writer->change_status({other.id, Verdict::Endpoint::disable, "gone"});
-  EXPECT_NO_THROW(person("set local lock_timeout = '500ms'; select note_change('endpoint', 'acme', " +
+  EXPECT_NO_THROW(person("set local lock_timeout = '500ms'; select record_change('endpoint', 'acme', " +
                          quoted(other.id.uuid) + ")"));
   person("commit");
   write();

@@ -12,8 +12,9 @@
 #include "postrider/crypto/random.hpp"
 #include "postrider/delivery/brake_reader.hpp"
 #include "postrider/delivery/engine_options.hpp"
-#include "postrider/delivery/in_flight_writer.hpp"
-#include "postrider/delivery/rollup_writer.hpp"
+#include "postrider/delivery/report/in_flight_writer.hpp"
+#include "postrider/delivery/report/rollup_writer.hpp"
+#include "postrider/delivery/report/traffic_metrics.hpp"
 #include "postrider/delivery/shard.hpp"
 #include "postrider/pg/listener.hpp"
 #include "postrider/runtime/loop_thread.hpp"
@@ -40,11 +41,11 @@ model::NodeId new_node_id() {
 
 // One shard with its thread.
 struct ShardThread {
-  ShardThread(const EngineTools& tools, const cluster::LeaseClock& lease, const ShardOptions& options,
-              size_t shards)
+  ShardThread(const EngineTools& tools, const Metrics& metrics, const cluster::LeaseClock& lease,
+              const ShardOptions& options, size_t shards)
       : link(loop, pooled(link_options(tools.database_url, "postrider delivery"), tools.config)),
         client(loop, tools.guard, tools.tls, client_options(tools.config, shards)),
-        shard({loop, link, client, lease, tools.ids, tools.keys, tools.metrics, tools.secrets}, options) {}
+        shard({loop, link, client, lease, tools.ids, tools.keys, metrics, tools.secrets}, options) {}
 
   runtime::LoopThread on;
   runtime::Loop& loop = on.loop;
@@ -65,7 +66,7 @@ struct Engine::State {
   void apply(const registry::Change& change);
   template <class T>
   runtime::Task<std::vector<T>> collect(std::function<std::vector<T>(Shard&)> ask);
-  runtime::Task<std::vector<TallyRow>> collect_tallies();
+  runtime::Task<std::vector<RollupRow>> collect_rollups();
   runtime::Task<std::vector<InFlight>> collect_in_flight();
   runtime::Task<void> begin(base::SteadyTime deadline);
   runtime::Task<bool> drain_bucket(int bucket, std::chrono::milliseconds patience);
@@ -74,6 +75,8 @@ struct Engine::State {
   void show_gauges();
 
   EngineTools tools;
+  Metrics metrics{tools.metrics, tools.config.metrics_tenants};
+  TrafficMetrics traffic{tools.metrics, tools.config.metrics_tenants};
   model::NodeId id = new_node_id();
   cluster::LeaseClock lease;
   std::function<void(const registry::Change&)> on_change;
@@ -113,13 +116,13 @@ Engine::State::State(EngineTools engine_tools)
       brakes(control, log_link,
              [this](const Brakes& read) { everywhere([read](Shard& shard) { shard.set_brakes(read); }); }),
       notifier(control, log_link),
-      rollups(control, log_link, id, [this] { return collect_tallies(); }),
+      rollups(control, log_link, id, [this] { return collect_rollups(); }),
       in_flight(control, log_link, id, [this] { return collect_in_flight(); }),
       gauge_timer(control) {
   const int count = tools.config.roles.delivery ? std::max(1, tools.config.shards) : 0;
   for (int i = 0; i < count; ++i)
-    shards.push_back(std::make_unique<ShardThread>(tools, lease, shard_options(tools.config, id, count),
-                                                   static_cast<size_t>(count)));
+    shards.push_back(std::make_unique<ShardThread>(
+        tools, metrics, lease, shard_options(tools.config, id, count), static_cast<size_t>(count)));
   gauges.resize(shards.size());
   lease_link.on_up([this](const pg::LinkUp& up) {
     if (up.is_other_timeline) membership.server_changed();
@@ -210,8 +213,11 @@ runtime::Task<std::vector<T>> Engine::State::collect(std::function<std::vector<T
   co_return all;
 }
 
-runtime::Task<std::vector<TallyRow>> Engine::State::collect_tallies() {
-  return collect<TallyRow>([](Shard& shard) { return shard.take_tallies(); });
+runtime::Task<std::vector<RollupRow>> Engine::State::collect_rollups() {
+  auto collecting = collect<RollupRow>([](Shard& shard) { return shard.take_rollups(); });
+  std::vector<RollupRow> rows = co_await collecting;
+  for (const RollupRow& row : rows) traffic.add(row);
+  co_return rows;
 }
 
 runtime::Task<std::vector<InFlight>> Engine::State::collect_in_flight() {
@@ -224,8 +230,7 @@ void Engine::State::everywhere(const std::function<void(Shard&)>& job) {
   for (const auto& each : shards) each->loop.post([&shard = each->shard, job] { job(shard); });
 }
 
-// Each shard is asked on its own loop; the sums are shown when the last answers are in, at the latest next
-// time.
+// Each shard is read on its own loop. The sums follow each reading, so a slow shard only delays its own part.
 void Engine::State::read_gauges() {
   for (size_t i = 0; i < shards.size(); ++i)
     shards[i]->loop.post([this, i] {
@@ -241,14 +246,17 @@ void Engine::State::show_gauges() {
   Shard::Gauges sum;
   for (const Shard::Gauges& each : gauges) {
     sum.processing += each.processing;
-    sum.retrying += each.retrying;
-    sum.held += each.held;
-    sum.oldest_pending_seconds = std::max(sum.oldest_pending_seconds, each.oldest_pending_seconds);
+    sum.waiting += each.waiting;
   }
-  tools.metrics.queue_depth.at("processing").set(sum.processing);
-  tools.metrics.queue_depth.at("retrying").set(static_cast<double>(sum.retrying));
-  tools.metrics.lanes_held.set(static_cast<double>(sum.held));
-  tools.metrics.oldest_pending_seconds.set(sum.oldest_pending_seconds);
+  const QueueDepth& waiting = sum.waiting;
+  metrics.queue_depth.at("pending").set(static_cast<double>(waiting.pending));
+  metrics.queue_depth.at("processing").set(sum.processing);
+  metrics.queue_depth.at("retrying").set(static_cast<double>(waiting.retrying));
+  metrics.queue_depth.at("breaker").set(static_cast<double>(waiting.breaker));
+  metrics.queue_depth.at("paused").set(static_cast<double>(waiting.paused));
+  metrics.queue_depth.at("held").set(static_cast<double>(waiting.held));
+  metrics.lanes_held.set(static_cast<double>(waiting.lanes_held));
+  metrics.oldest_pending_seconds.set(waiting.oldest_pending_seconds);
 }
 
 namespace {
@@ -384,6 +392,10 @@ runtime::Task<void> Engine::take_effect(registry::ChangedEndpoints changed, runt
     });
     co_await done;
   }
+}
+
+void Engine::post_to_shards(const std::function<void()>& job) {
+  for (const auto& each : state_->shards) each->loop.post(job);
 }
 
 void Engine::drain(std::chrono::milliseconds timeout) {

@@ -4,6 +4,7 @@
 // stop() are called from another thread and block; offer() and committed() may be called from any.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 #include "postrider/crypto/master_keys.hpp"
 #include "postrider/http/client/guard.hpp"
 #include "postrider/http/client/tls.hpp"
-#include "postrider/model/hand_over.hpp"
+#include "postrider/model/handoff.hpp"
 #include "postrider/model/id_source.hpp"
 #include "postrider/registry/control_log.hpp"
 #include "postrider/registry/secret_resolver.hpp"
@@ -35,7 +36,7 @@ struct EngineTools {
   registry::SecretResolver* secrets = nullptr;
 };
 
-class Engine : public model::HandOver {
+class Engine : public model::Handoff {
  public:
   explicit Engine(EngineTools tools);
   ~Engine() override;
@@ -55,7 +56,9 @@ class Engine : public model::HandOver {
   // Called on the control loop's thread for every change of the registry; set before start().
   void on_change(std::function<void(const registry::Change&)> callback);
 
-  // Nothing new is sent; what is under way ends and is written down, up to the deadline; leases are released.
+  void post_to_shards(const std::function<void()>& job);  // runs once on the thread of each shard
+
+  // Nothing new is sent; attempts in flight end and are settled, up to the deadline; leases are released.
   void drain(std::chrono::milliseconds timeout);
   void stop();
 

@@ -14,6 +14,7 @@ pg::LinkOptions link_options(const std::string& url, const char* application_nam
 
 pg::LinkOptions pooled(pg::LinkOptions options, const config::Config& config) {
   options.connect.is_session_ours = config.direct_database_url.empty();
+  options.connect.keeps_statements = options.connect.is_session_ours || config.pooler_keeps_statements;
   return options;
 }
 

@@ -11,9 +11,10 @@
 namespace postrider::delivery {
 
 pg::LinkOptions link_options(const std::string& url, const char* application_name);
-// DATABASE_URL is a pooler's when there is a direct one beside it: settings then belong to the role.
+// DATABASE_URL is a pooler's when there is a direct one beside it: settings then belong to the role, and
+// statements have no names unless the configuration says that the pooler keeps them.
 pg::LinkOptions pooled(pg::LinkOptions options, const config::Config& config);
-// Back before the others give up on this node.
+// Reconnects before the other nodes take over the buckets of this one.
 pg::LinkOptions eager(pg::LinkOptions options, std::chrono::seconds lease);
 pg::LinkOptions relaxed(pg::LinkOptions options);
 http::ClientOptions client_options(const config::Config& config, size_t shards);

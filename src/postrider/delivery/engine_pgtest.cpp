@@ -36,7 +36,7 @@ TEST_F(EngineTest, StopsWhileItsBrakesCannotBeRead) {
   std::promise<void> told;
   node.on_change([&told](const registry::Change&) { told.set_value(); });
   node.start(30s);
-  db.sql("alter table brakes rename to brakes_away; select note_change('brakes', null)");
+  db.sql("alter table brakes rename to brakes_away; select record_change('brakes', null)");
   told.get_future().wait();
   node.stop();
 }

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "postrider/delivery/in_flight_writer.hpp"
+#include "postrider/delivery/report/in_flight_writer.hpp"
 #include "support/database.hpp"
 #include "support/run.hpp"
 
@@ -34,7 +34,10 @@ struct InFlightTest : testing::Test {
   }
   ~InFlightTest() override { run(link.stop()); }
 
-  void run(runtime::Task<void> task) { support::run(loop, std::move(task)); }
+  template <class T>
+  void run(runtime::Task<T> task) {
+    support::run(loop, std::move(task));
+  }
   runtime::Task<std::vector<InFlight>> told() { co_return now; }
   std::string seen() {
     return db.sql(
@@ -85,22 +88,22 @@ TEST_F(InFlightTest, IsNotBelievedOnceTheNodeIsDeadOrTheBucketAnothers) {
   EXPECT_EQ(seen(), "");
 }
 
-TEST(Flights, AreSeenTheOldestFirstUntilTheirScopeEnds) {
+TEST(ExchangesInFlight, AreSeenTheOldestFirstUntilTheirScopeEnds) {
   const base::SteadyTime start = base::BootClock::now();
   const auto after = [start](int ms) { return start + std::chrono::milliseconds(ms); };
-  Flights flights;
-  Flight first(sent(1, 1), after(0));
-  flights.begin(first);
+  ExchangesInFlight exchanges;
+  ExchangeInFlight first(sent(1, 1), after(0));
+  exchanges.add(first);
   {
-    Flight second(sent(2, 1), after(1));
-    flights.begin(second);
-    Flight third(sent(3, 1), after(2));
-    flights.begin(third);
-    EXPECT_THAT(flights.begun_before(after(2), 10), ElementsAre(sent(1, 1), sent(2, 1)));
-    EXPECT_THAT(flights.begun_before(after(9), 2), ElementsAre(sent(1, 1), sent(2, 1)));
-    EXPECT_THAT(flights.begun_before(after(0), 10), IsEmpty());
+    ExchangeInFlight second(sent(2, 1), after(1));
+    exchanges.add(second);
+    ExchangeInFlight third(sent(3, 1), after(2));
+    exchanges.add(third);
+    EXPECT_THAT(exchanges.started_before(after(2), 10), ElementsAre(sent(1, 1), sent(2, 1)));
+    EXPECT_THAT(exchanges.started_before(after(9), 2), ElementsAre(sent(1, 1), sent(2, 1)));
+    EXPECT_THAT(exchanges.started_before(after(0), 10), IsEmpty());
   }
-  EXPECT_THAT(flights.begun_before(after(9), 10), ElementsAre(sent(1, 1)));
+  EXPECT_THAT(exchanges.started_before(after(9), 10), ElementsAre(sent(1, 1)));
 }
 
 }  // namespace

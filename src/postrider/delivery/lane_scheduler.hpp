@@ -4,11 +4,11 @@
 
 #include <memory>
 
-#include "postrider/delivery/endpoint_state.hpp"
-#include "postrider/delivery/lane_loader.hpp"
-#include "postrider/delivery/lane_table.hpp"
+#include "postrider/delivery/lanes/lane_loader.hpp"
+#include "postrider/delivery/lanes/lane_table.hpp"
 #include "postrider/delivery/sender.hpp"
-#include "postrider/delivery/sweeper.hpp"
+#include "postrider/delivery/settle/endpoint_state.hpp"
+#include "postrider/delivery/settle/sweeper.hpp"
 
 namespace postrider::delivery {
 

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "postrider/cluster/publish_log.sql.hpp"
-#include "postrider/delivery/dead_letter.sql.hpp"
-#include "postrider/delivery/fetch.sql.hpp"
-#include "postrider/delivery/settle.sql.hpp"
-#include "postrider/delivery/sweep.sql.hpp"
+#include "postrider/delivery/lanes/fetch.sql.hpp"
+#include "postrider/delivery/settle/dead_letter.sql.hpp"
+#include "postrider/delivery/settle/settle.sql.hpp"
+#include "postrider/delivery/settle/sweep.sql.hpp"
 #include "support/database.hpp"
 
 namespace postrider::delivery {
@@ -47,19 +47,20 @@ struct PlanTest : testing::Test {
         "AND "
         "(ROW(\"position\", due_at, id) >= ROW(";
     const std::string by_range = "Index Cond: ((bucket = part.bucket) AND (id >= part.first) AND (id <= $3))";
-    expect(sql::delivered, "queue_pkey", by_key);
-    expect(sql::retrying, "queue_pkey", by_key);
-    expect(sql::dead_letter, "queue_pkey", by_key);
-    expect(sql::rows_of_lanes, "queue_lane", by_lane);
-    expect(sql::rows_of_range, "queue_pkey", by_range);
-    expect(sql::lanes_of_bucket, "queue_lane",
+    expect(sql::delivered::statement, "queue_pkey", by_key);
+    expect(sql::retrying::statement, "queue_pkey", by_key);
+    expect(sql::dead_letter::statement, "queue_pkey", by_key);
+    expect(sql::rows_of_lanes::statement, "queue_lane", by_lane);
+    expect(sql::rows_of_range::statement, "queue_pkey", by_range);
+    expect(sql::lanes_of_bucket::statement, "queue_lane",
            "Index Cond: ((bucket = $1) AND (endpoint_id > lane_1.endpoint_id))");
-    for (const pg::Statement sweep : {sql::sweep_disabled, sql::sweep_canceled, sql::sweep_older}) {
-      expect(sweep, "queue_lane", "Index Cond: ((bucket = $2) AND (endpoint_id = $3))");
+    for (const pg::Statement sweep :
+         {sql::sweep_disabled::statement, sql::sweep_canceled::statement, sql::sweep_older::statement}) {
+      expect(sweep, "queue_lane", "Index Cond: ((bucket = $1) AND (endpoint_id = $2))");
       EXPECT_THAT(plan(sweep), Not(HasSubstr("Sort Key: queue")))
           << "a chunk must not read all rows of its lane";
     }
-    expect(sql::end_clearing, "queue_lane", "Index Cond: ((bucket = $2) AND (endpoint_id = $3))");
+    expect(sql::end_clearing::statement, "queue_lane", "Index Cond: ((bucket = $3) AND (endpoint_id = $1))");
   }
 
   void expect(pg::Statement statement, const std::string& index, const std::string& condition) {
@@ -126,9 +127,9 @@ TEST_F(PlanTest, ABacklogOfOneLane) {
 }
 
 TEST_F(PlanTest, BodiesAreFoundByKeyInTheirPartitionOnly) {
-  const std::string text = sql::bodies.text;
+  const std::string text = sql::bodies::statement.text;
   const std::string arguments =
-      "array[id_floor(now())], id_floor(now()), id_floor(now() + interval '1 second'), 1000";
+      "1000, array[id_floor(now())], id_floor(now()), id_floor(now() + interval '1 second')";
   const auto expect_key = [&](const std::string& state) {
     SCOPED_TRACE(state);
     const std::string found = explain(text, arguments);

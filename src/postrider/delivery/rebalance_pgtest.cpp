@@ -50,7 +50,7 @@ TEST_F(RebalanceTest, ABucketIsNotGivenAwayWhileAnAttemptIsOpen) {
   wait_until_drained();
   db.wait_for(owned_by(second), "8");
   EXPECT_EQ(receiver.count("/slow"), 1u);
-  EXPECT_EQ(first.metrics.late_settles_dropped.value(), 0);
+  EXPECT_EQ(Metrics(first.metrics).late_settles_dropped.value(), 0);
 }
 
 TEST_F(RebalanceTest, AStopDoesNotWaitForABucketThatIsBeingGivenAway) {
@@ -72,7 +72,7 @@ TEST_F(RebalanceTest, NothingIsBeingSentAnyMoreWhenANodeLeaves) {
   commit(endpoint, {"x"});
   TestNode leaving(db, keys);
   ASSERT_TRUE(receiver.wait_for_count("/slow", 1));
-  EXPECT_EQ(leaving.metrics.in_flight.value(), 1);
+  EXPECT_EQ(Metrics(leaving.metrics).in_flight.value(), 1);
   support::SyncSql other(db.url());
   other("begin; select from bucket_lease for update");
   auto stopped = std::async(std::launch::async, [&leaving] { leaving.node.stop(); });
@@ -80,7 +80,7 @@ TEST_F(RebalanceTest, NothingIsBeingSentAnyMoreWhenANodeLeaves) {
       "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
       " and application_name = 'postrider leases'",
       "1");
-  EXPECT_EQ(leaving.metrics.in_flight.value(), 0);
+  EXPECT_EQ(Metrics(leaving.metrics).in_flight.value(), 0);
   other("commit");
   stopped.get();
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "postrider/base/fail_point.hpp"
-#include "postrider/delivery/log_lines.hpp"
+#include "postrider/delivery/report/log_lines.hpp"
 #include "postrider/registry/endpoint_config.hpp"
 #include "postrider/telemetry/log.hpp"
 
@@ -15,12 +15,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Then other work of the loop gets its turn. Large bodies take long to sign and to write.
+// After this much, other work of the loop runs. Large bodies take long to sign and to write.
 constexpr int kSendsPerTurn = 128;
 constexpr size_t kBytesPerTurn = 256 << 10;
 constexpr auto kBodyKeptFor = 1s;        // a retry that is due later gives its body back
 constexpr auto kNotAttemptedPause = 1s;  // this node could not even try
-constexpr auto kLatePause = 1s;  // the bucket may have another owner; this node is about to hear of it
+constexpr auto kLatePause = 1s;          // the bucket may have another owner; this node will notice soon
 
 double jitter() {
   static thread_local std::mt19937_64 generator{std::random_device{}()};
@@ -57,7 +57,7 @@ void Sender::send_soon() {
 }
 
 // The lease must be valid, of the term under which the buckets are held, and confirmed since the process last
-// stood still.
+// stalled.
 bool Sender::may_send(base::SteadyTime at) {
   stalls_.look(at);
   const cluster::LeaseClock& lease = tools_.lease;
@@ -113,10 +113,10 @@ runtime::Task<void> Sender::deliver(Chooser::Choice choice, base::SteadyTime beg
   // Attempt.
   const uint64_t stalls = stalls_.stalls();
   const AttemptTools tools{tools_.client, tools_.clock, options_.response_bytes_max, options_.user_agent};
-  Flight flight({choice.row.id(), lane->bucket}, begun_at);
-  flights_.begin(flight);
+  ExchangeInFlight exchange({choice.row.id(), lane->bucket}, begun_at);
+  exchanges_.add(exchange);
   AttemptResult result = co_await attempt(tools, *config, choice.row);
-  flight.unlink();
+  exchange.unlink();
   free_slot(choice, bytes);
   if (!is_conclusive(result, *lane, stalls)) {
     if (choice.is_probe) lane->breaker().abandon_probe();
@@ -152,7 +152,7 @@ bool Sender::is_expired(const Chooser::Choice& choice) const {
 }
 
 // Nothing is known if this node canceled the exchange, or lost the bucket, or if the exchange timed out while
-// the whole process stood still.
+// the whole process was stalled.
 bool Sender::is_conclusive(const AttemptResult& result, const Lane& lane, uint64_t stalls) {
   const bool is_answered = result.outcome && std::holds_alternative<Answered>(*result.outcome);
   const bool has_proof = is_answered || !stalls_.has_stalled_since(stalls);
@@ -230,7 +230,7 @@ void Sender::settled(Settlement& settlement, Written written) {
   // Only the table knows the row's state: it may still be there, changed by someone else.
   if (written == Written::before || written == Written::late) lane->expect_more();
   if (written == Written::late) lane->hold_until(base::BootClock::now() + kLatePause);
-  if (is_durable && settlement.verdict.kind == Verdict::Kind::retry && !lane->is_gone())
+  if (is_durable && settlement.verdict.kind == Verdict::Kind::retrying && !lane->is_gone())
     schedule_retry(*lane, std::move(settlement.row), settlement.verdict.retry_at);
   events_.changed(lane);
   send_soon();
@@ -250,7 +250,7 @@ void Sender::schedule_retry(Lane& lane, Row row, base::Timestamp due_at) {
 }
 
 void Sender::count(const Settlement& settlement) {
-  tallies_.add(settlement);
+  rollups_.add(settlement);
   count_settlement(tools_.metrics, settlement, tools_.clock.now());
 }
 

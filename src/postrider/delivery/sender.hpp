@@ -1,4 +1,4 @@
-// Sends what the chooser picks. Sender::deliver() tells one attempt from beginning to end:
+// Sends what the chooser picks. Sender::deliver() is one attempt from start to end:
 //
 //   choose ──► attempt ──► decide ──► record (log, endpoint state) ──► settle ──► done, or a retry in the
 //   lane
@@ -10,20 +10,20 @@
 
 #include "postrider/base/version.hpp"
 #include "postrider/cluster/lease_clock.hpp"
-#include "postrider/delivery/attempt.hpp"
-#include "postrider/delivery/choose.hpp"
-#include "postrider/delivery/dead_letter.hpp"
-#include "postrider/delivery/endpoint_state.hpp"
-#include "postrider/delivery/flights.hpp"
-#include "postrider/delivery/memory_budget.hpp"
-#include "postrider/delivery/settle.hpp"
+#include "postrider/delivery/attempt/attempt.hpp"
+#include "postrider/delivery/attempt/metrics.hpp"
+#include "postrider/delivery/lanes/choose.hpp"
+#include "postrider/delivery/lanes/memory_budget.hpp"
+#include "postrider/delivery/report/in_flight.hpp"
+#include "postrider/delivery/report/rollup_counts.hpp"
+#include "postrider/delivery/settle/dead_letter.hpp"
+#include "postrider/delivery/settle/endpoint_state.hpp"
+#include "postrider/delivery/settle/settle.hpp"
 #include "postrider/delivery/stall_watch.hpp"
-#include "postrider/delivery/tally.hpp"
 #include "postrider/http/client/client.hpp"
 #include "postrider/model/id_source.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/task.hpp"
-#include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::delivery {
 
@@ -32,7 +32,7 @@ struct SenderTools {
   http::Client& client;
   const cluster::LeaseClock& lease;
   const model::IdSource& clock;
-  telemetry::Metrics& metrics;
+  const Metrics& metrics;
   Chooser& chooser;
   EndpointState& endpoints;
   Settler& settler;
@@ -66,9 +66,9 @@ class Sender {
   runtime::Task<void> stop();
 
   std::vector<InFlight> in_flight_since(base::SteadyTime time, size_t most) const {
-    return flights_.begun_before(time, most);
+    return exchanges_.started_before(time, most);
   }
-  std::vector<TallyRow> take_tallies() { return tallies_.take(); }
+  std::vector<RollupRow> take_rollups() { return rollups_.take(); }
 
  private:
   Now now() const { return {base::BootClock::now(), tools_.clock.now()}; }
@@ -93,8 +93,8 @@ class Sender {
   Options options_;
   LaneEvents& events_;
   StallWatch stalls_;
-  Flights flights_;
-  Tallies tallies_;
+  ExchangesInFlight exchanges_;
+  RollupCounter rollups_;
   int64_t term_ = 0;  // of the lease under which the buckets are held
   runtime::Timer tenant_timer_;
   runtime::Wakeup idle_;

@@ -1,8 +1,8 @@
 // Settling: guarded by attempt number, owner and epoch; a bad item harms only itself.
-#include "postrider/delivery/settle.hpp"
+#include "postrider/delivery/settle/settle.hpp"
 
 #include "postrider/delivery/delivery_testing.hpp"
-#include "postrider/delivery/settle.sql.hpp"
+#include "postrider/delivery/settle/settle.sql.hpp"
 
 namespace postrider::delivery {
 namespace {
@@ -52,7 +52,7 @@ struct SettleTest : DeliveryTest {
     made.facts.status_code = kind == Verdict::Kind::delivered ? 204 : 503;
     if (kind != Verdict::Kind::delivered) {
       made.facts.error = "http_503";
-      made.facts.error_detail = "the endpoint answered 503";
+      made.facts.error_detail = "the endpoint responded with 503";
     }
     made.facts.total_us = 1234;
     made.facts.preview = "noted";
@@ -74,9 +74,9 @@ struct SettleTest : DeliveryTest {
   }
   void settle(std::vector<Settlement> settlements) { run(settle_all(std::move(settlements))); }
   void settle(Settlement one) {
-    std::vector<Settlement> all;
-    all.push_back(std::move(one));
-    settle(std::move(all));
+    std::vector<Settlement> settlements;
+    settlements.push_back(std::move(one));
+    settle(std::move(settlements));
   }
 
   static runtime::Task<void> end_of(runtime::TaskGroup& group) { co_await group.join(); }
@@ -110,7 +110,8 @@ struct SettleTest : DeliveryTest {
 
   BufferTotals totals;
   model::NodeId node = node_number(1);
-  telemetry::Metrics metrics;
+  telemetry::Metrics all;
+  Metrics metrics{all};
   runtime::Wakeup wakeup{loop};
   pg::Link link;
   TestEndpoint endpoint;
@@ -121,7 +122,7 @@ struct SettleTest : DeliveryTest {
   runtime::TaskGroup attempts;
 };
 
-constexpr Verdict::Kind kKinds[] = {Verdict::Kind::delivered, Verdict::Kind::retry,
+constexpr Verdict::Kind kKinds[] = {Verdict::Kind::delivered, Verdict::Kind::retrying,
                                     Verdict::Kind::dead_letter};
 
 TEST_F(SettleTest, AnotherAttemptNumberChangesNothing) {
@@ -166,7 +167,7 @@ TEST_F(SettleTest, DeliveredLeavesTheQueueAndOneAttempt) {
 
 TEST_F(SettleTest, ARetryIsDueLaterWithOneMoreAttempt) {
   const auto row = commit(endpoint, {"x"}).front();
-  settle(settlement(row, Verdict::Kind::retry));
+  settle(settlement(row, Verdict::Kind::retrying));
   EXPECT_EQ(db.sql("select attempts, retry, position, extract(epoch from due_at)::bigint from queue where "
                    "bucket >= 0"),
             "1|t|0|2000000000");
@@ -181,7 +182,7 @@ TEST_F(SettleTest, ARetryOfAStrictEndpointKeepsItsPlace) {
   });
   lane = make_lane(strict, 1);
   const auto rows = commit(strict, {"x", "y"});
-  settle(settlement(rows[0], Verdict::Kind::retry));
+  settle(settlement(rows[0], Verdict::Kind::retrying));
   EXPECT_EQ(db.sql("select position, retry, attempts from queue where bucket >= 0 order by position"),
             "1|f|1\n2|f|0");
 }

@@ -27,7 +27,7 @@ Shard::Shard(ShardTools tools, ShardOptions options)
       scheduler_({tools.loop, tools.clock, budget_, seen_, lanes_, chooser_, endpoints_, loader_, sweeper_,
                   sender_}),
       drain_(tools.loop, lanes_, *this),
-      control_(tools.loop, lanes_, seen_, *this) {}
+      control_(lanes_, seen_, *this) {}
 
 Shard::~Shard() = default;
 
@@ -55,6 +55,11 @@ runtime::Task<bool> Shard::drain_bucket(int bucket, std::chrono::milliseconds pa
 }
 
 // ── work ──
+
+void Shard::changed(const LanePtr& lane) {
+  control_.changed(*lane);
+  scheduler_.schedule(lane);
+}
 
 void Shard::became_idle(const Lane& lane) {
   if (lane.is_draining()) drain_.look(lane.bucket);
@@ -124,7 +129,6 @@ void Shard::stop_sending() {
   drain_.stop();
   reader_.abandon();
   sweeper_.abandon();
-  control_.abandon();
 }
 
 runtime::Task<void> Shard::drain(base::SteadyTime deadline) {
@@ -150,7 +154,6 @@ runtime::Task<void> Shard::stop() {
   co_await loader_.stop();
   co_await reader_.stop();
   co_await sweeper_.stop();
-  co_await control_.stop();
   scheduler_.stop();
   lanes_.stop();
   co_await sender_.stop();
@@ -159,18 +162,9 @@ runtime::Task<void> Shard::stop() {
 // ── what can be seen ──
 
 Shard::Gauges Shard::gauges() const {
-  Gauges gauges{.processing = chooser_.in_flight()};
-  const base::Timestamp at = tools_.clock.now();
-  for (const auto& [id, lane] : lanes_.lanes()) {
-    gauges.retrying += lane->buffer(Turn::retry).size();
-    if (lane->config() && !lane->config()->held_reason().empty()) ++gauges.held;
-    for (const Turn turn : kBothTurns) {
-      const Row* next = lane->buffer(turn).front();
-      if (next == nullptr || next->key.due_at > at) continue;
-      const double waiting = std::chrono::duration<double>(at - next->key.due_at).count();
-      gauges.oldest_pending_seconds = std::max(gauges.oldest_pending_seconds, waiting);
-    }
-  }
+  Gauges gauges{.processing = chooser_.in_flight(), .waiting = {}};
+  const base::Timestamp now = tools_.clock.now();
+  for (const auto& [id, lane] : lanes_.lanes()) gauges.waiting.add(*lane, now, chooser_.is_paused());
   return gauges;
 }
 

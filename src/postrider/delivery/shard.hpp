@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "postrider/crypto/master_keys.hpp"
-#include "postrider/delivery/bucket_drain.hpp"
-#include "postrider/delivery/bucket_reader.hpp"
-#include "postrider/delivery/delivery_control.hpp"
+#include "postrider/delivery/attempt/metrics.hpp"
 #include "postrider/delivery/lane_scheduler.hpp"
+#include "postrider/delivery/lanes/bucket_drain.hpp"
+#include "postrider/delivery/lanes/bucket_reader.hpp"
+#include "postrider/delivery/lanes/delivery_control.hpp"
+#include "postrider/delivery/lanes/queue_depth.hpp"
 #include "postrider/registry/control_log.hpp"
 
 namespace postrider::delivery {
@@ -38,7 +40,7 @@ struct ShardTools {
   const cluster::LeaseClock& lease;
   const model::IdSource& clock;
   const crypto::MasterKeys& keys;
-  telemetry::Metrics& metrics;
+  const Metrics& metrics;
   registry::SecretResolver* secrets = nullptr;
 };
 
@@ -77,11 +79,11 @@ class Shard : private LoaderEvents {
   runtime::Task<void> drain(base::SteadyTime deadline);
   // Ends the exchanges in flight without a result; those that already have one may still be settled.
   runtime::Task<void> cut_off();
-  // Gives up what is left. The link is stopped with it.
+  // Drops what is left. The database client is stopped with it.
   runtime::Task<void> stop();
 
   // ── what can be seen ──
-  std::vector<TallyRow> take_tallies() { return sender_.take_tallies(); }
+  std::vector<RollupRow> take_rollups() { return sender_.take_rollups(); }
   // Exchanges that began before `time`, the oldest first, at most `most`.
   std::vector<InFlight> in_flight_since(base::SteadyTime time, size_t most) const {
     return sender_.in_flight_since(time, most);
@@ -92,14 +94,12 @@ class Shard : private LoaderEvents {
   // Of the rows in memory only; the database is not asked.
   struct Gauges {
     int processing = 0;
-    size_t retrying = 0;
-    size_t held = 0;                    // lanes that cannot sign
-    double oldest_pending_seconds = 0;  // how long the oldest sendable row has been due
+    QueueDepth waiting;
   };
   Gauges gauges() const;
 
  private:
-  void changed(const LanePtr& lane) override { scheduler_.schedule(lane); }
+  void changed(const LanePtr& lane) override;
   void became_idle(const Lane& lane) override;
   void configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config) override;
   void body_missing(const LanePtr& lane, Row row) override;

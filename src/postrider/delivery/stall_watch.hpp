@@ -1,4 +1,4 @@
-// Notices that the whole process stood still for a while (suspended, or starved of CPU). A time-out across
+// Notices that the whole process did not run for a while (suspended, or without CPU). A timeout across
 // such a gap proves nothing about the endpoint, and a lease may have ended meanwhile without anyone looking.
 #pragma once
 

@@ -286,7 +286,7 @@ from in_flight f
 where f.id = any (:deliveries::uuid[])
 
 -- name: lanes_of_tenant
--- Index: endpoint_by_public_id.
+-- Index: endpoint_by_tenant.
 -- not null: all
 select e.public_id, e.id, e.bucket, e.ordering = 'strict' as is_strict
 from endpoint e
@@ -296,7 +296,7 @@ order by e.public_id
 limit :rows::integer
 
 -- name: lane_of_endpoint
--- Index: endpoint_by_public_id.
+-- Index: endpoint_by_tenant.
 -- not null: all
 -- row: lane
 select e.id, e.bucket, e.ordering = 'strict' as is_strict, e.delivery_tail
@@ -305,7 +305,7 @@ where e.tenant_id = :tenant::text
   and e.public_id = :public_id::text
 
 -- name: lanes_by_public_id
--- Of any tenant; two rows are enough to know that the ID is not unique. Index: endpoint_by_name.
+-- Of any tenant; two rows are enough to know that the ID is not unique. Index: endpoint_by_public_id.
 -- not null: all
 -- row: lane
 select e.id, e.bucket, e.ordering = 'strict' as is_strict, e.delivery_tail

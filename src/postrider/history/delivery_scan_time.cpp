@@ -221,6 +221,14 @@ std::vector<Delivery> merge(Covered ended, Covered queued, const base::Uuid& fro
 
 }  // namespace
 
+// Invariant: the chunk has every delivery with an ID in [chunk.next, window.before) that matches the filter,
+// each once. The queue and the history are read separately, each only as far down as its limit of rows. So
+// the chunk ends at the higher of the two lower ends (`from`): below it, one of the two is incomplete, and
+// what the other one has there is read again with the next cursor.
+//
+// A delivery moves from the queue to the history while this runs, never back. The queue is read first, so a
+// delivery that ends between the two statements is found in both, and merge() keeps the newer state. In the
+// other order it would be in neither.
 runtime::Task<std::optional<ScanChunk>> scan_by_time(pg::Link& link, const DeliveryFilter& filter,
                                                      const ScanFrom& from_where) {
   const std::string& after = from_where.after;
@@ -232,8 +240,6 @@ runtime::Task<std::optional<ScanChunk>> scan_by_time(pg::Link& link, const Deliv
   }
   const bool is_dead = filter.status == DeliveryStatus::dead_letter;
   Covered queued{.deliveries = {}, .from = window.from};
-  // The queue is read first: a delivery that ends between the two reads is then found in both, not in
-  // neither.
   if (wants_queued(filter)) queued = co_await read_queue(link, filter, window, from_where.look);
   Covered ended;
   if (is_dead)

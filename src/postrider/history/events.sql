@@ -49,10 +49,20 @@ limit :rows::integer
 order by e.id desc
 limit :rows::integer
 
+-- name: list_event_bodies
+-- Newest first, each version by itself. Index: event_by_tenant of all partitions.
+-- not null: id, type, created_at, body
+select e.id, e.public_id, e.type, e.version, e.subject, e.created_at, e.body
+from event e
+where e.tenant_id = :tenant::text
+  and e.id < :before::uuid
+order by e.id desc
+limit :rows::integer
+
 -- name: unmatched_endpoints
 -- Endpoints of the tenant that have no delivery of the event, among the first 5,000, and the reason according to what they
 -- were when it was published. `patterns` match the event's type; `delivery_head` is the first 20 hex digits of the IDs of
--- its deliveries. Indexes: endpoint_by_public_id, the keys of queue and attempt, disabled_span_by_endpoint,
+-- its deliveries. Indexes: endpoint_by_tenant, the keys of queue and attempt, disabled_span_by_endpoint,
 -- subscription_span_by_endpoint.
 -- not null: all
 select e.public_id,

@@ -1,6 +1,6 @@
 -- name: search
 -- `event` and `delivery` are the uuids in `text`, if it is a public ID of that kind. Returns at most `rows` of each kind.
--- Indexes: keys, event_by_subject, endpoint_by_name, endpoint_by_host, event_key_pkey per tenant.
+-- Indexes: keys, event_by_subject, endpoint_by_public_id, endpoint_by_host, event_key_pkey per tenant.
 -- not null: kind, id, tenant_id
 select 'tenant' as kind, t.id as id, t.id as tenant_id, t.name as about
 from tenant t

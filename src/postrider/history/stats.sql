@@ -12,7 +12,7 @@ where r.hour >= :since::timestamptz
 -- part: sums
 sum(r.delivered)::bigint as delivered, sum(r.delivered_attempts)::bigint as delivered_attempts,
 sum(r.first_attempt_successes)::bigint as first_attempt_successes, sum(r.retried)::bigint as retried,
-sum(r.dead)::bigint as dead, sum(r.canceled)::bigint as canceled, sum(r.exchanges)::bigint as exchanges,
+sum(r.dead_letters)::bigint as dead, sum(r.canceled)::bigint as canceled, sum(r.exchanges)::bigint as exchanges,
 sum(r.latency_us)::bigint as latency_us, max(r.latency_us_max)::bigint as latency_us_max
 
 -- name: stats_by_hour
@@ -59,7 +59,7 @@ from (
          {{sums}}
   {{rollups_in_range}}
   group by r.tenant_id, r.endpoint_id
-  order by sum(r.retried) + sum(r.dead) desc, r.endpoint_id
+  order by sum(r.retried) + sum(r.dead_letters) desc, r.endpoint_id
   limit :rows::integer
 ) as s
 left join endpoint e on e.id = s.endpoint_id

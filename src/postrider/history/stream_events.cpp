@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "postrider/base/json_writer.hpp"
+#include "postrider/model/id_time.hpp"
 #include "postrider/model/ids.hpp"
 
 namespace postrider::history {
@@ -16,12 +17,9 @@ namespace {
 constexpr std::string_view kTooMany =
     R"({"detail":"more events are published than are watched for late ones; see the list of events"})";
 
-// The smallest ID of the minute before this one was created. The first six bytes of an ID are milliseconds.
+// The smallest ID of the minute before this one was created.
 base::Uuid late_floor(const base::Uuid& id) {
-  int64_t milliseconds = 0;
-  for (size_t i = 0; i < 6; ++i) milliseconds = (milliseconds << 8) | id.bytes[i];
-  const base::Timestamp created_at{std::chrono::milliseconds(milliseconds)};
-  return model::id_floor(created_at - EventFollower::kLateMax);
+  return model::id_floor(model::time_of(id) - EventFollower::kLateMax);
 }
 
 }  // namespace

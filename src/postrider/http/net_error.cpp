@@ -10,7 +10,7 @@ struct Words {
   std::string_view sentence;
 };
 
-constexpr Words all_words[] = {
+constexpr Words kAllWords[] = {
     {NetError::blocked, "blocked", "destination not allowed"},
     {NetError::name_not_found, "name_not_found", "name not found"},
     {NetError::name_lookup_failed, "name_lookup_failed", "the name could not be looked up"},
@@ -33,10 +33,10 @@ constexpr Words all_words[] = {
     {NetError::local_failure, "local_failure", "the connection could not be made on postrider's side"},
     {NetError::canceled, "canceled", "canceled because postrider is stopping"},
 };
-static_assert(std::size(all_words) == net_error_count);
+static_assert(std::size(kAllWords) == kNetErrorCount);
 
 const Words& words_of(NetError error) {
-  return all_words[static_cast<size_t>(error)];
+  return kAllWords[static_cast<size_t>(error)];
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ std::string_view describe(NetError error) {
 }
 
 std::optional<NetError> net_error_from(std::string_view name) {
-  for (const Words& words : all_words)
+  for (const Words& words : kAllWords)
     if (words.name == name) return words.error;
   return std::nullopt;
 }

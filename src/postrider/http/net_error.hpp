@@ -31,7 +31,7 @@ enum class NetError : uint8_t {
   local_failure,  // postrider's own machine: no descriptors, bad bind address
   canceled,       // Client::close()
 };
-inline constexpr size_t net_error_count = 21;
+inline constexpr size_t kNetErrorCount = 21;
 
 std::string_view to_string(NetError error);  // the enumerator's name
 std::optional<NetError> net_error_from(std::string_view name);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "postrider/base/text.hpp"
+
 namespace postrider::http {
 
 namespace grammar {
@@ -54,13 +56,7 @@ inline bool all(std::string_view text, Class wanted) {
 
 }  // namespace grammar
 
-constexpr char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
-inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
-}
+using base::equals_ignoring_case;
+using base::lower;
 
 }  // namespace postrider::http

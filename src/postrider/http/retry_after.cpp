@@ -10,14 +10,14 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::string_view blanks = " \t";
-constexpr std::array<std::string_view, 12> months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+constexpr std::string_view kBlanks = " \t";
+constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(blanks);
+  const size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
 bool is_number(std::string_view text) {
@@ -63,12 +63,12 @@ struct DateWords {
 
 std::optional<base::Timestamp> assemble(const DateWords& words, base::Timestamp now) {
   const auto day = number(words.day), year = number(words.year);
-  const auto month = std::ranges::find(months, words.month);
+  const auto month = std::ranges::find(kMonths, words.month);
   const auto time = time_of_day(words.time);
-  if (!day || !year || !time || month == months.end() || words.year.size() > 4) return std::nullopt;
+  if (!day || !year || !time || month == kMonths.end() || words.year.size() > 4) return std::nullopt;
   const std::chrono::year_month_day date(
       std::chrono::year(full_year(*year, words.year, now)),
-      std::chrono::month(static_cast<unsigned>(month - months.begin()) + 1),
+      std::chrono::month(static_cast<unsigned>(month - kMonths.begin()) + 1),
       std::chrono::day(static_cast<unsigned>(*day)));
   if (!date.ok()) return std::nullopt;
   return base::Timestamp(std::chrono::sys_days(date) + *time);
@@ -79,18 +79,18 @@ std::optional<base::Timestamp> parse_http_date(std::string_view text, base::Time
   const size_t comma = text.find(',');
   DateWords words;
   if (comma == std::string_view::npos) {
-    next_word(text, blanks);  // the day of the week decides nothing
-    words.month = next_word(text, blanks);
-    words.day = next_word(text, blanks);
-    words.time = next_word(text, blanks);
-    words.year = next_word(text, blanks);
+    next_word(text, kBlanks);  // the day of the week decides nothing
+    words.month = next_word(text, kBlanks);
+    words.day = next_word(text, kBlanks);
+    words.time = next_word(text, kBlanks);
+    words.year = next_word(text, kBlanks);
   } else {
     text.remove_prefix(comma + 1);
     words.day = next_word(text, " \t-");
     words.month = next_word(text, " \t-");
     words.year = next_word(text, " \t-");
-    words.time = next_word(text, blanks);
-    if (next_word(text, blanks) != "GMT") return std::nullopt;
+    words.time = next_word(text, kBlanks);
+    if (next_word(text, kBlanks) != "GMT") return std::nullopt;
   }
   if (!trimmed(text).empty()) return std::nullopt;
   return assemble(words, now);
@@ -102,10 +102,10 @@ std::optional<seconds> parse_retry_after(std::string_view value, base::Timestamp
   constexpr size_t value_bytes_max = 64;
   const std::string_view text = trimmed(value);
   if (text.size() > value_bytes_max) return std::nullopt;
-  if (const auto delay = number(text)) return std::min(seconds(*delay), retry_after_max);
+  if (const auto delay = number(text)) return std::min(seconds(*delay), kRetryAfterMax);
   const auto date = parse_http_date(text, now);
   if (!date) return std::nullopt;
-  return std::clamp(std::chrono::ceil<seconds>(*date - now), seconds(0), retry_after_max);
+  return std::clamp(std::chrono::ceil<seconds>(*date - now), seconds(0), kRetryAfterMax);
 }
 
 }  // namespace postrider::http

@@ -9,10 +9,10 @@
 
 namespace postrider::http {
 
-inline constexpr std::chrono::seconds retry_after_max = std::chrono::hours(24);
+inline constexpr std::chrono::seconds kRetryAfterMax = std::chrono::hours(24);
 
 // Seconds, or an HTTP date in any of its three forms. A date in the past is 0 s, and a longer time than
-// retry_after_max is cut to it. Nothing if the value cannot be parsed.
+// kRetryAfterMax is cut to it. Nothing if the value cannot be parsed.
 std::optional<std::chrono::seconds> parse_retry_after(std::string_view value, base::Timestamp now);
 
 }  // namespace postrider::http

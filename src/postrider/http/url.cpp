@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "postrider/base/text.hpp"
+
 namespace postrider::http {
 
 namespace {
@@ -15,15 +17,7 @@ bool is_digit(char c) {
 bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f');
 }
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), lower);
-  return result;
-}
+using base::lowered;
 
 bool is_label(std::string_view label) {
   if (label.empty() || label.size() > 63 || label.front() == '-' || label.back() == '-') return false;
@@ -144,7 +138,7 @@ std::string_view describe(UrlError error) {
 }
 
 base::Result<Url, UrlError> parse_url(std::string_view text) {
-  if (text.size() > url_bytes_max) return Failure{UrlError::too_long};
+  if (text.size() > kUrlBytesMax) return Failure{UrlError::too_long};
   for (const char c : text)
     if (c <= ' ' || c >= 0x7f || c == '\\') return Failure{UrlError::bad_character};
 

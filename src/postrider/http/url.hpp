@@ -7,12 +7,14 @@
 #include <string>
 #include <string_view>
 
+#include "postrider/base/ip_address.hpp"
 #include "postrider/base/result.hpp"
-#include "postrider/http/ip_address.hpp"
 
 namespace postrider::http {
 
-inline constexpr size_t url_bytes_max = 2048;
+using base::IpAddress;
+
+inline constexpr size_t kUrlBytesMax = 2048;
 
 enum class HostKind : uint8_t {
   address,     // a literal IPv4 or IPv6 address

@@ -46,8 +46,7 @@ struct ContentTest : testing::Test {
     message.content = Content{crypto::sha256(sent.body), sent.topic};
     message.headers = "{}";
     message.body = sent.body;
-    auto task = receiver.store(std::move(message));
-    answer = co_await task;
+    answer = co_await receiver.store(std::move(message));
   }
   runtime::Task<void> store_all(const std::vector<Sent>& all, std::vector<Stored>& answers) {
     runtime::TaskGroup group;

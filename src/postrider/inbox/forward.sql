@@ -21,14 +21,14 @@ with free as materialized (
   select inbox_lock_free(:ids::uuid[]) as ids
 )
 select inbox_finish('forward', :worker::text, free.ids) as finished,
-       inbox_give_back('forward', :worker,
+       inbox_return('forward', :worker,
                        array(select i from unnest(:ids) as i where i <> all (free.ids)),
                        'an open transaction of a consumer holds the message', interval '1 second') as given_back
 from free
 
 -- name: give_back_forwards
 -- Does not count as an attempt.
-select inbox_give_back('forward', :worker::text, :ids::uuid[], :error::text,
+select inbox_return('forward', :worker::text, :ids::uuid[], :error::text,
                        make_interval(secs => :pause_seconds::float8)) as given_back
 
 -- name: fail_forward
@@ -36,9 +36,9 @@ select inbox_give_back('forward', :worker::text, :ids::uuid[], :error::text,
 select case
          when cardinality(inbox_lock_free(array[:id::uuid])) > 0
            then inbox_fail('forward', :worker::text, :id, :error::text, null)
-         else inbox_give_back('forward', :worker, array[:id], :error, interval '1 second') > 0
+         else inbox_return('forward', :worker, array[:id], :error, interval '1 second') > 0
        end as is_done
 
 -- name: fail_forward_permanently
 -- For an error that no later attempt can avoid. A message that is locked is attempted again when its lease has expired.
-select inbox_bury('forward', inbox_lock_free(:ids::uuid[]), :error::text) as buried
+select inbox_mark_dead('forward', inbox_lock_free(:ids::uuid[]), :error::text) as buried

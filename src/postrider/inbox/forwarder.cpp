@@ -4,16 +4,16 @@
 #include <utility>
 
 #include "postrider/base/fail_point.hpp"
+#include "postrider/base/json_scanner.hpp"
 #include "postrider/inbox/event_type.hpp"
 #include "postrider/inbox/pick.hpp"
-#include "postrider/publish/json_scanner.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::inbox {
 
 namespace {
 
-using publish::Refused;
+using publish::Rejected;
 using runtime::Task;
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -52,61 +52,44 @@ class Stored {
 };
 
 bool is_json(std::string_view text) {
-  publish::JsonScanner scanner(text);
+  base::JsonScanner scanner(text);
   std::string_view raw;
   return scanner.value(raw) && scanner.finish();
 }
 
 // No later try could end otherwise.
-bool is_final(Refused::Reason reason) {
-  return reason == Refused::Reason::conflict || reason == Refused::Reason::too_large ||
-         reason == Refused::Reason::unacceptable;
+bool is_final(Rejected::Reason reason) {
+  return reason == Rejected::Reason::conflict || reason == Rejected::Reason::too_large ||
+         reason == Rejected::Reason::invalid;
 }
 
 // Whatever the message were, it would have been refused: no attempt of it.
-bool is_blameless(Refused::Reason reason) {
-  return reason == Refused::Reason::too_fast || reason == Refused::Reason::overloaded ||
-         reason == Refused::Reason::unavailable;
+bool is_blameless(Rejected::Reason reason) {
+  return reason == Rejected::Reason::too_fast || reason == Rejected::Reason::overloaded ||
+         reason == Rejected::Reason::unavailable;
 }
 
 }  // namespace
 
 Forwarder::Forwarder(runtime::Loop& loop, pg::Link& link, publish::Publisher& publisher, std::string worker)
-    : link_(link), publisher_(publisher), worker_(std::move(worker)), wakeup_(loop) {}
+    : Service(loop), link_(link), publisher_(publisher), worker_(std::move(worker)) {}
 
-void Forwarder::start() {
-  tasks_.spawn(run());
-}
-
-void Forwarder::notify() {
-  wakeup_.notify();
-}
-
-Task<void> Forwarder::stop() {
-  is_stopping_ = true;
-  wakeup_.notify();
-  co_await tasks_.join();
-}
-
-Task<void> Forwarder::run() {
-  while (!is_stopping_) {
-    size_t count = 0;
-    try {
-      auto task = run_once(base::BootClock::now());
-      count = co_await task;
-    } catch (const pg::Error& error) {
-      telemetry::log_warn("inbox_forward_failed").field("error", error.what());
-    }
-    if (count == 0 && !is_stopping_) co_await wakeup_.wait_for(kPoll);
+Task<runtime::SteadyTime> Forwarder::pass(runtime::SteadyTime now) {
+  try {
+    const size_t count = co_await forward_due(now);
+    if (count > 0) co_return now;
+  } catch (const pg::Error& error) {
+    telemetry::log_warn("inbox_forward_failed").field("error", error.what());
   }
+  co_return base::BootClock::now() + kPoll;
 }
 
-Task<size_t> Forwarder::run_once(base::SteadyTime now) {
+Task<size_t> Forwarder::forward_due(base::SteadyTime now) {
   if (!link_.is_up()) co_return 0;
   const auto rows = co_await link_.run(sql::forwarding_sources{});
   size_t count = 0;
   for (const auto& row : rows) {
-    if (is_stopping_) break;
+    if (is_stopping()) break;
     const SourceId source(row.id);
     if (is_held(source, now)) continue;
     const Forward how{std::string(row.forward_tenant_id), std::string(row.forward_type)};
@@ -132,8 +115,7 @@ Task<size_t> Forwarder::forward(const SourceId& source, const Forward& how) {
   for (const auto& row : rows) jobs.push_back(read_job(row, how));
   auto publishing = publish(jobs, how);
   const Outcome outcome = co_await publishing;
-  auto settling = settle(source, outcome);
-  co_return co_await settling;
+  co_return co_await settle(source, outcome);
 }
 
 Forwarder::Job Forwarder::read_job(const sql::take_forwards::Row& row, const Forward& how) {
@@ -163,7 +145,7 @@ Task<Forwarder::Outcome> Forwarder::publish(const std::vector<Job>& jobs, const 
   std::vector<base::Uuid> sent;
   for (const Job& job : jobs) {
     if (!job.error.empty()) {
-      outcome.refused.push_back({job.id, {Refused::Reason::unacceptable, job.error}});
+      outcome.refused.push_back({job.id, {Rejected::Reason::invalid, job.error}});
       continue;
     }
     publish::NewEvent event;
@@ -175,11 +157,10 @@ Task<Forwarder::Outcome> Forwarder::publish(const std::vector<Job>& jobs, const 
     events.push_back(std::move(event));
     sent.push_back(job.id);
   }
-  auto publishing = publisher_.publish_all(std::move(events));
-  const auto answers = co_await publishing;
+  const auto answers = co_await publisher_.publish_all(std::move(events));
   base::reach("inbox.after_forward");
   for (size_t i = 0; i < sent.size(); ++i) {
-    const auto* refused = std::get_if<Refused>(&answers[i]);
+    const auto* refused = std::get_if<Rejected>(&answers[i]);
     if (!refused) {
       outcome.done.push_back(sent[i]);
     } else if (is_blameless(refused->reason)) {
@@ -198,12 +179,10 @@ Task<size_t> Forwarder::settle(const SourceId& source, const Outcome& outcome) {
     co_await link_.run(sql::finish_forwards{.ids = outcome.done, .worker = worker_});
   }
   if (!outcome.held.empty()) {
-    auto task = give_back(source, outcome);
-    co_await task;
+    co_await give_back(source, outcome);
   }
   for (const Failure& failure : outcome.refused) {
-    auto task = note_failure(failure);
-    co_await task;
+    co_await note_failure(failure);
     if (is_final(failure.refused.reason)) ++count;
   }
   co_return count;

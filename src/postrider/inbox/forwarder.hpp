@@ -18,12 +18,11 @@
 #include "postrider/inbox/sources.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/publish/publisher.hpp"
-#include "postrider/runtime/loop.hpp"
-#include "postrider/runtime/task.hpp"
+#include "postrider/runtime/service.hpp"
 
 namespace postrider::inbox {
 
-class Forwarder {
+class Forwarder : public runtime::Service {
  public:
   static constexpr std::chrono::milliseconds kPoll{1'000};
   static constexpr int kBatch = 200;
@@ -39,13 +38,9 @@ class Forwarder {
   // `worker` names this node among those that forward.
   Forwarder(runtime::Loop& loop, pg::Link& link, publish::Publisher& publisher, std::string worker);
 
-  void start();
-  void notify();  // something was stored
-  runtime::Task<void> stop();
-
-  // A batch of each source that is not left alone at `now`; returns how many messages left the queue,
-  // published or given up. Throws pg::Error.
-  runtime::Task<size_t> run_once(base::SteadyTime now);
+  // A batch of each source that is not held back at `now`; returns how many messages left the queue,
+  // published or marked as failed. Throws pg::Error.
+  runtime::Task<size_t> forward_due(base::SteadyTime now);
 
  private:
   struct Job {
@@ -57,7 +52,7 @@ class Forwarder {
   };
   struct Failure {
     base::Uuid id;
-    publish::Refused refused;
+    publish::Rejected refused;
   };
   struct Outcome {
     std::vector<base::Uuid> done;
@@ -65,7 +60,7 @@ class Forwarder {
     std::string held_error;        // the last of them
     std::vector<Failure> refused;
   };
-  runtime::Task<void> run();
+  runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
   bool is_held(const SourceId& source, base::SteadyTime now);
   runtime::Task<size_t> forward(const SourceId& source, const Forward& how);
   static Job read_job(const sql::take_forwards::Row& row, const Forward& how);
@@ -77,10 +72,7 @@ class Forwarder {
   pg::Link& link_;
   publish::Publisher& publisher_;
   std::string worker_;
-  runtime::Wakeup wakeup_;
-  bool is_stopping_ = false;
   std::map<SourceId, base::SteadyTime> held_until_;
-  runtime::TaskGroup tasks_;
 };
 
 }  // namespace postrider::inbox

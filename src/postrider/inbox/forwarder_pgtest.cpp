@@ -36,7 +36,7 @@ class ForwarderTest : public publish::PublishTest {
 
   size_t forward(publish::TestPublisher& on) {
     Forwarder forwarder(loop, on.link, on.publisher, "f");
-    return run(forwarder.run_once(base::BootClock::now()));
+    return run(forwarder.forward_due(base::BootClock::now()));
   }
 
   // How many messages are left, how many of them are leased, and their attempts, added up.
@@ -61,12 +61,13 @@ TEST_F(ForwarderTest, MessagesThatFindThePublisherOverloadedKeepTheirAttempts) {
   auto& idle = publisher();
   EXPECT_EQ(forward(idle), 5u);
   EXPECT_EQ(left(), "0|0|0");
-  EXPECT_EQ(db.sql("select distinct status, attempts, event_id = message_text(id) from inbox"), "done|1|t");
+  EXPECT_EQ(db.sql("select distinct status, attempts, event_id = public_id_of('msg', id) from inbox"),
+            "done|1|t");
 }
 
 TEST_F(ForwarderTest, MessagesThatCameTooFastForTheirTenantKeepTheirAttempts) {
   db.sql("update tenant set publish_rate_per_second = 0.001 where id = 't1'");
-  publish::PublishRates rates;
+  base::RateLimiter rates;
   auto& on = publisher({.rates = &rates});
   store(1);
   EXPECT_EQ(forward(on), 1u) << "the rate is known now";
@@ -80,12 +81,12 @@ TEST_F(ForwarderTest, ASourceThatWasRefusedIsLeftAloneForAWhile) {
   auto& busy = publisher({.limits = {.waiting_items_max = 3}});
   Forwarder forwarder(loop, busy.link, busy.publisher, "f");
   const auto begun = base::BootClock::now();
-  EXPECT_EQ(run(forwarder.run_once(begun)), 0u);
+  EXPECT_EQ(run(forwarder.forward_due(begun)), 0u);
   db.sql("delete from inbox_queue where source_id = 's'");
   store(1);
-  EXPECT_EQ(run(forwarder.run_once(begun + Forwarder::kHold - std::chrono::milliseconds(1))), 0u);
+  EXPECT_EQ(run(forwarder.forward_due(begun + Forwarder::kHold - std::chrono::milliseconds(1))), 0u);
   EXPECT_EQ(left(), "1|0|0");
-  EXPECT_EQ(run(forwarder.run_once(base::BootClock::now() + Forwarder::kHold)), 1u);
+  EXPECT_EQ(run(forwarder.forward_due(base::BootClock::now() + Forwarder::kHold)), 1u);
   EXPECT_EQ(left(), "0|0|0");
 }
 
@@ -119,7 +120,7 @@ struct HeldMessageTest : ForwarderTest {
         "leased_by) select id, 'consume', bucket, 's', false, now() + interval '1 hour', 'w' from inbox");
     held = db.sql("select id from inbox order by id limit 1");
     consumer("set idle_in_transaction_session_timeout = '5min'");
-    EXPECT_EQ(consumer("begin; select inbox_ack('w', array[message_text('" + held + "')])"), "1");
+    EXPECT_EQ(consumer("begin; select inbox_ack('w', array[public_id_of('msg', '" + held + "')])"), "1");
   }
   std::string events() { return db.sql("select count(*) from event where tenant_id = 't1'"); }
   std::string to_forward() {
@@ -145,7 +146,7 @@ TEST_F(HeldMessageTest, IsForwardedOnceAndFinishedWhenTheConsumerCommits) {
   make_due();
   EXPECT_EQ(forward(on), 1u);
   EXPECT_EQ(events(), "3");
-  EXPECT_EQ(db.sql("select status, event_id = message_text(id) from inbox where id = '" + held + "'"),
+  EXPECT_EQ(db.sql("select status, event_id = public_id_of('msg', id) from inbox where id = '" + held + "'"),
             "done|t");
 }
 

@@ -120,7 +120,7 @@ Task<int64_t> retry_messages(pg::Link& link, const registry::Caller& caller, Rep
   batch.add(sql::lock_messages{.ids = ids});
   const auto retried = batch.add(sql::retry_messages{
       .ids = ids, .smallest = ids.front(), .largest = ids.back(), .source = repair.source});
-  batch.with(sql::wake_consumers, sources);
+  batch.add(sql::wake_consumers{.sources = sources});
   registry::add_audit(batch, caller, entry_of("message.retry", repair, ids));
   pg::Results results = co_await link.run(std::move(batch));
   co_return results.take(retried).front().messages;

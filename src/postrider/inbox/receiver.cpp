@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 
 #include "postrider/base/fail_point.hpp"
 #include "postrider/crypto/digest.hpp"
 #include "postrider/inbox/store.sql.hpp"
-#include "postrider/publish/patience.hpp"
+#include "postrider/pg/batch_commit.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::inbox {
@@ -19,7 +21,9 @@ namespace {
 using runtime::Task;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPauseMin{5}, kPauseMax{250};
+// A repair creates partitions. It is repeated until the deadline, since the message is not to blame.
+constexpr pg::CommitPolicy kPolicy{.pauses = {.min = milliseconds(5), .max = milliseconds(250)},
+                                   .repairs_max = std::numeric_limits<int>::max()};
 
 struct Waiting {
   NewMessage message;
@@ -30,51 +34,43 @@ struct Waiting {
 };
 using Batch = std::vector<Waiting*>;
 
-// A row that found no partition: a check violation of no named constraint.
-bool is_missing_partition(const pg::Error& error) {
-  return error.sqlstate() == "23514" && error.constraint().empty();
-}
-
-pg::Params store_params(const Batch& batch, int buckets) {
-  std::vector<base::Uuid> ids;
-  std::vector<std::string_view> sources, keys, headers, bodies;
-  std::vector<std::optional<std::string_view>> provider_ids, partition_keys;
-  std::vector<int32_t> of_buckets;
-  std::vector<bool> ordered, consumed, forwarded;
-  std::vector<std::optional<pg::Bytes>> digests;
-  std::vector<std::optional<std::string_view>> topics;
-  for (const Waiting* waiting : batch) {
-    const NewMessage& message = waiting->message;
-    ids.push_back(waiting->id.uuid);
-    sources.push_back(message.source_id);
-    keys.push_back(message.key);
-    provider_ids.push_back(message.provider_id);
-    partition_keys.push_back(message.partition_key);
-    of_buckets.push_back(bucket_of(message, waiting->id, buckets));
-    ordered.push_back(message.is_ordered);
-    headers.push_back(message.headers);
-    bodies.push_back(message.body);
-    consumed.push_back(message.is_consumed);
-    forwarded.push_back(message.is_forwarded);
-    const auto& content = message.content;
-    digests.push_back(content ? std::optional(pg::Bytes{content->digest.view()}) : std::nullopt);
-    topics.push_back(content ? std::optional<std::string_view>(content->topic) : std::nullopt);
-  }
-  return pg::Params(ids, sources, keys, provider_ids, partition_keys, of_buckets, ordered, headers, bodies,
-                    consumed, forwarded, digests, topics);
-}
-
-bool has_content(const Batch& batch) {
+bool has_content(std::span<Waiting* const> batch) {
   return std::ranges::any_of(batch,
                              [](const Waiting* waiting) { return waiting->message.content.has_value(); });
 }
 
-pg::Batch store_batch(const Batch& batch, int buckets) {
-  pg::Batch store(sql::store, store_params(batch, buckets));
-  if (!has_content(batch)) return store;
-  std::vector<base::Uuid> ids;
-  for (const Waiting* waiting : batch) ids.push_back(waiting->id.uuid);
-  store.with(sql::release_keys, ids);
+pg::Batch store_batch(std::span<Waiting* const> batch, int buckets) {
+  using Text = std::string_view;
+  using OptionalText = std::optional<std::string_view>;
+  const auto column = [batch](auto get) {
+    return std::views::transform(batch, [get](const Waiting* waiting) { return get(waiting->message); });
+  };
+  const auto ids = std::views::transform(batch, [](const Waiting* waiting) { return waiting->id.uuid; });
+  pg::Batch store;
+  store.add(sql::store{
+      .ids = ids,
+      .sources = column([](const NewMessage& message) { return Text(message.source_id); }),
+      .keys = column([](const NewMessage& message) { return Text(message.key); }),
+      .provider_ids = column([](const NewMessage& message) { return OptionalText(message.provider_id); }),
+      .partition_keys = column([](const NewMessage& message) { return OptionalText(message.partition_key); }),
+      .buckets = std::views::transform(batch,
+                                       [buckets](const Waiting* waiting) {
+                                         return int32_t{bucket_of(waiting->message, waiting->id, buckets)};
+                                       }),
+      .are_ordered = column([](const NewMessage& message) { return message.is_ordered; }),
+      .headers = column([](const NewMessage& message) { return Text(message.headers); }),
+      .bodies = column([](const NewMessage& message) { return Text(message.body); }),
+      .are_consumed = column([](const NewMessage& message) { return message.is_consumed; }),
+      .are_forwarded = column([](const NewMessage& message) { return message.is_forwarded; }),
+      .digests = column([](const NewMessage& message) -> std::optional<pg::Bytes> {
+        if (!message.content) return std::nullopt;
+        return pg::Bytes{message.content->digest.view()};
+      }),
+      .topics = column([](const NewMessage& message) -> OptionalText {
+        if (!message.content) return std::nullopt;
+        return message.content->topic;
+      })});
+  if (has_content(batch)) store.add(sql::release_keys{.ids = ids});
   return store;
 }
 
@@ -98,20 +94,20 @@ int bucket_of(const NewMessage& message, model::MessageId id, int buckets) {
   return model::bucket_of(hashed, buckets);
 }
 
-struct Receiver::State {
+struct Receiver::State final : pg::BatchWriter<Waiting*> {
   State(runtime::Loop& loop_, pg::Link& link_, model::IdSource& ids_, const telemetry::Metrics& metrics_,
         ReceiverOptions options_)
       : loop(loop_),
         link(link_),
         ids(ids_),
-        stored(metrics_.inbox_received.at("stored")),
-        duplicates(metrics_.inbox_received.at("duplicate")),
-        content_duplicates(metrics_.inbox_received.at("duplicate_content")),
-        batch_size(metrics_.batch_size.at("inbox")),
+        stored(Metrics(metrics_).received.at("stored")),
+        duplicates(Metrics(metrics_).received.at("duplicate")),
+        content_duplicates(Metrics(metrics_).received.at("duplicate_content")),
+        batch_size(Metrics(metrics_).batch_items),
         options(options_),
         patience(options.give_up_after),
         batcher(options.limits, [this](Batch batch) { return flush(std::move(batch)); }),
-        pause(loop_) {}
+        commit(loop_, kPolicy) {}
 
   runtime::Loop& loop;
   pg::Link& link;
@@ -119,17 +115,16 @@ struct Receiver::State {
   telemetry::Counter stored, duplicates, content_duplicates;
   telemetry::Histogram batch_size;
   ReceiverOptions options;
-  publish::Patience patience;
+  pg::Patience patience;
   base::UniqueFunction<void(std::vector<SourceId>)> on_stored;
-  publish::Batcher<Waiting*> batcher;  // each lives in the frame of its store()
-  runtime::Wakeup pause;               // between tries of the one flush that runs
+  pg::Batcher<Waiting*> batcher;  // each lives in the frame of its store()
+  pg::BatchCommit<Waiting*> commit;
 
   Task<void> flush(Batch batch);
-  Task<void> commit(Batch batch, base::SteadyTime deadline);
-  Task<std::optional<pg::Error>> try_commit(const Batch& batch, base::SteadyTime deadline);
-  Task<void> commit_halves(Batch batch, base::SteadyTime deadline);
-  Task<void> make_partition(const Batch& batch);
-  void give_up(const Batch& batch, std::string_view why);
+  Task<void> write(Items batch, pg::CommitAttempt attempt) override;
+  Task<void> reject(Waiting* const& waiting, const pg::Error& error) override;
+  Task<pg::Repair> repair(Items batch, const pg::Error& error) override;
+  void give_up(Items batch, const pg::Error& error, pg::CommitAttempt attempt) override;
   void finish(const Batch& batch);
 };
 
@@ -150,90 +145,58 @@ Task<void> Receiver::State::flush(Batch batch) {
     leaders.push_back(waiting);
   }
   if (const auto deadline = patience.deadline(batch.front()->came, base::BootClock::now())) {
-    auto task = commit(leaders, *deadline);
-    co_await task;
+    const pg::CommitAttempt first{.deadline = *deadline};
+    co_await commit.run(*this, leaders, first);
   } else {
-    give_up(leaders, "no time was left after a batch that failed");
+    const pg::Error error(pg::Kind::unavailable, "no time was left after a batch that failed");
+    give_up(leaders, error, {});
   }
   for (const auto& [follower, leader] : followers) follower->answer = answer_behind(*leader, *follower);
   // Answering takes a while for a large batch; meanwhile the next one is already on its way.
   loop.post([this, answered = std::move(batch)] { finish(answered); });
 }
 
-Task<void> Receiver::State::commit(Batch batch, base::SteadyTime deadline) {
-  milliseconds delay = kPauseMin;
-  while (true) {
-    auto attempt = try_commit(batch, deadline);
-    const auto error = co_await attempt;
-    if (!error) co_return;
-    if (error->kind() == pg::Kind::other || base::BootClock::now() >= deadline) {
-      give_up(batch, error->what());
-      co_return;
-    }
-    if (is_missing_partition(*error)) {
-      auto task = make_partition(batch);
-      co_await task;
-    } else if (error->kind() == pg::Kind::item) {
-      auto task = commit_halves(std::move(batch), deadline);
-      co_await task;
-      co_return;
-    }
-    co_await pause.wait_until(std::min(deadline, base::BootClock::now() + delay));
-    delay = std::min(2 * delay, kPauseMax);
+// Repeating it is safe: a message that an earlier attempt committed is found by its key, and is then a
+// duplicate of itself.
+Task<void> Receiver::State::write(Items batch, pg::CommitAttempt attempt) {
+  pg::Batch store = store_batch(batch, options.buckets);
+  base::reach("inbox.before_store");
+  const auto results = co_await link.run(std::move(store), *attempt.deadline);
+  base::reach("inbox.after_commit");
+  patience.succeeded();
+  std::unordered_map<base::Uuid, Stored> took_its_key;
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    const auto row = sql::store::Row::read(results[0], i);
+    took_its_key.emplace(row.id, row.is_stored ? Stored::stored : Stored::duplicate_content);
+  }
+  for (Waiting* waiting : batch) {
+    const auto found = took_its_key.find(waiting->id.uuid);
+    waiting->answer = found == took_its_key.end() ? Stored::duplicate : found->second;
   }
 }
 
-// Answers the batch, or says why not. Repeating it is safe: what an earlier try has committed is found by its
-// key, and is then a duplicate of itself.
-Task<std::optional<pg::Error>> Receiver::State::try_commit(const Batch& batch, base::SteadyTime deadline) {
-  try {
-    pg::Batch store = store_batch(batch, options.buckets);
-    base::reach("inbox.before_store");
-    const auto results = co_await link.run(std::move(store), deadline);
-    base::reach("inbox.after_commit");
-    patience.succeeded();
-    std::unordered_map<base::Uuid, Stored> took_its_key;
-    for (size_t row = 0; row < results[0].size(); ++row)
-      took_its_key.emplace(results[0].get<base::Uuid>(row, 0),
-                           results[0].get<bool>(row, 1) ? Stored::stored : Stored::duplicate_content);
-    for (Waiting* waiting : batch) {
-      const auto found = took_its_key.find(waiting->id.uuid);
-      waiting->answer = found == took_its_key.end() ? Stored::duplicate : found->second;
-    }
-  } catch (const pg::Error& error) {
-    co_return error;
-  }
-  co_return std::nullopt;
+Task<void> Receiver::State::reject(Waiting* const& waiting, const pg::Error&) {
+  waiting->answer = Stored::unacceptable;
+  co_return;
 }
 
-// One of them is at fault: it is found by halving, and the others are stored.
-Task<void> Receiver::State::commit_halves(Batch batch, base::SteadyTime deadline) {
-  if (batch.size() == 1) {
-    batch.front()->answer = Stored::unacceptable;
-    co_return;
-  }
-  const auto middle = batch.begin() + static_cast<ptrdiff_t>(batch.size() / 2);
-  auto first = commit(Batch(batch.begin(), middle), deadline);
-  co_await first;
-  auto second = commit(Batch(middle, batch.end()), deadline);
-  co_await second;
-}
-
-Task<void> Receiver::State::make_partition(const Batch& batch) {
+Task<pg::Repair> Receiver::State::repair(Items batch, const pg::Error& error) {
+  if (!pg::is_missing_partition(error)) co_return pg::Repair::none;
   pg::Batch make;
-  make.add(sql::limit_lock_wait);
-  make.with(sql::make_inbox_partition, batch.front()->id.uuid);
-  make.with(sql::make_inbox_partition, batch.back()->id.uuid);
+  make.add(sql::limit_lock_wait{});
+  make.add(sql::make_inbox_partition{.id = batch.front()->id.uuid});
+  make.add(sql::make_inbox_partition{.id = batch.back()->id.uuid});
   try {
     co_await link.run(std::move(make));
-  } catch (const pg::Error& error) {
-    // The next try finds it made by somebody else, or makes it.
-    telemetry::log_warn("inbox_partition_not_made").field("error", error.what());
+  } catch (const pg::Error& failure) {
+    // The next attempt finds it created by another node, or creates it.
+    telemetry::log_warn("inbox_partition_not_made").field("error", failure.what());
   }
+  co_return pg::Repair::done;
 }
 
-void Receiver::State::give_up(const Batch& batch, std::string_view why) {
-  telemetry::log_error("inbox_store_failed").field("messages", batch.size()).field("error", why);
+void Receiver::State::give_up(Items batch, const pg::Error& error, pg::CommitAttempt) {
+  telemetry::log_error("inbox_store_failed").field("messages", batch.size()).field("error", error.what());
   patience.gave_up();
   for (Waiting* waiting : batch) waiting->answer = Stored::unavailable;
 }
@@ -272,17 +235,16 @@ Task<Stored> Receiver::store(NewMessage message) {
   Waiting waiting;
   waiting.message = std::move(message);
   waiting.came = base::BootClock::now();
-  const publish::BatchWeight weight{2, bytes};
+  const pg::BatchWeight weight{2, bytes};
   state_->batcher.add(&waiting, weight);
   state_->batcher.start();
   co_return co_await waiting.done;
 }
 
 Task<void> Receiver::stop() {
-  auto drained = state_->batcher.drain();
-  co_await drained;
+  co_await state_->batcher.drain();
   runtime::OneShot<bool> answered;
-  state_->loop.post([&answered] { answered.set(true); });  // behind the answers
+  state_->loop.post([&answered] { answered.set(true); });  // after the results
   co_await answered;
 }
 

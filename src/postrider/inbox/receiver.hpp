@@ -10,10 +10,10 @@
 
 #include "postrider/base/unique_function.hpp"
 #include "postrider/inbox/message.hpp"
+#include "postrider/inbox/metrics.hpp"
 #include "postrider/model/id_source.hpp"
+#include "postrider/pg/batcher.hpp"
 #include "postrider/pg/link.hpp"
-#include "postrider/publish/batcher.hpp"
-#include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::inbox {
 
@@ -28,7 +28,7 @@ enum class Stored {
 
 struct ReceiverOptions {
   int buckets = 64;
-  publish::BatchLimits limits{};
+  pg::BatchLimits limits{};
   std::chrono::milliseconds give_up_after{10'000};  // without a database, since the message came
 };
 

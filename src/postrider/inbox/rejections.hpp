@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "postrider/inbox/metrics.hpp"
 #include "postrider/inbox/sources.hpp"
 #include "postrider/inbox/verify.hpp"
-#include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::inbox {
 
@@ -35,7 +35,7 @@ class Rejections {
   void add(const SourceId& source, std::string_view reason, std::string detail, base::Timestamp at);
   void add(const Sums& sums);
 
-  const telemetry::Metrics& metrics_;
+  Metrics metrics_;
   std::mutex mutex_;
   Sums sums_;
 };

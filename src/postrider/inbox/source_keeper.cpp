@@ -8,16 +8,16 @@ namespace postrider::inbox {
 
 namespace {
 
-using registry::RefusalKind;
+using registry::RejectionKind;
 using runtime::Task;
 
-std::string describe(const registry::Refusal& refusal) {
+std::string describe(const registry::Rejection& refusal) {
   switch (refusal.kind) {
-    case RefusalKind::unknown_forward_tenant:
+    case RejectionKind::unknown_forward_tenant:
       return "the tenant that it forwards to does not exist yet";
-    case RefusalKind::reserved_tenant:
+    case RejectionKind::reserved_tenant:
       return "the tenant that it forwards to belongs to postrider itself";
-    case RefusalKind::source_exists:
+    case RejectionKind::source_exists:
       return "it " + refusal.detail + ", which cannot be changed: delete it, or choose another id";
     default:
       return refusal.detail;
@@ -28,9 +28,9 @@ std::string describe(const registry::Refusal& refusal) {
 
 SourceKeeper::SourceKeeper(runtime::Loop& loop, pg::Link& link, const registry::Context& context,
                            std::vector<ConfiguredSource> sources)
-    : link_(link), context_(context), left_(std::move(sources)), wakeup_(loop) {}
+    : Service(loop), link_(link), context_(context), left_(std::move(sources)) {}
 
-// The same reason is told once, not every few seconds.
+// Logs each reason once, not every few seconds.
 void SourceKeeper::report(const SourceId& id, const std::string& why) {
   if (reported_[id] == why) return;
   reported_[id] = why;
@@ -41,20 +41,19 @@ Task<void> SourceKeeper::apply_at_start(base::SteadyTime until) {
   if (left_.empty()) co_return;
   try {
     co_await link_.wait_up(until);
-  } catch (const pg::Error&) {  // said by the pass, for each source
+  } catch (const pg::Error&) {  // logged by the pass, for each source
   }
-  auto pass = run_once();
-  co_await pass;
-  tasks_.spawn(run());
+  co_await run_once();
+  if (!left_.empty()) start();
 }
 
-Task<void> SourceKeeper::run_once() {
+Task<runtime::SteadyTime> SourceKeeper::pass(runtime::SteadyTime) {
   std::vector<ConfiguredSource> failed;
   for (ConfiguredSource& source : left_) {
     std::string why;
     try {
       auto applying = apply_source(link_, context_, source);
-      const std::optional<registry::Refusal> refusal = co_await applying;
+      const std::optional<registry::Rejection> refusal = co_await applying;
       if (refusal) why = describe(*refusal);
     } catch (const pg::Error& error) {
       why = error.what();
@@ -64,21 +63,8 @@ Task<void> SourceKeeper::run_once() {
     failed.push_back(std::move(source));
   }
   left_ = std::move(failed);
-}
-
-Task<void> SourceKeeper::run() {
-  while (!is_stopping_ && !left_.empty()) {
-    co_await wakeup_.wait_for(kInterval);
-    if (is_stopping_) break;
-    auto pass = run_once();
-    co_await pass;
-  }
-}
-
-Task<void> SourceKeeper::stop() {
-  is_stopping_ = true;
-  wakeup_.notify();
-  co_await tasks_.join();
+  const std::chrono::milliseconds pause = left_.empty() ? std::chrono::hours(24) : kInterval;
+  co_return base::BootClock::now() + pause;
 }
 
 }  // namespace postrider::inbox

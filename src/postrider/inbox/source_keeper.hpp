@@ -1,6 +1,6 @@
-// Makes the sources of the configuration file so in the database: once when the node starts, and again every
-// few seconds those that could not be made yet, because the tenant they forward to is not there, say. One
-// loop.
+// Writes the sources of the configuration file to the database: once when the node starts, and then every few
+// seconds those that could not be written yet, for example because the tenant that they forward to does not
+// exist. One loop.
 #pragma once
 
 #include <chrono>
@@ -8,34 +8,30 @@
 #include <vector>
 
 #include "postrider/inbox/sources.hpp"
-#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/service.hpp"
 
 namespace postrider::inbox {
 
-class SourceKeeper {
+class SourceKeeper : public runtime::Service {
  public:
   static constexpr std::chrono::milliseconds kInterval{2'000};
 
   SourceKeeper(runtime::Loop& loop, pg::Link& link, const registry::Context& context,
                std::vector<ConfiguredSource> sources);
 
-  // Waits for the database until then, makes a pass, and goes on in the background with what is left.
+  // Waits for the database until then, runs a pass, and starts the service if sources are left.
   runtime::Task<void> apply_at_start(base::SteadyTime until);
-  runtime::Task<void> stop();
-  // Those that are left; what fails stays for the next time, with a line in the log.
-  runtime::Task<void> run_once();
 
  private:
-  runtime::Task<void> run();
+  // Applies the sources that are left. One that fails stays for the next pass, with a line in the log.
+  runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
+  runtime::SteadyTime first_pass_at(runtime::SteadyTime now) const override { return now + kInterval; }
   void report(const SourceId& id, const std::string& why);
 
   pg::Link& link_;
   registry::Context context_;
   std::vector<ConfiguredSource> left_;
   std::map<SourceId, std::string> reported_;
-  runtime::Wakeup wakeup_;
-  bool is_stopping_ = false;
-  runtime::TaskGroup tasks_;
 };
 
 }  // namespace postrider::inbox

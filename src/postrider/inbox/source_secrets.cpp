@@ -14,8 +14,7 @@ namespace postrider::inbox {
 
 namespace {
 
-using registry::Refusal;
-using registry::RefusalKind;
+using registry::RejectionKind;
 using runtime::Task;
 
 constexpr size_t kMadeSecretBytes = 32;
@@ -50,13 +49,15 @@ std::vector<OpenedSecret> read_secrets(const SecretRows& rows, const crypto::Mas
   return secrets;
 }
 
-base::Result<std::string, Refusal> choose(const Source& source, const std::vector<OpenedSecret>& active,
-                                          const NewSourceSecret& wanted) {
+base::Result<std::string, registry::Rejection> choose(const Source& source,
+                                                      const std::vector<OpenedSecret>& active,
+                                                      const NewSourceSecret& wanted) {
   const bool replaces_all = wanted.overlap && wanted.overlap->count() == 0;
   if (!replaces_all && active.size() >= source_secrets_max)
-    return base::Failure{Refusal{RefusalKind::too_many_secrets}};
+    return base::Failure{registry::Rejection{RejectionKind::too_many_secrets}};
   for (const auto& other : active)
-    if (other.text && other.text == wanted.secret) return base::Failure{Refusal{RefusalKind::secret_in_use}};
+    if (other.text && other.text == wanted.secret)
+      return base::Failure{registry::Rejection{RejectionKind::secret_in_use}};
   return choose_source_secret(source.provider, source.settings.signature, wanted.secret);
 }
 
@@ -83,16 +84,17 @@ std::string seal_source_secret(const crypto::MasterKeys& keys, const SourceId& s
   return keys.seal(crypto::Purpose::stored_secret, secret, context_of(source, id));
 }
 
-base::Result<std::string, Refusal> choose_source_secret(Provider provider, const HmacScheme& scheme,
-                                                        const std::optional<std::string>& wanted) {
+base::Result<std::string, registry::Rejection> choose_source_secret(
+    Provider provider, const HmacScheme& scheme, const std::optional<std::string>& wanted) {
   if (wanted) {
     const auto key = key_of_secret(provider, scheme, *wanted);
-    if (!key) return base::Failure{Refusal{RefusalKind::secret_unfit, key.error()}};
+    if (!key) return base::Failure{registry::Rejection{RejectionKind::secret_invalid, key.error()}};
     return *wanted;
   }
   if (!traits(provider).makes_secret)
-    return base::Failure{Refusal{RefusalKind::secret_unfit, "is required: " + std::string(label(provider)) +
-                                                                " issues the secret; copy it from there"}};
+    return base::Failure{registry::Rejection{
+        RejectionKind::secret_invalid,
+        "is required: " + std::string(label(provider)) + " issues the secret; copy it from there"}};
   if (provider == Provider::standard || provider == Provider::svix)
     return crypto::generate_secret(crypto::SignatureScheme::standard);
   const std::string bytes = crypto::random_bytes(kMadeSecretBytes);
@@ -122,29 +124,29 @@ void set_active_secrets(pg::Batch& batch, const registry::Context& context, cons
   }
 }
 
-Task<base::Result<std::vector<SourceSecret>, Refusal>> list_source_secrets(pg::Link& link,
-                                                                           const registry::Context& context,
-                                                                           SourceId source) {
+Task<base::Result<std::vector<SourceSecret>, registry::Rejection>> list_source_secrets(
+    pg::Link& link, const registry::Context& context, SourceId source) {
   const std::vector<SourceId> ids{source};
   const auto [sources, rows] =
       co_await link.run(sql::load_sources{.ids = ids}, sql::load_source_secrets{.source = source});
-  if (sources.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_source}};
+  if (sources.empty()) co_return base::Failure{registry::Rejection{RejectionKind::unknown_source}};
   std::vector<SourceSecret> secrets;
   for (auto& opened : read_secrets(rows, context.keys, source)) secrets.push_back(std::move(opened.secret));
   co_return secrets;
 }
 
-Task<base::Result<AddedSourceSecret, Refusal>> add_source_secret(pg::Link& link,
-                                                                 const registry::Context& context,
-                                                                 const registry::Caller& caller,
-                                                                 SourceId source, NewSourceSecret wanted) {
+Task<base::Result<AddedSourceSecret, registry::Rejection>> add_source_secret(pg::Link& link,
+                                                                             const registry::Context& context,
+                                                                             const registry::Caller& caller,
+                                                                             SourceId source,
+                                                                             NewSourceSecret wanted) {
   pg::Transaction transaction = co_await link.begin();
   const std::vector<SourceId> ids{source};
   const auto [locked, source_rows, secret_rows] =
       co_await transaction.run(sql::lock_source{.id = source}, sql::load_sources{.ids = ids},
                                sql::load_source_secrets{.source = source});
   const auto sources = read_sources(source_rows);
-  if (sources.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_source}};
+  if (sources.empty()) co_return base::Failure{registry::Rejection{RejectionKind::unknown_source}};
   const auto text = choose(sources[0], read_secrets(secret_rows, context.keys, source), wanted);
   if (!text) co_return base::Failure{text.error()};
 
@@ -167,16 +169,16 @@ Task<base::Result<AddedSourceSecret, Refusal>> add_source_secret(pg::Link& link,
   co_return secret;
 }
 
-Task<std::optional<Refusal>> delete_source_secret(pg::Link& link, const registry::Caller& caller,
-                                                  SourceId source, model::SecretId secret) {
+Task<std::optional<registry::Rejection>> delete_source_secret(pg::Link& link, const registry::Caller& caller,
+                                                              SourceId source, model::SecretId secret) {
   pg::Transaction transaction = co_await link.begin();
   const auto [locked, active] =
       co_await transaction.run(sql::lock_source{.id = source}, sql::load_source_secrets{.source = source});
-  if (locked.empty()) co_return Refusal{RefusalKind::unknown_source};
+  if (locked.empty()) co_return registry::Rejection{RejectionKind::unknown_source};
   bool exists = false;
   for (const auto& row : active) exists |= row.id == secret.uuid;
-  if (!exists) co_return Refusal{RefusalKind::unknown_secret};
-  if (active.size() == 1) co_return Refusal{RefusalKind::is_last_secret};
+  if (!exists) co_return registry::Rejection{RejectionKind::unknown_secret};
+  if (active.size() == 1) co_return registry::Rejection{RejectionKind::is_last_secret};
   pg::Batch batch;
   batch.add(sql::delete_source_secret{.id = secret.uuid, .source = source});
   registry::add_audit(batch, caller, removed(source, secret));

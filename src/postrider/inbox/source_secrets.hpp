@@ -22,7 +22,7 @@ struct SourceSecret {
 };
 
 // From the newest to the oldest.
-runtime::Task<base::Result<std::vector<SourceSecret>, registry::Refusal>> list_source_secrets(
+runtime::Task<base::Result<std::vector<SourceSecret>, registry::Rejection>> list_source_secrets(
     pg::Link& link, const registry::Context& context, SourceId source);
 
 struct NewSourceSecret {
@@ -33,14 +33,15 @@ struct AddedSourceSecret {
   SourceSecret secret;
   std::string text;  // to be shown this once
 };
-runtime::Task<base::Result<AddedSourceSecret, registry::Refusal>> add_source_secret(
+runtime::Task<base::Result<AddedSourceSecret, registry::Rejection>> add_source_secret(
     pg::Link& link, const registry::Context& context, const registry::Caller& caller, SourceId source,
     NewSourceSecret wanted);
 
 // Never the last one.
-runtime::Task<std::optional<registry::Refusal>> delete_source_secret(pg::Link& link,
-                                                                     const registry::Caller& caller,
-                                                                     SourceId source, model::SecretId secret);
+runtime::Task<std::optional<registry::Rejection>> delete_source_secret(pg::Link& link,
+                                                                       const registry::Caller& caller,
+                                                                       SourceId source,
+                                                                       model::SecretId secret);
 
 // The active keys, for verifying.
 struct ActiveKey {
@@ -57,7 +58,8 @@ void set_active_secrets(pg::Batch& batch, const registry::Context& context, cons
 // Private to inbox/.
 std::string seal_source_secret(const crypto::MasterKeys& keys, const SourceId& source, model::SecretId id,
                                std::string_view secret);
-base::Result<std::string, registry::Refusal> choose_source_secret(Provider provider, const HmacScheme& scheme,
-                                                                  const std::optional<std::string>& wanted);
+base::Result<std::string, registry::Rejection> choose_source_secret(Provider provider,
+                                                                    const HmacScheme& scheme,
+                                                                    const std::optional<std::string>& wanted);
 
 }  // namespace postrider::inbox

@@ -12,8 +12,7 @@ namespace postrider::inbox {
 
 namespace {
 
-using registry::Refusal;
-using registry::RefusalKind;
+using registry::RejectionKind;
 using runtime::Task;
 
 std::vector<SourceId> one(const SourceId& id) {
@@ -21,11 +20,13 @@ std::vector<SourceId> one(const SourceId& id) {
 }
 
 // The reason why messages cannot be forwarded to this tenant, or nothing.
-Task<std::optional<Refusal>> check_forward(pg::Transaction& transaction, const SourceSettings& settings) {
+Task<std::optional<registry::Rejection>> check_forward(pg::Transaction& transaction,
+                                                       const SourceSettings& settings) {
   if (!settings.forward) co_return std::nullopt;
-  if (settings.forward->tenant_id == model::kReservedTenant) co_return Refusal{RefusalKind::reserved_tenant};
+  if (settings.forward->tenant_id == model::kReservedTenant)
+    co_return registry::Rejection{RejectionKind::reserved_tenant};
   const auto found = co_await transaction.run(sql::find_tenant{.id = settings.forward->tenant_id});
-  if (found.empty()) co_return Refusal{RefusalKind::unknown_forward_tenant};
+  if (found.empty()) co_return registry::Rejection{RejectionKind::unknown_forward_tenant};
   co_return std::nullopt;
 }
 
@@ -85,12 +86,14 @@ Task<Source> finish(pg::Transaction& transaction, pg::Batch batch, SourceChange 
 
 }  // namespace
 
-Task<base::Result<CreatedSource, Refusal>> create_source(pg::Link& link, const registry::Context& context,
-                                                         const registry::Caller& caller, NewSource wanted) {
+Task<base::Result<CreatedSource, registry::Rejection>> create_source(pg::Link& link,
+                                                                     const registry::Context& context,
+                                                                     const registry::Caller& caller,
+                                                                     NewSource wanted) {
   const auto secret = choose_source_secret(wanted.provider, wanted.settings.signature, wanted.secret);
   if (!secret) co_return base::Failure{secret.error()};
   pg::Transaction transaction = co_await link.begin();
-  const std::optional<Refusal> refusal = co_await check_forward(transaction, wanted.settings);
+  const std::optional<registry::Rejection> refusal = co_await check_forward(transaction, wanted.settings);
   if (refusal) co_return base::Failure{*refusal};
   Source draft;
   draft.id = wanted.id;
@@ -99,7 +102,7 @@ Task<base::Result<CreatedSource, Refusal>> create_source(pg::Link& link, const r
   const SourceWriter writer(draft);
   const sql::insert_source insert = writer.insert();
   const auto inserted = co_await transaction.run(insert);
-  if (inserted.empty()) co_return base::Failure{Refusal{RefusalKind::source_exists}};
+  if (inserted.empty()) co_return base::Failure{registry::Rejection{RejectionKind::source_exists}};
 
   const model::SecretId secret_id{context.ids.next()};
   const std::string sealed = seal_source_secret(context.keys, wanted.id, secret_id, *secret);
@@ -112,12 +115,12 @@ Task<base::Result<CreatedSource, Refusal>> create_source(pg::Link& link, const r
   co_return created;
 }
 
-Task<std::optional<Refusal>> apply_source(pg::Link& link, const registry::Context& context,
-                                          const ConfiguredSource& wanted) {
+Task<std::optional<registry::Rejection>> apply_source(pg::Link& link, const registry::Context& context,
+                                                      const ConfiguredSource& wanted) {
   registry::Caller caller = registry::Caller::system();
   caller.id = "configuration file";
   pg::Transaction transaction = co_await link.begin();
-  const std::optional<Refusal> refusal = co_await check_forward(transaction, wanted.settings);
+  const std::optional<registry::Rejection> refusal = co_await check_forward(transaction, wanted.settings);
   if (refusal) co_return refusal;
   Source after;
   after.id = wanted.id;
@@ -132,15 +135,15 @@ Task<std::optional<Refusal>> apply_source(pg::Link& link, const registry::Contex
   const bool is_new = !inserted.empty();
   const Source source = std::move(read_sources(rows).front());
   if (source.provider != wanted.provider)
-    co_return Refusal{RefusalKind::source_exists,
-                      "already exists with the provider " + std::string(label(source.provider))};
+    co_return registry::Rejection{RejectionKind::source_exists,
+                                  "already exists with the provider " + std::string(label(source.provider))};
 
   pg::Batch batch;
   if (source.settings != wanted.settings) batch.add(writer.update());
   if (is_new || source.settings != wanted.settings)
     registry::add_audit(
         batch, caller,
-        {.action = is_new ? "source.create" : "source.change",
+        {.action = is_new ? "source.create" : "source.update",
          .object = wanted.id,
          .before = is_new ? std::nullopt : std::optional<registry::Snapshot>(snapshot(source)),
          .after = snapshot(after)});
@@ -182,26 +185,28 @@ Task<SourceResult> change_source(pg::Link& link, const registry::Caller& caller,
   const std::vector<SourceId> ids = one(id);
   const auto [locked, rows] =
       co_await transaction.run(sql::lock_source{.id = id}, sql::load_sources{.ids = ids});
-  if (locked.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_source}};
+  if (locked.empty()) co_return base::Failure{registry::Rejection{RejectionKind::unknown_source}};
   Source source = std::move(read_sources(rows).front());
   SourceSettings settings = source.settings;
-  if (!edit(source.provider, settings)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
+  if (!edit(source.provider, settings))
+    co_return base::Failure{registry::Rejection{RejectionKind::abandoned}};
   if (settings == source.settings) co_return source;
-  const std::optional<Refusal> refusal = co_await check_forward(transaction, settings);
+  const std::optional<registry::Rejection> refusal = co_await check_forward(transaction, settings);
   if (refusal) co_return base::Failure{*refusal};
-  SourceChange change{caller, id, "source.change", snapshot(source)};
+  SourceChange change{caller, id, "source.update", snapshot(source)};
   source.settings = std::move(settings);
   pg::Batch update;
   update.add(SourceWriter(source).update());
   co_return co_await finish(transaction, std::move(update), std::move(change));
 }
 
-Task<std::optional<Refusal>> delete_source(pg::Link& link, const registry::Caller& caller, SourceId id) {
+Task<std::optional<registry::Rejection>> delete_source(pg::Link& link, const registry::Caller& caller,
+                                                       SourceId id) {
   pg::Transaction transaction = co_await link.begin();
   const std::vector<SourceId> ids = one(id);
   const auto [locked, rows] =
       co_await transaction.run(sql::lock_source{.id = id}, sql::load_sources{.ids = ids});
-  if (locked.empty()) co_return Refusal{RefusalKind::unknown_source};
+  if (locked.empty()) co_return registry::Rejection{RejectionKind::unknown_source};
   pg::Batch batch;
   batch.add(sql::delete_source{.id = id});
   registry::add_audit(

@@ -16,7 +16,7 @@
 #include "postrider/pg/link.hpp"
 #include "postrider/registry/caller.hpp"
 #include "postrider/registry/context.hpp"
-#include "postrider/registry/refusal.hpp"
+#include "postrider/registry/rejection.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::inbox {
@@ -72,7 +72,7 @@ struct SourceRejections {
 // Beside the reasons of rejections: genuine, accepted and not stored, because its content was stored before.
 inline constexpr std::string_view dropped_by_content = "duplicate_content";
 
-using SourceResult = base::Result<Source, registry::Refusal>;
+using SourceResult = base::Result<Source, registry::Rejection>;
 
 struct NewSource {
   SourceId id;
@@ -84,10 +84,8 @@ struct CreatedSource {
   Source source;
   std::string secret;  // to be shown this once
 };
-runtime::Task<base::Result<CreatedSource, registry::Refusal>> create_source(pg::Link& link,
-                                                                            const registry::Context& context,
-                                                                            const registry::Caller& caller,
-                                                                            NewSource wanted);
+runtime::Task<base::Result<CreatedSource, registry::Rejection>> create_source(
+    pg::Link& link, const registry::Context& context, const registry::Caller& caller, NewSource wanted);
 
 // One that the configuration file names.
 struct ConfiguredSource {
@@ -98,8 +96,9 @@ struct ConfiguredSource {
 };
 // Makes the source so if it is not: its settings, and that these are its active secrets. Writes nothing if it
 // is so already, so every node may do this at every start.
-runtime::Task<std::optional<registry::Refusal>> apply_source(pg::Link& link, const registry::Context& context,
-                                                             const ConfiguredSource& wanted);
+runtime::Task<std::optional<registry::Rejection>> apply_source(pg::Link& link,
+                                                               const registry::Context& context,
+                                                               const ConfiguredSource& wanted);
 
 runtime::Task<std::optional<Source>> find_source(pg::Link& link, SourceId id);
 runtime::Task<std::vector<SourceRejections>> list_rejections(pg::Link& link, SourceId id);
@@ -110,7 +109,7 @@ runtime::Task<std::vector<Source>> list_sources(pg::Link& link, std::string afte
 using SourceEdit = base::UniqueFunction<bool(Provider, SourceSettings&)>;
 runtime::Task<SourceResult> change_source(pg::Link& link, const registry::Caller& caller, SourceId id,
                                           SourceEdit edit);
-runtime::Task<std::optional<registry::Refusal>> delete_source(pg::Link& link, const registry::Caller& caller,
-                                                              SourceId id);
+runtime::Task<std::optional<registry::Rejection>> delete_source(pg::Link& link,
+                                                                const registry::Caller& caller, SourceId id);
 
 }  // namespace postrider::inbox

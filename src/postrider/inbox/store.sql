@@ -1,17 +1,17 @@
 -- Storing what came in.
 
 -- name: store
--- $1 id, $2 source, $3 key, $4 provider id, $5 partition key, $6 bucket, $7 ordered, $8 headers, $9 body,
--- $10 for consumers, $11 to be forwarded, $12 digest of the content (null: not deduplicated by content), $13 its topic:
--- arrays of one length, in the order of arrival, no key twice. Returns the ids whose keys are new, and whether they are
--- stored: if not, their content was stored before, and release_keys must follow. The keys of the others belong to
--- messages that are committed. Waits for transactions that are storing the same keys or contents. All keys are taken
--- before any content, both in order, so two batches cannot wait for each other. At most 8 topics per content: a topic is
--- not signed. Indexes: inbox_key_pkey, inbox_content_pkey.
+-- Arrays of one length, in the order of arrival, no key twice. A message without a digest is not deduplicated by content.
+-- Returns the IDs whose keys are new, and whether they are stored: if not, their content was stored before, and
+-- release_keys must follow. The keys of the others belong to messages that are committed. Waits for transactions that
+-- are storing the same keys or contents. All keys are taken before any content, both in order, so two batches cannot wait
+-- for each other. At most 8 topics per content: a topic is not signed. Indexes: inbox_key_pkey, inbox_content_pkey.
+-- not null: all
 with given as materialized (
   select *
-  from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::boolean[], $8::text[],
-              $9::text[], $10::boolean[], $11::boolean[], $12::bytea[], $13::text[])
+  from unnest(:ids::uuid[], :sources::text[], :keys::text[], :provider_ids::text[], :partition_keys::text[],
+              :buckets::integer[], :are_ordered::boolean[], :headers::text[], :bodies::text[],
+              :are_consumed::boolean[], :are_forwarded::boolean[], :digests::bytea[], :topics::text[])
     with ordinality
     as g (id, source_id, key, provider_id, partition_key, bucket, is_ordered, headers, body, is_consumed, is_forwarded,
           digest, topic, place)
@@ -86,29 +86,29 @@ queued as (
   ) as w (work)
   order by g.place
 )
-select t.id, a.id is not null
+select t.id, a.id is not null as is_stored
 from taken t
 left join accepted a on a.id = t.id
 
 -- name: release_keys
--- $1 ids that the store of this transaction was given. Frees the keys of those that it did not store: an id that is not
+-- :ids that the store of this transaction was given. Frees the keys of those that it did not store: an ID that is not
 -- signed must not be used up by a request that was recorded. Index inbox_key_by_id, primary key of inbox.
 delete from inbox_key k
-using unnest($1::uuid[]) as given (id)
+using unnest(:ids::uuid[]) as given (id)
 where k.id = given.id
   and (select true from inbox m where m.id = k.id) is null
 
 -- name: limit_lock_wait
--- For this transaction only: a partition is better made a moment later than everybody kept waiting.
-select set_config('lock_timeout', '2s', true)
+-- For this transaction only: better create a partition a moment later than keep everyone waiting.
+select set_config('lock_timeout', '2s', true) as lock_timeout
 
 -- name: make_inbox_partition
--- $1 an id that found no partition.
-select make_partition('inbox', (id_time($1::uuid) at time zone 'UTC')::date)
+-- :id found no partition.
+select create_partition('inbox', (id_time(:id::uuid) at time zone 'UTC')::date) as made
 
 -- name: wake_consumers
--- $1 sources. Only wakes: consumers poll anyway. After the commit, at most once per few milliseconds, without waiting
+-- Only wakes: consumers poll anyway. After the commit, at most once per few milliseconds, without waiting
 -- for the disk.
-select pg_notify('postrider_inbox', s.source)
-from unnest($1::text[]) as s (source),
+select pg_notify('postrider_inbox', s.source) as notified
+from unnest(:sources::text[]) as s (source),
      set_config('synchronous_commit', 'off', true)

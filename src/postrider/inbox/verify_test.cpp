@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "postrider/crypto/ed25519.hpp"
+#include "postrider/inbox/metrics.hpp"
 #include "postrider/inbox/verify_testing.hpp"
-#include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::inbox {
 namespace {
@@ -129,9 +129,10 @@ TEST(Verify, TwilioSignsNoBodyThatIsNoFormWithoutItsHash) {
 }
 
 TEST(Verify, ReasonsAreThoseOfTheMetrics) {
-  const telemetry::Metrics metrics;
+  const telemetry::Metrics all;
+  const Metrics metrics(all);
   for (int reason = 0; reason <= static_cast<int>(RejectReason::unknown_source); ++reason)
-    EXPECT_TRUE(metrics.inbox_rejected.find(label(static_cast<RejectReason>(reason)))) << reason;
+    EXPECT_TRUE(metrics.rejected.find(label(static_cast<RejectReason>(reason)))) << reason;
 }
 
 }  // namespace

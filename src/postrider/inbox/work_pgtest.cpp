@@ -56,7 +56,7 @@ struct InboxWorkTest : testing::Test {
 
 constexpr const char* kFinishForwards = "select inbox_finish('forward', 'f', array(select id from inbox))";
 constexpr const char* kAck =
-    "select inbox_ack('c', array(select message_text(id) from inbox order by id desc))";
+    "select inbox_ack('c', array(select public_id_of('msg', id) from inbox order by id desc))";
 
 TEST_F(InboxWorkTest, AMessageIsDoneWhenBothKindsOfItsWorkEndAtOnce) {
   for (const bool is_forwarded_first : {true, false}) {
@@ -69,7 +69,7 @@ TEST_F(InboxWorkTest, AMessageIsDoneWhenBothKindsOfItsWorkEndAtOnce) {
     else
       end_at_once(kAck, kFinishForwards);
     EXPECT_EQ(statuses(), "done") << is_forwarded_first;
-    EXPECT_EQ(db.sql("select count(*) from inbox where event_id = message_text(id)"), "3");
+    EXPECT_EQ(db.sql("select count(*) from inbox where event_id = public_id_of('msg', id)"), "3");
   }
 }
 
@@ -85,8 +85,8 @@ TEST_F(InboxWorkTest, AClaimWaitsForNobodyToGiveAMessageUp) {
   db.sql("update inbox_queue set attempts = 8, leased_by = 'late' where source_id = 's'");
   support::SyncSql late(db.url());
   late("begin");
-  const std::string held =
-      late("select message_text(id) from inbox order by id limit 1 for update");  // as an answer begins
+  const std::string held = late(
+      "select public_id_of('msg', id) from inbox order by id limit 1 for update");  // as an answer begins
   db.sql("set statement_timeout = '30s'");
   EXPECT_EQ(claimed(), "0");
   EXPECT_EQ(statuses(), "dead,pending");

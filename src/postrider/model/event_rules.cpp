@@ -20,39 +20,39 @@ std::string length_rule(size_t bytes_max) {
 
 }  // namespace
 
-std::vector<EventFault> faults_of(const EventFields& event) {
-  std::vector<EventFault> faults = faults_of_form(event);
+std::vector<EventError> errors_of(const EventFields& event) {
+  std::vector<EventError> errors = errors_of_form(event);
   if (event.tenant_id == kReservedTenant)
-    faults.push_back({"tenant_id", "is reserved: only postrider itself publishes to this tenant"});
-  return faults;
+    errors.push_back({"tenant_id", "is reserved: only postrider itself publishes to this tenant"});
+  return errors;
 }
 
-std::vector<EventFault> faults_of_form(const EventFields& event) {
+std::vector<EventError> errors_of_form(const EventFields& event) {
   constexpr const char* kTimeRule = "must be a time in the years 1 to 9999";
-  std::vector<EventFault> faults;
-  if (!is_tenant_id(event.tenant_id)) faults.push_back({"tenant_id", std::string(kTenantIdRule)});
+  std::vector<EventError> errors;
+  if (!is_tenant_id(event.tenant_id)) errors.push_back({"tenant_id", std::string(kTenantIdRule)});
   if (!is_event_type(event.type))
-    faults.push_back(
+    errors.push_back(
         {"type", "must be words of A-Z, a-z, 0-9, _ and - joined by dots, at most 128 characters"});
   if (event.id && !is_caller_id(*event.id))
-    faults.push_back({"id", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -"});
+    errors.push_back({"id", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -"});
   if (event.version && !is_short_text(*event.version, kVersionMax))
-    faults.push_back({"version", length_rule(kVersionMax)});
+    errors.push_back({"version", length_rule(kVersionMax)});
   if (event.subject && !is_short_text(*event.subject, kSubjectMax))
-    faults.push_back({"subject", length_rule(kSubjectMax)});
+    errors.push_back({"subject", length_rule(kSubjectMax)});
   if (event.traceparent && !is_traceparent(*event.traceparent))
-    faults.push_back({"traceparent", "must have the form of W3C Trace Context, version 00"});
+    errors.push_back({"traceparent", "must have the form of W3C Trace Context, version 00"});
   if (event.occurred_at && !is_writable_time(*event.occurred_at))
-    faults.push_back({"occurred_at", kTimeRule});
-  if (event.written_at && !is_writable_time(*event.written_at)) faults.push_back({"created_at", kTimeRule});
-  return faults;
+    errors.push_back({"occurred_at", kTimeRule});
+  if (event.written_at && !is_writable_time(*event.written_at)) errors.push_back({"created_at", kTimeRule});
+  return errors;
 }
 
-std::string to_text(const std::vector<EventFault>& faults) {
+std::string to_text(const std::vector<EventError>& errors) {
   std::string text;
-  for (const EventFault& fault : faults) {
+  for (const EventError& error : errors) {
     if (!text.empty()) text += "; ";
-    text.append(fault.field).append(" ").append(fault.detail);
+    text.append(error.field).append(" ").append(error.detail);
   }
   return text;
 }

@@ -25,17 +25,17 @@ struct EventFields {
   std::optional<base::Timestamp> written_at;  // when an outbox row was written
 };
 
-struct EventFault {
+struct EventError {
   std::string_view field;  // as the API names it
   std::string detail;      // "must be …"
 };
 
 // Empty: the event may be published. The limits of its tenant are checked when it is written.
-std::vector<EventFault> faults_of(const EventFields& event);
+std::vector<EventError> errors_of(const EventFields& event);
 // Without the rule that only postrider publishes to its own tenant: for events that are brought back.
-std::vector<EventFault> faults_of_form(const EventFields& event);
+std::vector<EventError> errors_of_form(const EventFields& event);
 // "type must be …; subject must be …", or empty.
-std::string to_text(const std::vector<EventFault>& faults);
+std::string to_text(const std::vector<EventError>& errors);
 
 // In the years 1 to 9999, which RFC 3339 can write. Infinity in Postgres is outside.
 bool is_writable_time(base::Timestamp time);

@@ -30,13 +30,13 @@ EventFields good() {
 
 std::vector<std::string> fields_at_fault(const EventFields& event) {
   std::vector<std::string> names;
-  for (const EventFault& fault : faults_of(event)) names.emplace_back(fault.field);
+  for (const EventError& fault : errors_of(event)) names.emplace_back(fault.field);
   return names;
 }
 
 TEST(EventRules, AGoodEventHasNoFaultAndNeedsOnlyTenantAndType) {
-  EXPECT_THAT(faults_of(good()), IsEmpty());
-  EXPECT_THAT(faults_of({.tenant_id = "a",
+  EXPECT_THAT(errors_of(good()), IsEmpty());
+  EXPECT_THAT(errors_of({.tenant_id = "a",
                          .type = "b",
                          .id = {},
                          .version = {},
@@ -60,7 +60,7 @@ TEST(EventRules, EveryFieldIsChecked) {
   event.written_at = base::Timestamp::min();
   EXPECT_THAT(fields_at_fault(event), ElementsAre("tenant_id", "type", "id", "version", "subject",
                                                   "traceparent", "occurred_at", "created_at"));
-  EXPECT_LT(to_text(faults_of(event)).size(), 1000u);
+  EXPECT_LT(to_text(errors_of(event)).size(), 1000u);
 }
 
 TEST(EventRules, TextMustBeUtf8WithoutNul) {
@@ -76,8 +76,8 @@ TEST(EventRules, OnlyPostriderPublishesToItsTenant) {
   EventFields event = good();
   event.tenant_id = kReservedTenant;
   EXPECT_THAT(fields_at_fault(event), ElementsAre("tenant_id"));
-  EXPECT_THAT(to_text(faults_of(event)), HasSubstr("is reserved"));
-  EXPECT_THAT(faults_of_form(event), IsEmpty()) << "its archived events can be brought back";
+  EXPECT_THAT(to_text(errors_of(event)), HasSubstr("is reserved"));
+  EXPECT_THAT(errors_of_form(event), IsEmpty()) << "its archived events can be brought back";
 }
 
 TEST(TenantId, TakesDotsColonsAndAtSignsButNotFirst) {

@@ -1,5 +1,5 @@
 // Makes time-ordered ids (UUIDv7): 48 bits of milliseconds, 12 bits of sequence, a bit that is 0, 13 bits of
-// node slot, 48 random. (Where that bit is 1, the outbox made the id: sql/migrations/0004_outbox.sql.)
+// node slot, 48 random. (Where that bit is 1, the outbox made the id: 08_outbox_publish.sql.)
 //
 // The first 10 bytes are unique among all nodes, because a delivery id keeps only these of its event's id.
 // The time is the database's plus what this machine's monotonic clock counted since, so a wrong wall clock

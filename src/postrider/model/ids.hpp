@@ -50,6 +50,12 @@ struct MessageTag {
 struct ReplayTag {
   static constexpr std::string_view prefix = "rpl_";
 };
+struct SessionTag {
+  static constexpr std::string_view prefix = "ses_";
+};
+struct LinkTag {
+  static constexpr std::string_view prefix = "link_";
+};
 struct NodeTag {
   static constexpr std::string_view prefix = "node_";
 };
@@ -61,6 +67,8 @@ using KeyId = Id<KeyTag>;
 using SecretId = Id<SecretTag>;
 using MessageId = Id<MessageTag>;
 using ReplayId = Id<ReplayTag>;
+using SessionId = Id<SessionTag>;
+using LinkId = Id<LinkTag>;
 using NodeId = Id<NodeTag>;
 using TenantId = std::string;  // chosen by the caller: see is_tenant_id()
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "postrider/base/check.hpp"
 #include "postrider/outbox/capture.sql.hpp"
 #include "postrider/outbox/capture_plan.hpp"
 #include "postrider/outbox/slot_reader.hpp"
@@ -22,27 +23,26 @@ constexpr const char* kInUse = "55006";
 }  // namespace
 
 struct Capture::State {
-  State(CaptureTools tools, CaptureOptions options_, base::UniqueFunction<bool()> is_leader_)
-      : link(tools.link),
+  State(Capture& capture, CaptureTools tools, CaptureOptions capture_options,
+        base::UniqueFunction<bool()> is_relay_leader)
+      : service(capture),
+        link(tools.link),
         home(tools.home),
         lease(tools.lease),
-        taker(tools.taker),
+        capture_publisher(tools.capture_publisher),
         series(tools.series),
-        options(std::move(options_)),
-        is_leader(std::move(is_leader_)),
-        wakeup(tools.loop),
+        options(runtime::validated(std::move(capture_options))),
+        is_leader(std::move(is_relay_leader)),
         reader(tools.loop, {options.connect, options.rows_max, options.bytes_max}, series.ignored) {}
 
+  Capture& service;
   pg::Link& link;
   pg::Link& home;
   const pg::Lease& lease;
-  Taker& taker;
-  telemetry::CaptureSeries series;
+  CapturePublisher& capture_publisher;
+  CaptureMetrics series;
   CaptureOptions options;
   base::UniqueFunction<bool()> is_leader;
-  runtime::Wakeup wakeup;
-  runtime::TaskGroup tasks;
-  bool is_stopping = false;
 
   SlotReader reader;
   base::SteadyTime mark_until{};
@@ -55,12 +55,13 @@ struct Capture::State {
 
   std::string failed_with;  // by the last pass
   std::string said;         // the state as it was last written into the outbox's database, and why
-  std::string
-      stored_state;  // the state that is there: a row that was deleted and inserted again has another one
+  // The state that is there: a row that was deleted and inserted again has another one.
+  std::string stored_state;
 
-  Task<void> run();
-  Task<milliseconds> pass();
-  Task<pg::Rows> write(pg::Statement statement, pg::Params params = pg::Params());
+  Task<milliseconds> pass();  // returns the pause after it
+  Task<milliseconds> work();
+  template <pg::Query S>
+  Task<pg::RowsOf<S>> write(S statement);
   Task<void> say(std::string state, std::optional<std::string> reason);
   Task<void> alarm(std::string type, std::string reason);
   Task<void> make_slot(const CaptureView& view);
@@ -76,32 +77,28 @@ struct Capture::State {
   void show(const CaptureView& view);
 };
 
-Task<void> Capture::State::run() {
-  while (!is_stopping) {
-    milliseconds pause = kFailurePause;
-    std::optional<std::string> failed;
-    try {
-      auto once = pass();
-      pause = co_await once;
-    } catch (const pg::Error& error) {
-      // Too early or too busy: the same batch again. Otherwise nobody knows what was done: from the slot.
-      if (error.kind() != pg::Kind::retry) stop_reading();
-      failed = error.what();
-    } catch (const std::exception& error) {
-      // Another database's data must not end the process, whatever it makes a library throw.
-      stop_reading();
-      failed = error.what();
-    }
-    // What stays wrong is said once.
-    if (failed && *failed != failed_with && !is_stopping)
-      telemetry::log_warn("capture_failed").field("outbox", options.name).field("error", *failed);
-    failed_with = failed.value_or("");
-    if (pause.count() > 0 && !is_stopping) co_await wakeup.wait_for(pause);
+Task<milliseconds> Capture::State::pass() {
+  milliseconds pause = kFailurePause;
+  std::optional<std::string> failed;
+  try {
+    pause = co_await work();
+  } catch (const pg::Error& error) {
+    // Too early or too busy: retry the same batch. Otherwise it is unknown what was done: read from the slot.
+    if (error.kind() != pg::Kind::retry) stop_reading();
+    failed = error.what();
+  } catch (const std::exception& error) {
+    // Another database's data must not end the process, whatever it makes a library throw.
+    stop_reading();
+    failed = error.what();
   }
+  // A lasting error is logged once.
+  if (failed && *failed != failed_with && !service.is_stopping())
+    telemetry::log_warn("capture_failed").field("outbox", options.name).field("error", *failed);
+  failed_with = failed.value_or("");
+  co_return pause;
 }
 
-// What to wait before the next.
-Task<milliseconds> Capture::State::pass() {
+Task<milliseconds> Capture::State::work() {
   if (!is_leader()) {
     stop_reading();
     said.clear();
@@ -112,7 +109,7 @@ Task<milliseconds> Capture::State::pass() {
     co_return options.look;
   }
   if (reader.is_open()) reader.beat();
-  const auto rows = co_await link.run_one(sql::capture_view);
+  const auto rows = co_await link.run_one(sql::capture_view::statement);
   const CaptureView view = read_view(rows);
   stored_state = view.state;
   show(view);
@@ -120,36 +117,30 @@ Task<milliseconds> Capture::State::pass() {
     case CaptureStep::rest: {
       stop_reading();
       if (!view.is_wanted) {
-        auto told = say("off", std::nullopt);
-        co_await told;
+        co_await say("off", std::nullopt);
       }
       co_return std::max(options.look, view.is_wanted ? options.look : std::min(kIdleLook, 3 * options.look));
     }
     case CaptureStep::refuse: {
-      auto told = say("impossible", "wal_level is " + view.wal_level +
-                                        ": change data capture needs wal_level = logical and a restart of "
-                                        "the server (the private Postgres: private_capture = true)");
-      co_await told;
+      co_await say("impossible", "wal_level is " + view.wal_level +
+                                     ": change data capture needs wal_level = logical and a restart of "
+                                     "the server (the private Postgres: private_capture = true)");
       co_return options.refused;
     }
     case CaptureStep::make_slot: {
-      auto making = make_slot(view);
-      co_await making;
+      co_await make_slot(view);
       co_return milliseconds(0);
     }
     case CaptureStep::mourn: {
-      auto mourning = mourn(view);
-      co_await mourning;
+      co_await mourn(view);
       co_return milliseconds(0);
     }
     case CaptureStep::read: {
-      auto reading = read(view);
-      co_await reading;
+      co_await read(view);
       co_return milliseconds(0);
     }
     case CaptureStep::drain: {
-      auto draining = drain(view);
-      co_await draining;
+      co_await drain(view);
       co_return kDrainLook;
     }
   }
@@ -166,12 +157,13 @@ void Capture::State::show(const CaptureView& view) {
 
 // Under the lease: after another relay has taken it, nothing is done. The lease is looked at first, since not
 // all of these statements can be rolled back.
-Task<pg::Rows> Capture::State::write(pg::Statement statement, pg::Params params) {
+template <pg::Query S>
+Task<pg::RowsOf<S>> Capture::State::write(S statement) {
   pg::Batch batch;
   lease.fence(batch);
-  batch.add(statement, std::move(params));
-  auto answers = co_await link.run(std::move(batch));
-  co_return std::move(answers.back());
+  const auto pending = batch.add(statement);
+  pg::Results results = co_await link.run(std::move(batch));
+  co_return results.take(pending);
 }
 
 // In the outbox's database, for people; and in the log when it changes.
@@ -179,8 +171,7 @@ Task<void> Capture::State::say(std::string state, std::optional<std::string> rea
   series.active.set(state == "on" ? 1 : 0);
   const std::string saying = state + ": " + reason.value_or("");
   if (said == saying && stored_state == state) co_return;
-  pg::Params params(state, reason);
-  const auto changed = co_await write(sql::set_capture_state, std::move(params));
+  const auto changed = co_await write(sql::set_capture_state{.state = state, .reason = reason});
   const bool is_first = said.empty();
   said = saying;
   stored_state = state;
@@ -193,8 +184,7 @@ Task<void> Capture::State::say(std::string state, std::optional<std::string> rea
 
 Task<void> Capture::State::alarm(std::string type, std::string reason) {
   try {
-    pg::Params params(options.name, type, reason);
-    co_await home.run_one(sql::tell_operators, std::move(params));
+    co_await home.run(sql::notify_operators{.type = type, .outbox = options.name, .reason = reason});
   } catch (const pg::Error& error) {
     telemetry::log_warn("capture_alarm_failed").field("outbox", options.name).field("error", error.what());
   }
@@ -202,66 +192,56 @@ Task<void> Capture::State::alarm(std::string type, std::string reason) {
 
 // The server waits for all transactions that run now, so this may take long; emit() writes rows meanwhile.
 Task<void> Capture::State::make_slot(const CaptureView& view) {
-  auto told = say("starting", std::nullopt);
-  co_await told;
+  co_await say("starting", std::nullopt);
   stop_reading();
-  co_await write(sql::forget_position);
+  co_await write(sql::forget_position{});
   std::optional<std::string> refused;
   try {
-    auto making = reader.make_slot(view.slot_name);
-    co_await making;
+    co_await reader.make_slot(view.slot_name);
   } catch (const pg::Error& error) {
     refused = error.what();
   }
   stop_reading();
-  if (is_stopping) co_return;
+  if (service.is_stopping()) co_return;
   if (refused) {
     rest_until = base::BootClock::now() + options.refused;
-    auto saying = say("impossible", "no replication slot: " + *refused);
-    co_await saying;
+    co_await say("impossible", "no replication slot: " + *refused);
     co_return;
   }
-  co_await write(sql::slot_made);
+  co_await write(sql::slot_created{});
 }
 
 // A failover to a server without the slot, an upgrade, a person, or the server's own limit.
 Task<void> Capture::State::mourn(const CaptureView& view) {
   stop_reading();
   if (view.reader_pid) {
-    pg::Params pid(*view.reader_pid);
-    co_await write(sql::end_reader, std::move(pid));
+    co_await write(sql::end_reader{.pid = *view.reader_pid});
   }
-  pg::Params off(int64_t{0});
-  co_await write(sql::capture_for, std::move(off));
-  pg::Params name(view.slot_name);
-  co_await write(sql::drop_slot, std::move(name));
-  co_await write(sql::slot_lost);
+  co_await write(sql::capture_for{.seconds = 0});
+  co_await write(sql::drop_slot{.slot = view.slot_name});
+  co_await write(sql::slot_lost{});
   said.clear();
   telemetry::log_error("capture_slot_lost")
       .field("outbox", options.name)
       .field("slot", view.slot_name)
       .field("note", "events that were committed and not read from it are lost");
   series.lost_slots.add();
-  auto alarming = alarm("outbox.capture_lost",
-                        "the replication slot is gone or invalid: events that were not read are lost");
-  co_await alarming;
+  co_await alarm("outbox.capture_lost",
+                 "the replication slot is gone or invalid: events that were not read are lost");
 }
 
 Task<void> Capture::State::open(const CaptureView& view) {
   if (reader.is_open()) co_return;
   if (view.reader_pid) {  // we hold the lease, so it is one that held it before
-    pg::Params pid(*view.reader_pid);
-    co_await write(sql::end_reader, std::move(pid));
+    co_await write(sql::end_reader{.pid = *view.reader_pid});
   }
-  auto opening = reader.open(view.slot_name, view.position);
-  co_await opening;
+  co_await reader.open(view.slot_name, view.position);
 }
 
 Task<void> Capture::State::renew_mark() {
   const auto now = base::BootClock::now();
   if (now < mark_until) co_return;
-  pg::Params seconds(int64_t{options.mark.count()});
-  co_await write(sql::capture_for, std::move(seconds));
+  co_await write(sql::capture_for{.seconds = options.mark.count()});
   mark_until = now + options.mark / 3;
 }
 
@@ -269,22 +249,17 @@ Task<void> Capture::State::renew_mark() {
 Task<void> Capture::State::read(const CaptureView& view) {
   drain_xid.reset();
   drain_until.reset();
-  auto opening = open(view);
-  co_await opening;
-  if (!view.was_slot_made) co_await write(sql::slot_made);
-  auto marking = renew_mark();
-  co_await marking;
-  auto told = say("on", std::nullopt);
-  co_await told;
+  co_await open(view);
+  if (!view.was_slot_made) co_await write(sql::slot_created{});
+  co_await renew_mark();
+  co_await say("on", std::nullopt);
   const auto until = base::BootClock::now() + options.look;
-  while (!is_stopping && is_leader() && base::BootClock::now() < until) {
+  while (!service.is_stopping() && is_leader() && base::BootClock::now() < until) {
     const bool is_all = reader.collect(view.key);
-    auto taking = take_batch(view);
-    co_await taking;
+    co_await take_batch(view);
     if (is_all) {
       all_read_at = base::BootClock::now();
-      auto waiting = reader.wait(until);
-      co_await waiting;
+      co_await reader.wait(until);
     }
   }
 }
@@ -292,12 +267,10 @@ Task<void> Capture::State::read(const CaptureView& view) {
 Task<void> Capture::State::take_batch(const CaptureView& view) {
   if (!reader.batch().empty()) {
     if (view.is_wanted && view.state == "draining") {
-      auto spilling = taker.spill(reader.batch());
-      co_await spilling;
+      co_await capture_publisher.spill(reader.batch());
       series.spilled.add(static_cast<double>(reader.batch().size()));
     } else {
-      auto taking = taker.take(reader.batch());
-      co_await taking;
+      co_await capture_publisher.publish(reader.batch());
     }
     reader.batch_done();
   }
@@ -305,11 +278,10 @@ Task<void> Capture::State::take_batch(const CaptureView& view) {
 }
 
 Task<void> Capture::State::begin_drain(const CaptureView& view) {
-  pg::Params off(int64_t{0});
-  co_await write(sql::capture_for, std::move(off));
+  co_await write(sql::capture_for{.seconds = 0});
   mark_until = {};
-  const auto settled = co_await link.run_one(sql::settled_xid);
-  drain_xid = settled.get<int64_t>(0, 0);
+  const auto settled = co_await link.run(sql::settled_xid{});
+  drain_xid = settled.front().xid;
   std::optional<std::string> reason;
   if (view.is_wanted && view.state != "draining") {
     series.fallbacks.add();
@@ -317,67 +289,58 @@ Task<void> Capture::State::begin_drain(const CaptureView& view) {
              " bytes of its log, and may " + std::to_string(view.bytes_max) + ": emit() writes rows";
   }
   if (view.state == "draining") co_return;
-  auto told = say("draining", reason);
-  co_await told;
+  co_await say("draining", reason);
   if (!reason) co_return;
-  auto alarming = alarm("outbox.capture_stopped", *reason);
-  co_await alarming;
+  co_await alarm("outbox.capture_stopped", *reason);
 }
 
 // First no new messages, then the transactions that may have written some end, then the slot is read up to
 // there, then it goes.
 Task<void> Capture::State::drain(const CaptureView& view) {
   if (!drain_xid) {
-    auto beginning = begin_drain(view);
-    co_await beginning;
+    co_await begin_drain(view);
     co_return;
   }
-  auto opening = open(view);
-  co_await opening;
+  co_await open(view);
   if (!drain_until) {
-    pg::Params xid(*drain_xid);
-    const auto settled = co_await link.run_one(sql::is_settled, std::move(xid));
-    if (settled.get<bool>(0, 0)) drain_until = parse_lsn(settled.get<std::string_view>(0, 1));
+    const auto settled = co_await link.run(sql::is_settled{.xid = *drain_xid});
+    if (settled.front().is_settled) drain_until = parse_lsn(settled.front().end_lsn);
   }
   bool is_all = false;
-  while (!is_all && !is_stopping && is_leader()) {
+  while (!is_all && !service.is_stopping() && is_leader()) {
     is_all = reader.collect(view.key);
-    auto taking = take_batch(view);
-    co_await taking;
+    co_await take_batch(view);
   }
   if (drain_until && is_all && reader.done() >= *drain_until) {
-    auto dropping = drop(view);
-    co_await dropping;
+    co_await drop(view);
     co_return;
   }
   reader.confirm(true);
-  auto waiting = reader.wait(base::BootClock::now() + kDrainLook);
-  co_await waiting;
+  co_await reader.wait(base::BootClock::now() + kDrainLook);
 }
 
 Task<void> Capture::State::drop(const CaptureView& view) {
   stop_reading();
-  while (!is_stopping && is_leader()) {  // until the server has seen that nobody reads it
+  while (!service.is_stopping() && is_leader()) {  // until the server has seen that nobody reads it
     bool is_in_use = false;
     try {
-      pg::Params name(view.slot_name);
-      co_await write(sql::drop_slot, std::move(name));
+      co_await write(sql::drop_slot{.slot = view.slot_name});
     } catch (const pg::Error& error) {
       if (error.sqlstate() != kInUse) throw;
       is_in_use = true;
     }
     if (!is_in_use) break;
-    co_await wakeup.wait_for(kDrainLook);
+    co_await service.rest_for(kDrainLook);
   }
-  co_await write(sql::slot_dropped);
+  co_await write(sql::slot_dropped{});
   drain_xid.reset();
   drain_until.reset();
   rest_until = base::BootClock::now() + options.rest;
   std::optional<std::string> reason;
   if (view.is_wanted)
     reason = "the slot was over its limit and is dropped; nothing is lost: emit() writes rows";
-  auto told = say(view.is_wanted ? "fallback" : "off", reason);
-  co_await told;
+  const std::string state = view.is_wanted ? "fallback" : "off";
+  co_await say(state, reason);
 }
 
 void Capture::State::stop_reading() {
@@ -386,7 +349,12 @@ void Capture::State::stop_reading() {
   mark_until = {};
 }
 
-CaptureOptions capture_options(const std::string& name, const std::string& url, const MoveLimits& limits) {
+void CaptureOptions::validate() const {
+  CHECK(look.count() > 0 && mark.count() > 0 && rest.count() > 0 && refused.count() > 0);
+  CHECK(rows_max > 0);
+}
+
+CaptureOptions capture_options(const std::string& name, const std::string& url, const DrainLimits& limits) {
   CaptureOptions options;
   options.name = name;
   options.connect.url = url;
@@ -397,25 +365,24 @@ CaptureOptions capture_options(const std::string& name, const std::string& url, 
 }
 
 Capture::Capture(CaptureTools tools, CaptureOptions options, base::UniqueFunction<bool()> is_leader)
-    : state_(std::make_unique<State>(tools, std::move(options), std::move(is_leader))) {}
+    : Service(tools.loop),
+      state_(std::make_unique<State>(*this, tools, std::move(options), std::move(is_leader))) {}
 
 Capture::~Capture() = default;
 
-void Capture::start() {
-  state_->tasks.spawn(state_->run());
+Task<runtime::SteadyTime> Capture::pass(runtime::SteadyTime) {
+  const milliseconds pause = co_await state_->pass();
+  co_return base::BootClock::now() + pause;
 }
 
-Task<void> Capture::stop() {
-  state_->is_stopping = true;
-  state_->wakeup.notify();
+Task<void> Capture::interrupt() {
   state_->reader.interrupt();
-  co_await state_->tasks.join();
-  state_->stop_reading();
+  co_return;
 }
 
-Task<void> Capture::run_once() {
-  auto once = state_->pass();
-  co_await once;
+Task<void> Capture::finish() {
+  state_->stop_reading();
+  co_return;
 }
 
 }  // namespace postrider::outbox

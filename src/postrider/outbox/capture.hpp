@@ -12,7 +12,8 @@
 #include <string>
 
 #include "postrider/base/unique_function.hpp"
-#include "postrider/outbox/taker.hpp"
+#include "postrider/outbox/capture_publisher.hpp"
+#include "postrider/runtime/service.hpp"
 
 namespace postrider::outbox {
 
@@ -25,34 +26,33 @@ struct CaptureOptions {
   std::chrono::milliseconds refused{5'000};  // before the next try, when the server does not allow it
   int rows_max = 500;
   int64_t bytes_max = 4 << 20;
+
+  void validate() const;
 };
 
-CaptureOptions capture_options(const std::string& name, const std::string& url, const MoveLimits& limits);
+CaptureOptions capture_options(const std::string& name, const std::string& url, const DrainLimits& limits);
 
 struct CaptureTools {
   runtime::Loop& loop;
   pg::Link& link;  // whose session holds the lease, in the outbox's database
   pg::Link& home;  // to postrider's own database: operators are told there
   const pg::Lease& lease;
-  Taker& taker;
-  telemetry::CaptureSeries series;
+  CapturePublisher& capture_publisher;
+  CaptureMetrics series;
 };
 
-class Capture {
+class Capture : public runtime::Service {
  public:
   // `is_leader`: this node's relay holds the lease, in the link's present session.
   Capture(CaptureTools tools, CaptureOptions options, base::UniqueFunction<bool()> is_leader);
-  ~Capture();  // stop() was awaited, or start() never called
-  Capture(const Capture&) = delete;
-  Capture& operator=(const Capture&) = delete;
-
-  void start();
-  runtime::Task<void> stop();
-
-  // For tests: one look and what follows from it; reading ends when the slot has nothing more for now.
-  runtime::Task<void> run_once();
+  ~Capture() override;
 
  private:
+  // One look and what follows from it; reading ends when the slot has nothing more for now.
+  runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
+  runtime::Task<void> interrupt() override;
+  runtime::Task<void> finish() override;
+
   struct State;
   std::unique_ptr<State> state_;
 };

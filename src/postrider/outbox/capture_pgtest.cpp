@@ -13,7 +13,7 @@ TEST_F(CaptureTest, AnEmittedEventIsPublishedAndNoRowIsWritten) {
   EXPECT_EQ(db.sql("select 'evt_' || replace(id::text, '-', '') from event"), id);
   EXPECT_THAT(db.sql("select body from event"), HasSubstr(",\"data\":{\"n\": 1e400}}"));
   run(on.stop());  // it is handed over a moment after it is committed
-  EXPECT_EQ(on.hand_over.deliveries.size(), 1u);
+  EXPECT_EQ(on.handoff.deliveries.size(), 1u);
   nodes.clear();
   // The table was never touched: its first row would have made a page.
   EXPECT_EQ(db.sql("select pg_relation_size('outbox')"), "0");

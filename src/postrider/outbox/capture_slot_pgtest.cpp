@@ -168,7 +168,7 @@ TEST_F(CaptureTest, AReaderThatDoesNotLetGoOfTheSlotIsEnded) {
   telemetry::Metrics metrics;
   pg::ConnectOptions connect;
   connect.url = db.url();
-  SlotReader stalled(loop, {connect, 10, 1 << 20}, metrics.capture("local").ignored);
+  SlotReader stalled(loop, {connect, 10, 1 << 20}, CaptureMetrics(metrics, "local").ignored);
   run(stalled.open(db.sql("select slot_name from pg_replication_slots where database = current_database()"),
                    {}));
   db.sql("select emit('acme', 'order.paid', '1')");
@@ -203,7 +203,7 @@ TEST_F(CaptureTest, WithoutTheRightToReplicateItSaysSo) {
 
 TEST_F(CaptureTest, HowFarBehindTheSlotIsCanBeSeen) {
   auto& on = node();
-  run(on.relay.run_once());
+  run(on.relay.relay_now());
   run(on.capture.run_once());  // makes the slot
   db.sql("create table bulk (t text)");
   db.sql("insert into bulk select repeat(md5(n::text), 30) from generate_series(1, 1000) n");

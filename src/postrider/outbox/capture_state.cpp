@@ -8,9 +8,9 @@ namespace postrider::outbox {
 
 pg::Batch capture_state_batch(const CaptureChange& change) {
   pg::Batch batch;
-  if (change.mode) batch.with(sql::set_mode, *change.mode);
-  if (change.bytes_max) batch.with(sql::set_capture_bytes_max, *change.bytes_max);
-  batch.add(sql::capture_state);
+  if (change.mode) batch.add(sql::set_mode{.mode = *change.mode});
+  if (change.bytes_max) batch.add(sql::set_capture_bytes_max{.bytes = *change.bytes_max});
+  batch.add(sql::capture_state{});
   return batch;
 }
 
@@ -27,16 +27,17 @@ pg::Batch capture_note(const registry::Caller& caller, const std::string& outbox
 
 CaptureState read_capture_state(const pg::Rows& last) {
   if (last.empty()) throw missing_row("outbox_setting or outbox_slot");
+  const auto row = sql::capture_state::Row::read(last, 0);
   CaptureState state;
-  state.mode = last.get<std::string>(0, 0);
-  state.state = last.get<std::string>(0, 1);
-  state.reason = last.get<std::optional<std::string>>(0, 2);
-  state.since = last.get<base::Timestamp>(0, 3);
-  state.lost_at = last.get<std::optional<base::Timestamp>>(0, 4);
-  state.bytes_max = last.get<int64_t>(0, 5);
-  state.behind_bytes = last.get<int64_t>(0, 6);
-  state.retained_bytes = last.get<int64_t>(0, 7);
-  state.slot = last.get<std::optional<std::string>>(0, 8);
+  state.mode = row.mode;
+  state.state = row.state;
+  if (row.reason) state.reason = *row.reason;
+  state.since = row.state_since;
+  state.lost_at = row.lost_at;
+  state.bytes_max = row.capture_bytes_max;
+  state.behind_bytes = row.behind_bytes;
+  state.retained_bytes = row.retained_bytes;
+  if (row.slot_name) state.slot = *row.slot_name;
   return state;
 }
 

@@ -18,19 +18,19 @@ inline const bool kIsLogical = support::Cluster::want_logical();
 // Relay and capture of one node.
 class TestNode {
  public:
-  TestNode(runtime::Loop& loop, const std::string& url, model::IdSource& ids, MoveLimits limits)
+  TestNode(runtime::Loop& loop, const std::string& url, model::IdSource& ids, DrainLimits limits)
       : link(loop, {.connect = pg::ConnectOptions::engine(url), .pause_min = pg::Milliseconds(10)}),
         lease(link, relay_lease(relay_options(url))),
-        writer(link, ids, hand_over, metrics, {}),
-        mover(link, writer, metrics.outbox("local"), fenced(limits)),
-        relay(loop, link, lease, mover, metrics.outbox("local"), relay_options(url)),
-        capture_writer(link, ids, hand_over, metrics, {}),
-        taker(link, capture_writer, metrics.outbox("local"), fenced(limits)),
-        capture({loop, link, link, lease, taker, metrics.capture("local")}, options(url, limits),
-                [this] { return relay.is_active(); }) {
+        writer(link, ids, handoff, metrics, {}),
+        drainer(loop, link, writer, OutboxMetrics(metrics, "local"), fenced(limits)),
+        relay(loop, link, lease, drainer, OutboxMetrics(metrics, "local"), relay_options(url)),
+        capture_writer(link, ids, handoff, metrics, {}),
+        capture_publisher(loop, link, capture_writer, OutboxMetrics(metrics, "local"), fenced(limits)),
+        capture({loop, link, link, lease, capture_publisher, CaptureMetrics(metrics, "local")},
+                options(url, limits), [this] { return relay.is_active(); }) {
     link.start();
   }
-  MoveLimits fenced(MoveLimits limits) const {
+  DrainLimits fenced(DrainLimits limits) const {
     limits.lease = &lease;
     return limits;
   }
@@ -42,7 +42,7 @@ class TestNode {
     options.listen.connect.url = url;
     return options;
   }
-  static CaptureOptions options(const std::string& url, const MoveLimits& limits) {
+  static CaptureOptions options(const std::string& url, const DrainLimits& limits) {
     CaptureOptions options = capture_options("local", url, limits);
     options.look = 50ms;
     options.rest = 1h;
@@ -63,14 +63,14 @@ class TestNode {
   }
 
   telemetry::Metrics metrics;
-  publish::KeptHandOver hand_over;
+  publish::KeptHandoff handoff;
   pg::Link link;
   pg::Lease lease;
   publish::EventWriter writer;
-  SameDatabaseMover mover;
+  SameDatabaseDrainer drainer;
   Relay relay;
   publish::EventWriter capture_writer;
-  SameDatabaseTaker taker;
+  SameDatabaseCapturePublisher capture_publisher;
   Capture capture;
 };
 
@@ -91,7 +91,7 @@ class CaptureTest : public publish::PublishTest {
   }
 
   TestNode& node() {
-    MoveLimits limits;
+    DrainLimits limits;
     limits.rows_max = 10;
     limits.retry_seconds = {0};
     nodes.push_back(std::make_unique<TestNode>(loop, db.url(), ids, limits));

@@ -97,8 +97,8 @@ class HostileRowsTest : public publish::PublishTest {
     EXPECT_EQ(db.sql("select count(*) from event where tenant_id = 'postrider' and type <> 'outbox.stuck'"),
               "0");
   }
-  static MoveLimits limits() {
-    MoveLimits limits;
+  static DrainLimits limits() {
+    DrainLimits limits;
     limits.rows_max = 10;
     limits.retry_seconds = {0};
     return limits;
@@ -117,15 +117,15 @@ TEST_F(HostileRowsTest, InPostridersOwnOutboxAreSetAsideAndTheOthersArrive) {
   disarm(sql);
   write_rows(sql);
   telemetry::Metrics metrics;
-  publish::KeptHandOver hand_over;
+  publish::KeptHandoff handoff;
   pg::Link link(loop, {.connect = pg::ConnectOptions::engine(db.url())});
   pg::Lease lease(link, relay_lease(options(db.url())));
-  publish::EventWriter writer(link, ids, hand_over, metrics, {.create_tenants = true});
-  SameDatabaseMover mover(link, writer, metrics.outbox("local"), limits());
-  Relay relay(loop, link, lease, mover, metrics.outbox("local"), options(db.url()));
+  publish::EventWriter writer(link, ids, handoff, metrics, {.create_tenants = true});
+  SameDatabaseDrainer drainer(loop, link, writer, OutboxMetrics(metrics, "local"), limits());
+  Relay relay(loop, link, lease, drainer, OutboxMetrics(metrics, "local"), options(db.url()));
   link.start();
   run(link.wait_up(base::BootClock::now() + 30s));
-  EXPECT_TRUE(run(relay.run_once()));
+  EXPECT_TRUE(run(relay.relay_now()));
   expect_set_aside(sql);
   expect_good_ones();
   EXPECT_EQ(db.sql("select count(*) from tenant"), "2") << "no tenant was created for one of them";
@@ -144,9 +144,9 @@ class OtherOutboxTest : public HostileRowsTest {
     link = std::make_unique<pg::Link>(
         loop, pg::LinkOptions{.connect = pg::ConnectOptions::engine(other.superuser_url())});
     lease = std::make_unique<pg::Lease>(*link, relay_lease(options(other.superuser_url())));
-    mover =
-        std::make_unique<OtherDatabaseMover>("billing", *link, *sink, metrics.outbox("billing"), limits());
-    relay = std::make_unique<Relay>(loop, *link, *lease, *mover, metrics.outbox("billing"),
+    drainer = std::make_unique<OtherDatabaseDrainer>("billing", *link, *sink,
+                                                     OutboxMetrics(metrics, "billing"), limits());
+    relay = std::make_unique<Relay>(loop, *link, *lease, *drainer, OutboxMetrics(metrics, "billing"),
                                     options(other.superuser_url()));
     link->start();
     run(link->wait_up(base::BootClock::now() + 30s));
@@ -162,14 +162,14 @@ class OtherOutboxTest : public HostileRowsTest {
   std::unique_ptr<PublisherSink> sink;
   std::unique_ptr<pg::Link> link;
   std::unique_ptr<pg::Lease> lease;
-  std::unique_ptr<OtherDatabaseMover> mover;
+  std::unique_ptr<OtherDatabaseDrainer> drainer;
   std::unique_ptr<Relay> relay;
 };
 
 TEST_F(OtherOutboxTest, HostileRowsAreSetAsideAndTheOthersArrive) {
   disarm(there);
   write_rows(there);
-  EXPECT_TRUE(run(relay->run_once()));
+  EXPECT_TRUE(run(relay->relay_now()));
   expect_set_aside(there);
   expect_good_ones();
   EXPECT_EQ(there("select count(*) from postrider.outbox where processed_at is not null"),
@@ -180,16 +180,16 @@ TEST_F(OtherOutboxTest, ARowThatWasReleasedIsSetAsideAgainAndOneThatWasRepairedA
   there("select postrider.publish('acme', 'order.paid', '1')");
   there("drop trigger outbox_event_form on postrider.outbox");
   there("update postrider.outbox set traceparent = E'x\\r\\ny: z'");
-  EXPECT_TRUE(run(relay->run_once()));
+  EXPECT_TRUE(run(relay->relay_now()));
   const std::string release =
       "update postrider.outbox set attempts = 1, retry_at = now(), set_aside_at = null";
   there(release);
-  run(mover->move_failed());
+  run(drainer->drain_failed());
   EXPECT_EQ(
       there("select set_aside_at is not null, last_error like 'traceparent must%' from postrider.outbox"),
       "t|t");
   there(release + ", traceparent = null");
-  run(mover->move_failed());
+  run(drainer->drain_failed());
   EXPECT_EQ(there("select processed_at is not null from postrider.outbox"), "t");
 }
 
@@ -202,7 +202,7 @@ TEST_F(OtherOutboxTest, ATableThatWasAlteredOrEmptiedIsAnErrorAndNotTheEnd) {
     SCOPED_TRACE(change);
     there("select postrider.publish('acme', 'order.paid', '1', occurred_at => now())");
     there(std::string("begin; ") + change + "; commit");
-    EXPECT_THROW(run(relay->run_once()), pg::Error);
+    EXPECT_THROW(run(relay->relay_now()), pg::Error);
     EXPECT_TRUE(link->is_up());
     there("drop schema postrider cascade");
     run(install(loop, other.superuser_url()));
@@ -215,12 +215,12 @@ TEST_F(OtherOutboxTest, TheTablesOfOneRowMayBeEmpty) {
   there("delete from postrider.outbox_slot");
   there("select postrider.publish('acme', 'order.paid', '1')");
   try {
-    run(relay->run_once());
+    run(relay->relay_now());
   } catch (const pg::Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("no lease"));
   }
   run(install(loop, other.superuser_url()));
-  EXPECT_TRUE(run(relay->run_once()));
+  EXPECT_TRUE(run(relay->relay_now()));
   EXPECT_EQ(there("select processed_at is not null from postrider.outbox"), "t");
 }
 

@@ -83,7 +83,10 @@ std::optional<std::vector<Outcome>> read_outcomes(std::string_view answer, size_
 }
 
 HttpSink::HttpSink(runtime::Loop& loop, http::Client& client, HttpSinkOptions options)
-    : client_(client), options_(std::move(options)), wakeup_(loop) {}
+    : client_(client),
+      options_(std::move(options)),
+      wakeup_(loop),
+      backoff_({options_.pause_min, options_.pause_max}) {}
 
 void HttpSink::stop() {
   is_stopping_ = true;
@@ -92,8 +95,7 @@ void HttpSink::stop() {
 
 Task<std::vector<Outcome>> HttpSink::send(std::vector<publish::NewEvent> events) {
   std::vector<Outcome> outcomes(events.size(), Outcome{Outcome::Kind::later, "not sent"});
-  auto waiting = wait_until_due();
-  const bool is_due = co_await waiting;
+  const bool is_due = co_await wait_until_due();
   if (!is_due || events.empty()) co_return outcomes;
   auto sending = send_part(events, {0, events.size()}, outcomes);
   co_await sending;
@@ -164,13 +166,12 @@ Task<void> HttpSink::send_part(const Events& events, Part part, std::vector<Outc
 void HttpSink::reached() {
   if (!is_reachable_) telemetry::log_info("relay_target_reachable").field("url", options_.url.origin);
   is_reachable_ = true;
-  pause_ = milliseconds(0);
+  backoff_.reset();
   due_at_ = {};
 }
 
 void HttpSink::not_now(const std::string& why, std::string_view retry_after) {
-  pause_ = std::clamp(2 * pause_, options_.pause_min, options_.pause_max);
-  milliseconds wait = pause_;
+  milliseconds wait = backoff_.next();
   int64_t seconds = 0;
   const std::string text(retry_after);
   const char* const end = text.data() + text.size();

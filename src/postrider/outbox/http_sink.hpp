@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 
+#include "postrider/base/backoff.hpp"
 #include "postrider/http/client/client.hpp"
 #include "postrider/outbox/sink.hpp"
 
@@ -48,7 +49,7 @@ class HttpSink : public Sink {
   HttpSinkOptions options_;
   runtime::Wakeup wakeup_;
   base::SteadyTime due_at_{};
-  std::chrono::milliseconds pause_{0};
+  base::Backoff backoff_;
   bool is_reachable_ = true, is_stopping_ = false;
 };
 

@@ -16,7 +16,7 @@ RelayOptions options_for(RelayOptions options, const std::string& name, const st
   return options;
 }
 
-MoveLimits fenced(MoveLimits limits, const pg::Lease& lease) {
+DrainLimits fenced(DrainLimits limits, const pg::Lease& lease) {
   limits.lease = &lease;
   return limits;
 }
@@ -42,18 +42,19 @@ pg::LinkOptions listen_link(const std::string& url) {
 
 struct RelayKeeper::Unit {
   Unit(const KeeperTools& tools, const std::string& name, std::string sealed_url, const std::string& url,
-       const RelayOptions& options, const MoveLimits& limits)
+       const RelayOptions& options, const DrainLimits& limits)
       : sealed(std::move(sealed_url)),
-        series(tools.metrics.outbox(name)),
+        series(tools.metrics, name),
         link(tools.loop, relay_link(url)),
         lease(link, relay_lease(options_for(options, name, url))),
         stuck(name, tools.registry),
-        mover(name, link, tools.sink, series, fenced(limits, lease)),
-        relay(tools.loop, link, lease, mover, series, options_for(options, name, url)),
-        taker(link, tools.sink, series, fenced(limits, lease)),
-        capture({tools.loop, link, tools.registry, lease, taker, tools.metrics.capture(name)},
-                capture_options(name, url, limits), [this] { return relay.is_active(); }) {
-    mover.report_to(stuck);
+        drainer(name, link, tools.sink, series, fenced(limits, lease)),
+        relay(tools.loop, link, lease, drainer, series, options_for(options, name, url)),
+        capture_publisher(link, tools.sink, series, fenced(limits, lease)),
+        capture(
+            {tools.loop, link, tools.registry, lease, capture_publisher, CaptureMetrics(tools.metrics, name)},
+            capture_options(name, url, limits), [this] { return relay.is_active(); }) {
+    drainer.report_to(stuck);
     link.on_down([name](const pg::Error& error) {
       telemetry::log_warn("outbox_unreachable").field("outbox", name).field("error", error.what());
     });
@@ -63,48 +64,38 @@ struct RelayKeeper::Unit {
   }
 
   Task<void> stop() {
-    auto captured = capture.stop();
-    co_await captured;
-    auto stopped = relay.stop();
-    co_await stopped;
-    auto closed = link.stop();
-    co_await closed;
+    co_await capture.stop();
+    co_await relay.stop();
+    co_await link.stop();
   }
 
   std::string sealed;  // as in the registry: another one is another place
-  telemetry::OutboxSeries series;
+  OutboxMetrics series;
   pg::Link link;
   pg::Lease lease;
   StuckReporter stuck;
-  OtherDatabaseMover mover;
+  OtherDatabaseDrainer drainer;
   Relay relay;
-  OtherDatabaseTaker taker;
+  OtherDatabaseCapturePublisher capture_publisher;
   Capture capture;
 };
 
-RelayKeeper::RelayKeeper(KeeperTools tools, RelayOptions options, MoveLimits limits)
-    : tools_(std::move(tools)),
-      options_(std::move(options)),
-      limits_(std::move(limits)),
-      wakeup_(tools_.loop) {}
+RelayKeeper::RelayKeeper(KeeperTools tools, RelayOptions options, DrainLimits limits)
+    : Service(tools.loop),
+      tools_(std::move(tools)),
+      options_(runtime::validated(std::move(options))),
+      limits_(std::move(limits)) {}
 
 RelayKeeper::~RelayKeeper() = default;
 
-void RelayKeeper::start() {
-  tasks_.spawn(run());
-}
-
-Task<void> RelayKeeper::run() {
-  while (!is_stopping_) {
-    try {
-      auto pass = run_once();
-      co_await pass;
-    } catch (const pg::Error& error) {
-      if (error.kind() != pg::Kind::unavailable)
-        telemetry::log_warn("outboxes_not_read").field("error", error.what());
-    }
-    if (!is_stopping_) co_await wakeup_.wait_for(kInterval);
+Task<runtime::SteadyTime> RelayKeeper::pass(runtime::SteadyTime) {
+  try {
+    co_await apply();
+  } catch (const pg::Error& error) {
+    if (error.kind() != pg::Kind::unavailable)
+      telemetry::log_warn("outboxes_not_read").field("error", error.what());
   }
+  co_return base::BootClock::now() + kInterval;
 }
 
 // A URL that cannot be opened is empty.
@@ -112,8 +103,7 @@ Task<std::map<std::string, RelayKeeper::Wanted>> RelayKeeper::wanted() {
   std::map<std::string, Wanted> all;
   for (const ConfiguredOutbox& outbox : tools_.configured)
     all.emplace(outbox.name, Wanted{"", outbox.database_url, outbox.poll, outbox.retain});
-  auto listing = list_sources(tools_.registry);
-  const auto sources = co_await listing;
+  const auto sources = co_await list_sources(tools_.registry);
   for (const Source& source : sources) {
     if (all.contains(source.id)) continue;
     const auto url = open_url(tools_.keys, source);
@@ -128,36 +118,30 @@ Task<std::map<std::string, RelayKeeper::Wanted>> RelayKeeper::wanted() {
 
 void RelayKeeper::start_unit(const std::string& name, const Wanted& wanted) {
   RelayOptions options = options_;
-  MoveLimits limits = limits_;
+  DrainLimits limits = limits_;
   options.poll = wanted.poll.value_or(options.poll);
   limits.retain = wanted.retain.value_or(limits.retain);
   units_.emplace(name, std::make_unique<Unit>(tools_, name, wanted.sealed, wanted.url, options, limits));
 }
 
-Task<void> RelayKeeper::run_once() {
-  auto asking = wanted();
-  const auto all = co_await asking;
+Task<void> RelayKeeper::apply() {
+  const auto all = co_await wanted();
   for (auto at = units_.begin(); at != units_.end();) {
     const auto found = all.find(at->first);
     if (found != all.end() && found->second.sealed == at->second->sealed) {
       ++at;
       continue;
     }
-    auto stopping = at->second->stop();
-    co_await stopping;
+    co_await at->second->stop();
     at = units_.erase(at);
   }
   for (const auto& [name, each] : all)
-    if (!units_.contains(name) && !is_stopping_ && !each.url.empty()) start_unit(name, each);
+    if (!units_.contains(name) && !is_stopping() && !each.url.empty()) start_unit(name, each);
 }
 
-Task<void> RelayKeeper::stop() {
-  is_stopping_ = true;
-  wakeup_.notify();
-  co_await tasks_.join();
+Task<void> RelayKeeper::finish() {
   for (auto& [name, unit] : units_) {
-    auto stopping = unit->stop();
-    co_await stopping;
+    co_await unit->stop();
   }
   units_.clear();
 }

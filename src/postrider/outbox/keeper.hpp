@@ -29,16 +29,11 @@ struct KeeperTools {
   std::vector<ConfiguredOutbox> configured = {};
 };
 
-class RelayKeeper {
+class RelayKeeper : public runtime::Service {
  public:
   // `options` is what all relays have in common.
-  RelayKeeper(KeeperTools tools, RelayOptions options, MoveLimits limits);
-  ~RelayKeeper();  // stop() was awaited, or start() never called
-
-  void start();
-  runtime::Task<void> stop();
-  // Starts and stops relays until they are those of the registry. Throws pg::Error.
-  runtime::Task<void> run_once();
+  RelayKeeper(KeeperTools tools, RelayOptions options, DrainLimits limits);
+  ~RelayKeeper() override;
 
  private:
   struct Unit;
@@ -49,17 +44,17 @@ class RelayKeeper {
     std::optional<std::chrono::seconds> retain{};
   };
 
-  runtime::Task<void> run();
+  runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
+  runtime::Task<void> finish() override;
+  // Starts and stops relays until they are those of the registry. Throws pg::Error.
+  runtime::Task<void> apply();
   runtime::Task<std::map<std::string, Wanted>> wanted();
   void start_unit(const std::string& name, const Wanted& wanted);
 
   KeeperTools tools_;
   RelayOptions options_;
-  MoveLimits limits_;
+  DrainLimits limits_;
   std::map<std::string, std::unique_ptr<Unit>> units_;
-  runtime::Wakeup wakeup_;
-  runtime::TaskGroup tasks_;
-  bool is_stopping_ = false;
 };
 
 // How a relay's two sessions in the outbox's database are set up.

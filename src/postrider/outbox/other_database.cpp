@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "postrider/base/fail_point.hpp"
-#include "postrider/outbox/judge.hpp"
 #include "postrider/outbox/relay.sql.hpp"
+#include "postrider/outbox/validator.hpp"
 #include "postrider/telemetry/log.hpp"
 #include "postrider/upkeep/archive.hpp"
 
@@ -29,11 +29,11 @@ std::string now_for_name() {
 
 }  // namespace
 
-OtherDatabaseMover::OtherDatabaseMover(std::string name, pg::Link& link, Sink& sink,
-                                       telemetry::OutboxSeries series, MoveLimits limits)
+OtherDatabaseDrainer::OtherDatabaseDrainer(std::string name, pg::Link& link, Sink& sink, OutboxMetrics series,
+                                           DrainLimits limits)
     : name_(std::move(name)), link_(link), sink_(sink), series_(series), limits_(std::move(limits)) {}
 
-Task<bool> OtherDatabaseMover::move_fresh(Window& window) {
+Task<bool> OtherDatabaseDrainer::drain_fresh(Window& window) {
   pg::Batch batch = fresh_batch(window, limits_);
   fence(batch, limits_);
   const auto answers = co_await link_.run(std::move(batch));
@@ -42,32 +42,28 @@ Task<bool> OtherDatabaseMover::move_fresh(Window& window) {
   std::vector<Row> rows = late;
   rows.insert(rows.end(), fresh.begin(), fresh.end());
   if (!rows.empty()) {
-    auto moved = move(std::move(rows));
-    co_await moved;
+    co_await move(std::move(rows));
   }
-  window.read(answers[0].get<std::string_view>(0, 0), late, fresh);
+  window.read(snapshot_of(answers[0]), late, fresh);
   co_return !late.empty() || !fresh.empty();
 }
 
-Task<bool> OtherDatabaseMover::move_failed() {
+Task<bool> OtherDatabaseDrainer::drain_failed() {
   if (stuck_ != nullptr) {
-    auto reporting = stuck_->report();
-    co_await reporting;
+    co_await stuck_->report();
   }
   pg::Batch batch = failed_batch(limits_);
   fence(batch, limits_);
   const auto answers = co_await link_.run(std::move(batch));
   auto rows = read_rows(answers[0]);
   if (rows.empty()) co_return false;
-  auto moved = move(std::move(rows));
-  co_await moved;
+  co_await move(std::move(rows));
   co_return true;
 }
 
-Task<void> OtherDatabaseMover::tidy() {
+Task<void> OtherDatabaseDrainer::tidy() {
   try {
-    auto removing = remove_old();
-    co_await removing;
+    co_await remove_old();
   } catch (const pg::Error&) {
     throw;
   } catch (const std::runtime_error& error) {
@@ -76,17 +72,16 @@ Task<void> OtherDatabaseMover::tidy() {
 }
 
 // For a while: the lease is to be kept, and there is another minute.
-Task<void> OtherDatabaseMover::remove_old() {
+Task<void> OtherDatabaseDrainer::remove_old() {
   const auto deadline = base::BootClock::now() + kTidyMax;
   bool is_more = true;
   while (is_more && base::BootClock::now() < deadline) {
     if (!limits_.archive_dir.empty()) {
-      auto archiving = archive_old(deadline);
-      is_more = co_await archiving;
+      is_more = co_await archive_old(deadline);
       continue;
     }
     pg::Batch batch;
-    batch.with(sql::remove_processed, static_cast<int64_t>(limits_.retain.count()), kRemovedMax);
+    batch.add(sql::remove_processed{.seconds = limits_.retain.count(), .rows_max = kRemovedMax});
     fence(batch, limits_);
     const auto answers = co_await link_.run(std::move(batch));
     is_more = answers[0].affected_rows() == kRemovedMax;
@@ -94,27 +89,28 @@ Task<void> OtherDatabaseMover::remove_old() {
 }
 
 // The file is complete and on disk before the first of its rows goes. A crash in between archives them again.
-Task<bool> OtherDatabaseMover::archive_old(base::SteadyTime deadline) {
+Task<bool> OtherDatabaseDrainer::archive_old(base::SteadyTime deadline) {
   std::unique_ptr<upkeep::ArchiveFile> file;
   std::vector<int64_t> ids;
   base::Timestamp last_at{};
   int64_t last = 0;
   size_t count = 0;
   do {
-    pg::Params params(static_cast<int64_t>(limits_.retain.count()), last_at, last, kRemovedMax,
-                      kArchivedBytesMax, kDataBytesMax);
-    const auto rows = co_await link_.run_one(sql::old_rows, std::move(params));
+    const auto rows = co_await link_.run(sql::old_rows{.row_bytes_max = kDataBytesMax,
+                                                       .seconds = limits_.retain.count(),
+                                                       .after_time = last_at,
+                                                       .after_id = last,
+                                                       .rows_max = kRemovedMax,
+                                                       .bytes_max = kArchivedBytesMax});
     count = rows.size();
     if (count > 0 && !file)
       file = std::make_unique<upkeep::ArchiveFile>(limits_.archive_dir,
                                                    "outbox_" + name_ + "_" + now_for_name());
-    for (size_t i = 0; i < count; ++i) {
-      file->add_line(rows.get<std::string_view>(i, 2));
-      ids.push_back(rows.get<int64_t>(i, 0));
-    }
-    if (count > 0) {
-      last_at = rows.get<base::Timestamp>(count - 1, 1);
-      last = ids.back();
+    for (const auto& row : rows) {
+      file->add_line(row.line);
+      ids.push_back(row.id);
+      last_at = row.processed_at;
+      last = row.id;
     }
   } while (count > 0 && ids.size() < kArchivedMax && base::BootClock::now() < deadline);
   if (!file) co_return false;
@@ -124,7 +120,7 @@ Task<bool> OtherDatabaseMover::archive_old(base::SteadyTime deadline) {
     const std::vector<int64_t> some(ids.begin() + static_cast<ptrdiff_t>(at),
                                     ids.begin() + static_cast<ptrdiff_t>(end));
     pg::Batch batch;
-    batch.with(sql::remove_rows, some);
+    batch.add(sql::remove_rows{.ids = some});
     fence(batch, limits_);
     co_await link_.run(std::move(batch));
   }
@@ -135,18 +131,18 @@ Task<bool> OtherDatabaseMover::archive_old(base::SteadyTime deadline) {
   co_return count > 0;
 }
 
-Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
-  if (limits_.judge != nullptr) co_await limits_.judge->refresh();
+Task<void> OtherDatabaseDrainer::move(std::vector<Row> rows) {
+  if (limits_.validator != nullptr) co_await limits_.validator->refresh();
   std::vector<Failure> failures;
   std::vector<int64_t> sent, published;
   std::vector<base::Timestamp> written, times;
   std::vector<publish::NewEvent> events;
   for (Row& row : rows) {
-    std::string fault = fault_of(row);
-    const bool is_final = !fault.empty();
-    if (fault.empty() && limits_.judge != nullptr) fault = limits_.judge->fault_of(row.event);
-    if (!fault.empty()) {
-      failures.push_back({row.id, std::move(fault), is_final});
+    std::optional<std::string> error = error_of(row);
+    const bool is_final = error.has_value();
+    if (!error && limits_.validator != nullptr) error = limits_.validator->error_of(row.event);
+    if (error) {
+      failures.push_back({row.id, std::move(*error), is_final});
       continue;
     }
     // Ids made in other databases are not unique in their first ten bytes: outside they are the event's id,
@@ -159,8 +155,7 @@ Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
   }
   std::string later;
   if (!events.empty()) {
-    auto sending = sink_.send(std::move(events));
-    const auto outcomes = co_await sending;
+    const auto outcomes = co_await sink_.send(std::move(events));
     CHECK(outcomes.size() == sent.size());
     for (size_t i = 0; i < outcomes.size(); ++i) {
       if (outcomes[i].kind == Outcome::Kind::published) {
@@ -178,14 +173,14 @@ Task<void> OtherDatabaseMover::move(std::vector<Row> rows) {
     series_.lag_seconds.observe(std::chrono::duration<double>(now - time).count());
   base::reach("outbox.before_mark");
   pg::Batch batch = fail_batch(failures, limits_);
-  batch.with(sql::mark_processed, published);
+  batch.add(sql::mark_processed{.ids = published});
   fence(batch, limits_);
   const auto results = co_await link_.run(std::move(batch));
   base::reach("outbox.after_mark");
   series_.published.add(static_cast<double>(published.size()));
   series_.refused.add(static_cast<double>(failures.size()));
   const auto aside = read_set_aside(results[0]);
-  tell_set_aside(name_, aside);
+  log_set_aside(name_, aside);
   if (stuck_ != nullptr) stuck_->add(aside);
   if (!later.empty())
     throw pg::Error(sink_.tells_itself() ? pg::Kind::unavailable : pg::Kind::retry,

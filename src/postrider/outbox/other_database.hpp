@@ -2,22 +2,22 @@
 // A crash in between publishes them again under the same id, and that is the same event.
 #pragma once
 
-#include "postrider/outbox/mover.hpp"
+#include "postrider/outbox/drainer.hpp"
 #include "postrider/outbox/sink.hpp"
 #include "postrider/outbox/stuck.hpp"
 
 namespace postrider::outbox {
 
-class OtherDatabaseMover : public Mover {
+class OtherDatabaseDrainer : public OutboxDrainer {
  public:
   // The link is the one to the other database, whose session holds the lease.
-  OtherDatabaseMover(std::string name, pg::Link& link, Sink& sink, telemetry::OutboxSeries series,
-                     MoveLimits limits);
+  OtherDatabaseDrainer(std::string name, pg::Link& link, Sink& sink, OutboxMetrics series,
+                       DrainLimits limits);
   // Operators are told of rows that are set aside; otherwise only the log is.
   void report_to(StuckReporter& reporter) { stuck_ = &reporter; }
 
-  runtime::Task<bool> move_fresh(Window& window) override;
-  runtime::Task<bool> move_failed() override;
+  runtime::Task<bool> drain_fresh(Window& window) override;
+  runtime::Task<bool> drain_failed() override;
   runtime::Task<void> tidy() override;
 
  private:
@@ -31,8 +31,8 @@ class OtherDatabaseMover : public Mover {
   std::string name_;
   pg::Link& link_;
   Sink& sink_;
-  telemetry::OutboxSeries series_;
-  MoveLimits limits_;
+  OutboxMetrics series_;
+  DrainLimits limits_;
   StuckReporter* stuck_ = nullptr;
 };
 

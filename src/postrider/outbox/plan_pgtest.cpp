@@ -36,17 +36,20 @@ struct OutboxPlanTest : testing::Test {
   }
   void expect_indexes(const std::string& state) {
     SCOPED_TRACE(state);
-    expect(sql::fresh_rows, "null, null, null, null, null", "outbox_fresh",
+    expect(sql::fresh_rows::statement, "null, null, null, null, null", "outbox_fresh",
            "Index Cond: (ROW(xid, id) > ROW(");
-    EXPECT_THAT(plan(sql::fresh_rows, "null, null, null, null, null"), Not(HasSubstr("Sort Key: f.xid")))
+    EXPECT_THAT(plan(sql::fresh_rows::statement, "null, null, null, null, null"),
+                Not(HasSubstr("Sort Key: f.xid")))
         << "the first rows are read, not all";
-    expect(sql::late_rows, "null, null, null, null", "outbox_fresh", "Index Cond: (xid = ANY (");
-    expect(sql::failed_rows, "null, null, null", "outbox_failed", "Index Cond: (retry_at <= now())");
-    expect(sql::listed_rows, "null, null", "outbox_pkey", "Index Cond: (id = ANY ($1))");
-    for (const pg::Statement by_key : {sql::remove_rows, sql::mark_processed})
+    expect(sql::late_rows::statement, "null, null, null, null", "outbox_fresh", "Index Cond: (xid = ANY (");
+    expect(sql::failed_rows::statement, "null, null, null", "outbox_failed",
+           "Index Cond: (retry_at <= now())");
+    expect(sql::listed_rows::statement, "null, null", "outbox_pkey", "Index Cond: (id = ANY (");
+    for (const pg::Statement by_key : {sql::remove_rows::statement, sql::mark_processed::statement})
       expect(by_key, "null", "outbox_pkey", "Index Cond: (id = ANY ($1))");
-    expect(sql::fail_rows, "null, null, null, null, null", "outbox_pkey", "Index Cond: (id = ANY ($1))");
-    expect(sql::remove_processed, "null, null", "outbox_processed", "Index Cond: (processed_at <");
+    expect(sql::fail_rows::statement, "null, null, null, null, null", "outbox_pkey",
+           "Index Cond: (id = ANY (");
+    expect(sql::remove_processed::statement, "null, null", "outbox_processed", "Index Cond: (processed_at <");
   }
 
   void fill(int rows) {

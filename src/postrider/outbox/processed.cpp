@@ -5,25 +5,26 @@
 namespace postrider::outbox {
 
 pg::Batch processed_batch(const ProcessedSearch& search) {
-  pg::Batch batch;
-  batch.with(sql::processed_rows, search.since, search.until, search.tenant, search.after_time,
-             search.after_row, int32_t{search.rows_max});
-  return batch;
+  return pg::Batch::of(sql::processed_rows{.after_time = search.after_time,
+                                           .after_id = search.after_row,
+                                           .since = search.since,
+                                           .until = search.until,
+                                           .tenant = search.tenant,
+                                           .rows_max = search.rows_max});
 }
 
 std::vector<ProcessedRow> read_processed(const pg::Rows& rows) {
-  using Text = std::optional<std::string>;
   std::vector<ProcessedRow> found;
-  for (size_t i = 0; i < rows.size(); ++i)
-    found.push_back({rows.get<int64_t>(i, 0), rows.get<base::Timestamp>(i, 1),
-                     rows.get<Text>(i, 2).value_or(""), rows.get<Text>(i, 3).value_or("")});
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto row = sql::processed_rows::Row::read(rows, i);
+    found.push_back({row.id, row.processed_at, std::string(row.tenant_id.value_or("")),
+                     std::string(row.public_id.value_or(""))});
+  }
   return found;
 }
 
 pg::Batch process_again_batch(const std::vector<int64_t>& ids) {
-  pg::Batch batch;
-  batch.with(sql::process_again, ids);
-  return batch;
+  return pg::Batch::of(sql::process_again{.ids = ids});
 }
 
 }  // namespace postrider::outbox

@@ -4,10 +4,10 @@ namespace postrider::outbox {
 
 namespace {
 
-Outcome outcome_of(const publish::PublishAnswer& answer) {
-  const auto* refused = std::get_if<publish::Refused>(&answer);
+Outcome outcome_of(const publish::PublishResult& answer) {
+  const auto* refused = std::get_if<publish::Rejected>(&answer);
   if (refused == nullptr) return {Outcome::Kind::published, {}};
-  using Reason = publish::Refused::Reason;
+  using Reason = publish::Rejected::Reason;
   const bool is_passing = refused->reason == Reason::too_fast || refused->reason == Reason::overloaded ||
                           refused->reason == Reason::unavailable;
   return {is_passing ? Outcome::Kind::later : Outcome::Kind::refused, refused->detail};
@@ -16,8 +16,7 @@ Outcome outcome_of(const publish::PublishAnswer& answer) {
 }  // namespace
 
 runtime::Task<std::vector<Outcome>> PublisherSink::send(std::vector<publish::NewEvent> events) {
-  auto task = publisher_.publish_all(std::move(events));
-  const auto answers = co_await task;
+  const auto answers = co_await publisher_.publish_all(std::move(events));
   std::vector<Outcome> outcomes;
   for (const auto& answer : answers) outcomes.push_back(outcome_of(answer));
   co_return outcomes;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "postrider/base/backoff.hpp"
+#include "postrider/base/check.hpp"
 #include "postrider/model/event_rules.hpp"
 #include "postrider/outbox/relay.sql.hpp"
 #include "postrider/outbox/state.hpp"
@@ -25,26 +27,22 @@ const std::string kChannel = "postrider_outbox";
 }  // namespace
 
 struct Relay::State {
-  State(runtime::Loop& loop_, pg::Link& link_, pg::Lease& lease_, Mover& mover_,
-        telemetry::OutboxSeries series_, RelayOptions options_)
-      : loop(loop_),
-        link(link_),
-        lease(lease_),
-        mover(mover_),
-        series(series_),
-        options(std::move(options_)),
-        wakeup(loop_) {}
+  State(Relay& relay, pg::Link& database, pg::Lease& relay_lease, OutboxDrainer& outbox_drainer,
+        OutboxMetrics outbox_series, RelayOptions relay_options)
+      : service(relay),
+        link(database),
+        lease(relay_lease),
+        drainer(outbox_drainer),
+        series(outbox_series),
+        options(runtime::validated(std::move(relay_options))) {}
 
-  runtime::Loop& loop;
+  Relay& service;
   pg::Link& link;
   pg::Lease& lease;
-  Mover& mover;
-  telemetry::OutboxSeries series;
+  OutboxDrainer& drainer;
+  OutboxMetrics series;
   RelayOptions options;
-  runtime::Wakeup wakeup;
   std::unique_ptr<pg::Listener> listener;
-  runtime::TaskGroup tasks;
-  bool is_stopping = false;
 
   bool is_active = false;  // holds the lease, as far as was said
   bool is_asleep = false;
@@ -56,13 +54,13 @@ struct Relay::State {
 
   std::string failed_with;  // by the last pass
 
-  Task<void> run();
-  Task<void> pass();
+  Task<milliseconds> pass();  // returns the pause after it
+  Task<void> work();
   Task<bool> hold_lease();
   Task<void> begin();
   Task<void> show_state();
   Task<void> fall_asleep();
-  Task<bool> move_all();
+  Task<bool> drain_all();
   Task<void> sleep();
   Task<void> nap();
   Task<void> wake();
@@ -70,71 +68,57 @@ struct Relay::State {
   void lose_lease();
 };
 
-Task<void> Relay::State::run() {
-  while (!is_stopping) {
-    milliseconds pause{0};
-    try {
-      auto once = pass();
-      co_await once;
-      failed_with.clear();
-    } catch (const pg::Error& error) {
-      pause = error.kind() == pg::Kind::retry ? kPassingPause : kFailurePause;
-      if (pg::Lease::is_loss(error)) lease.lose();
-      // What stays wrong, such as a right that is missing, is said once.
-      if (error.kind() != pg::Kind::unavailable && !pg::Lease::is_loss(error) && failed_with != error.what())
-        telemetry::log_warn("relay_failed").field("outbox", options.name).field("error", error.what());
-      failed_with = error.what();
-    } catch (const std::exception& error) {
-      // Another database's data must not end the process, whatever it makes a library throw.
-      pause = kFailurePause;
-      if (failed_with != error.what())
-        telemetry::log_error("relay_failed").field("outbox", options.name).field("error", error.what());
-      failed_with = error.what();
-    }
-    if (pause.count() > 0 && !is_stopping) co_await wakeup.wait_for(pause);
+Task<milliseconds> Relay::State::pass() {
+  try {
+    co_await work();
+    failed_with.clear();
+  } catch (const pg::Error& error) {
+    if (pg::Lease::is_loss(error)) lease.lose();
+    // A lasting error, such as a missing right, is logged once.
+    if (error.kind() != pg::Kind::unavailable && !pg::Lease::is_loss(error) && failed_with != error.what())
+      telemetry::log_warn("relay_failed").field("outbox", options.name).field("error", error.what());
+    failed_with = error.what();
+    co_return error.kind() == pg::Kind::retry ? kPassingPause : kFailurePause;
+  } catch (const std::exception& error) {
+    // Another database's data must not end the process, whatever it makes a library throw.
+    if (failed_with != error.what())
+      telemetry::log_error("relay_failed").field("outbox", options.name).field("error", error.what());
+    failed_with = error.what();
+    co_return kFailurePause;
   }
+  co_return milliseconds(0);
 }
 
-// Everything that is there, then a sleep until there may be more; or a wait for the lease.
-Task<void> Relay::State::pass() {
-  auto holding = hold_lease();
-  const bool is_ours = co_await holding;
+Task<void> Relay::State::work() {
+  const bool is_ours = co_await hold_lease();
   if (!is_ours) {
-    auto stopped = stop_listening();
-    co_await stopped;
-    if (!is_stopping) co_await wakeup.wait_for(kLeasePoll);
+    co_await stop_listening();
+    if (!service.is_stopping()) co_await service.rest_for(kLeasePoll);
     co_return;
   }
-  auto moved = move_all();
-  co_await moved;
-  auto rest = sleep();
-  co_await rest;
+  co_await drain_all();
+  co_await sleep();
 }
 
 Task<bool> Relay::State::hold_lease() {
   if (is_active && !lease.is_held()) lose_lease();
-  auto holding = lease.hold();
-  const bool is_ours = co_await holding;
+  const bool is_ours = co_await lease.hold();
   if (!is_ours) {
     lose_lease();
     co_return false;
   }
   if (!is_active) {
-    auto beginning = begin();
-    co_await beginning;
+    co_await begin();
   }
   if (base::BootClock::now() - shown_at >= kShowInterval) {
-    auto showing = show_state();
-    co_await showing;
+    co_await show_state();
   }
   co_return true;
 }
 
 Task<void> Relay::State::begin() {
-  pg::Batch first;
-  first.add(sql::wake_up);  // whoever held the lease before may have ended asleep
-  first.with(sql::set_data_bytes_max, int32_t{options.data_bytes_max});
-  co_await link.run(std::move(first));
+  const sql::wake_up wake_up;  // the last holder of the lease may have ended asleep
+  co_await link.run(wake_up, sql::set_data_bytes_max{.bytes = options.data_bytes_max});
   is_active = true;
   series.active.set(1);
   telemetry::log_info("relay_active").field("outbox", options.name);
@@ -142,9 +126,9 @@ Task<void> Relay::State::begin() {
   pg::ListenerOptions listen;
   listen.link = options.listen;
   listen.channels = {kChannel};
-  listener = std::make_unique<pg::Listener>(loop, std::move(listen));
-  listener->on_notification([this](std::string_view, std::string_view) { wakeup.notify(); });
-  listener->on_listening([this] { wakeup.notify(); });
+  listener = std::make_unique<pg::Listener>(service.loop(), std::move(listen));
+  listener->on_notification([this](std::string_view, std::string_view) { service.wake(); });
+  listener->on_listening([this] { service.wake(); });
   listener->start();
 }
 
@@ -172,66 +156,58 @@ void Relay::State::lose_lease() {
 }
 
 // True when there was anything.
-Task<bool> Relay::State::move_all() {
+Task<bool> Relay::State::drain_all() {
   bool has_moved = false;
-  while (!is_stopping) {
+  while (!service.is_stopping()) {
     const auto now = base::BootClock::now();
     if (!window.is_open()) {
       const bool is_full = now >= full_pass_at;
       if (is_full) {
         full_pass_at = now + options.full_pass;
-        auto tidying = mover.tidy();
-        co_await tidying;
+        co_await drainer.tidy();
       }
       window.begin(is_full);
     }
-    auto holding = lease.hold();
-    const bool is_ours = co_await holding;
+    const bool is_ours = co_await lease.hold();
     if (!is_ours || !is_active) throw pg::Error(pg::Kind::unavailable, "the lease is gone");
-    auto moving = mover.move_fresh(window);
-    const bool is_more = co_await moving;
+    const bool is_more = co_await drainer.drain_fresh(window);
     if (is_more && is_asleep) {
-      auto waking = wake();
-      co_await waking;
+      co_await wake();
     }
     has_moved |= is_more;
     if (!is_more && !window.is_open()) break;
   }
   const auto now = base::BootClock::now();
-  if (is_stopping || now < failed_at) co_return has_moved;
+  if (service.is_stopping() || now < failed_at) co_return has_moved;
   failed_at = now + kFailedPoll;
-  auto again = mover.move_failed();
-  const bool has_retried = co_await again;
+  const bool has_retried = co_await drainer.drain_failed();
   co_return has_moved || has_retried;
 }
 
 // Once publish() has been told to notify, one more look: what was committed just before did not.
 Task<void> Relay::State::sleep() {
-  if (is_stopping) co_return;
+  if (service.is_stopping()) co_return;
   if (!listener || !listener->is_listening()) {
-    co_await wakeup.wait_for(options.poll);
+    co_await service.rest_for(options.poll);
     co_return;
   }
   if (!is_asleep) {
-    auto falling = fall_asleep();
-    co_await falling;
-    auto moving = move_all();
-    const bool has_moved = co_await moving;
+    co_await fall_asleep();
+    const bool has_moved = co_await drain_all();
     if (has_moved) co_return;
   }
   if (base::BootClock::now() - asleep_at >= options.lease) {
-    auto still = fall_asleep();
-    co_await still;
+    co_await fall_asleep();
   }
-  auto napping = nap();
-  co_await napping;
+  co_await nap();
 }
 
 // For longer than until the next poll; a relay that dies asleep does not make everybody notify for ever.
 Task<void> Relay::State::fall_asleep() {
   const milliseconds span = 2 * options.lease + options.poll;
   pg::Batch batch;
-  batch.add(sql::no_flush).with(sql::fall_asleep, int64_t{span.count()});
+  batch.add(sql::no_flush{});
+  batch.add(sql::fall_asleep{.milliseconds = span.count()});
   lease.fence(batch);
   co_await link.run(std::move(batch));
   is_asleep = true;
@@ -242,24 +218,20 @@ Task<void> Relay::State::fall_asleep() {
 // are among those that were in progress then. So the first polls come soon, and each takes twice as long as
 // the one before: a late commit waits about as long as it was late.
 Task<void> Relay::State::nap() {
-  milliseconds pause = window.is_anything_in_progress() ? std::min(kNapMin, options.poll) : options.poll;
-  while (!is_stopping && is_asleep) {
-    const auto until = base::BootClock::now() + pause;
-    co_await wakeup.wait_until(until);
-    if (pause >= options.poll || base::BootClock::now() < until || !window.is_anything_in_progress())
-      co_return;
-    pause = std::min(2 * pause, options.poll);
-    auto moving = move_all();
-    const bool has_moved = co_await moving;
+  base::Backoff naps({std::min(kNapMin, options.poll), options.poll});
+  while (!service.is_stopping() && is_asleep) {
+    const bool is_nap = window.is_anything_in_progress() && !naps.is_at_max();
+    const auto until = base::BootClock::now() + (is_nap ? naps.next() : options.poll);
+    co_await service.rest_until(until);
+    if (!is_nap || base::BootClock::now() < until || !window.is_anything_in_progress()) co_return;
+    const bool has_moved = co_await drain_all();
     if (has_moved) co_return;
   }
 }
 
 Task<void> Relay::State::wake() {
   is_asleep = false;
-  pg::Batch batch;
-  batch.add(sql::no_flush).add(sql::wake_up);
-  co_await link.run(std::move(batch));
+  co_await link.run(sql::no_flush{}, sql::wake_up{});
 }
 
 Task<void> Relay::State::stop_listening() {
@@ -268,37 +240,36 @@ Task<void> Relay::State::stop_listening() {
   listener.reset();
 }
 
+void RelayOptions::validate() const {
+  CHECK(poll.count() > 0 && lease.count() >= 0 && full_pass.count() >= 0);
+}
+
 pg::LeaseOptions relay_lease(const RelayOptions& options) {
   return {.name = "relay", .owner = options.owner, .of = options.name, .stall = options.lease};
 }
 
-Relay::Relay(runtime::Loop& loop, pg::Link& link, pg::Lease& lease, Mover& mover,
-             telemetry::OutboxSeries series, RelayOptions options)
-    : state_(std::make_unique<State>(loop, link, lease, mover, series, std::move(options))) {}
+Relay::Relay(runtime::Loop& loop, pg::Link& link, pg::Lease& lease, OutboxDrainer& drainer,
+             OutboxMetrics series, RelayOptions options)
+    : Service(loop),
+      state_(std::make_unique<State>(*this, link, lease, drainer, series, std::move(options))) {}
 
 Relay::~Relay() = default;
 
-void Relay::start() {
-  state_->tasks.spawn(state_->run());
+Task<runtime::SteadyTime> Relay::pass(runtime::SteadyTime) {
+  const milliseconds pause = co_await state_->pass();
+  co_return base::BootClock::now() + pause;
 }
 
-Task<void> Relay::stop() {
-  state_->is_stopping = true;
-  state_->wakeup.notify();
-  co_await state_->tasks.join();
-  auto stopped = state_->stop_listening();
-  co_await stopped;
-  auto released = state_->lease.release();
-  co_await released;
+Task<void> Relay::finish() {
+  co_await state_->stop_listening();
+  co_await state_->lease.release();
   state_->lose_lease();
 }
 
-Task<bool> Relay::run_once() {
-  auto holding = state_->hold_lease();
-  const bool is_ours = co_await holding;
+Task<bool> Relay::relay_now() {
+  const bool is_ours = co_await state_->hold_lease();
   if (!is_ours) co_return false;
-  auto moving = state_->move_all();
-  co_await moving;
+  co_await state_->drain_all();
   co_return true;
 }
 

@@ -10,11 +10,11 @@
 #include <memory>
 #include <string>
 
-#include "postrider/outbox/mover.hpp"
+#include "postrider/outbox/drainer.hpp"
 #include "postrider/pg/lease.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/pg/listener.hpp"
-#include "postrider/runtime/loop.hpp"
+#include "postrider/runtime/service.hpp"
 
 namespace postrider::outbox {
 
@@ -27,30 +27,32 @@ struct RelayOptions {
   bool may_be_notified = true;                  // false: publish() never sends a NOTIFY
   int data_bytes_max = 256 << 10;               // what publish() accepts
   pg::LinkOptions listen = {};                  // a session of its own, not through a pooler
+
+  void validate() const;
 };
 
 // The lease that a relay with these options works under, in the outbox's database.
 pg::LeaseOptions relay_lease(const RelayOptions& options);
 
-class Relay {
+class Relay : public runtime::Service {
  public:
-  // The link's session holds the lease: it must not go through a pooler, and the mover works on it, fenced by
-  // the lease.
-  Relay(runtime::Loop& loop, pg::Link& link, pg::Lease& lease, Mover& mover, telemetry::OutboxSeries series,
+  // The link's session holds the lease: it must not go through a pooler, and the drainer works on it, fenced
+  // by the lease.
+  Relay(runtime::Loop& loop, pg::Link& link, pg::Lease& lease, OutboxDrainer& drainer, OutboxMetrics series,
         RelayOptions options);
-  ~Relay();  // stop() was awaited, or start() never called
-  Relay(const Relay&) = delete;
-  Relay& operator=(const Relay&) = delete;
+  ~Relay() override;
 
-  void start();
-  runtime::Task<void> stop();  // gives the lease up, so that another can take it at once
-
-  // For tests: takes the lease if it is free, then moves everything that is there. False: another has it.
-  runtime::Task<bool> run_once();
+  // For tests: takes the lease if it is free, then publishes all rows that are there. False: another relay
+  // has it. Throws pg::Error.
+  runtime::Task<bool> relay_now();
   bool is_active() const;
   bool is_asleep() const;
 
  private:
+  // Everything that is there, then a sleep until there may be more; or a wait for the lease.
+  runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
+  runtime::Task<void> finish() override;  // releases the lease, so that another relay can take it at once
+
   struct State;
   std::unique_ptr<State> state_;
 };

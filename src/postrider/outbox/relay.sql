@@ -1,165 +1,176 @@
 -- The relay's side of an outbox, in the database where the outbox is.
 
+-- part: row_columns
+-- The table may belong to another team, and its columns may hold anything: texts are cut beyond every limit that an
+-- event has, data of more than :data_bytes_max bytes is not read, and a transaction ID is no more than fits.
+select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint as xid, o.event_id,
+       left(o.public_id, 300) as public_id, left(o.tenant_id, 300) as tenant_id, left(o.type, 300) as type,
+       case when octet_length(o.data) <= :data_bytes_max::bigint then o.data end as data,
+       left(o.version, 300) as version, o.occurred_at, left(o.subject, 300) as subject,
+       left(o.traceparent, 300) as traceparent, o.created_at
+
+-- part: data_bytes
+coalesce(least(octet_length(f.data), :data_bytes_max::bigint), 0) as bytes
+
+-- part: is_fresh
+attempts = 0
+      and processed_at is null
+
+-- part: is_due_again
+attempts > 0
+      and set_aside_at is null
+      and processed_at is null
+
 -- name: current_snapshot
-select pg_current_snapshot()::text;
+-- not null: all
+select pg_current_snapshot()::text as snapshot;
 
 -- name: no_flush
--- For the rest of this transaction: what a crash would undo is said again.
-select set_config('synchronous_commit', 'off', true);
+-- For the rest of this transaction: after a crash it is written again.
+select set_config('synchronous_commit', 'off', true) as synchronous_commit;
 
 -- name: fall_asleep
--- From here on publish() notifies, for $1 milliseconds. See outbox_write().
-select setval('outbox_asleep', (extract(epoch from clock_timestamp()) * 1000)::bigint + $1::bigint);
+-- From here on publish() notifies, for :milliseconds. See outbox_write().
+select setval('outbox_idle_until', (extract(epoch from clock_timestamp()) * 1000)::bigint + :milliseconds::bigint) as until;
 
 -- name: wake_up
-select setval('outbox_asleep', 1);
+select setval('outbox_idle_until', 1) as until;
 
 -- name: set_data_bytes_max
--- $1 what publish() accepts at most.
+-- The most that publish() accepts.
 update outbox_setting
-set data_bytes_max = $1::integer
-where data_bytes_max <> $1::integer;
+set data_bytes_max = :bytes::integer
+where data_bytes_max <> :bytes;
 
 -- name: late_rows
--- Rows of the transactions $1, which were in progress at the last reading; $2 rows and $3 bytes at most, but at least
--- one. Index: outbox_fresh, then the key. Locks: the rows; those that another transaction has locked are left out.
--- The table may be another's, and its columns may hold anything: texts are cut beyond every limit that an event has,
--- data of more than $4 bytes is not read, and a transaction id is no more than fits.
-select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
-       left(o.public_id, 300), left(o.tenant_id, 300), left(o.type, 300),
-       case when octet_length(o.data) <= $4::bigint then o.data end, left(o.version, 300), o.occurred_at,
-       left(o.subject, 300), left(o.traceparent, 300), o.created_at
+-- Rows of :transactions, which were in progress at the last reading; :rows_max and :bytes_max, but at least one row.
+-- Index: outbox_fresh, then the key. Locks: the rows; those that another transaction has locked are left out.
+-- row: outbox
+-- not null: id, xid
+{{row_columns}}
 from (
   select n.xid, n.id, sum(n.bytes) over (order by n.xid, n.id) - n.bytes as bytes_before
   from (
-    select f.xid, f.id, coalesce(least(octet_length(f.data), $4::bigint), 0) as bytes
+    select f.xid, f.id, {{data_bytes}}
     from outbox f
-    where f.xid = any ($1::text[]::xid8[])
-      and f.attempts = 0
-      and f.processed_at is null
+    where xid = any (:transactions::text[]::xid8[])
+      and {{is_fresh}}
     order by f.xid, f.id
-    limit $2::integer
+    limit :rows_max::integer
   ) n
 ) s
 cross join lateral (
   select *
   from outbox r
   where r.id = s.id
-    and r.attempts = 0
-    and r.processed_at is null
+      and {{is_fresh}}
   offset 0
   for update skip locked
 ) o
-where s.bytes_before < $3::bigint
+where s.bytes_before < :bytes_max::bigint
 order by s.xid, s.id;
 
 -- name: fresh_rows
--- Rows after ($1 xid, $2 id), otherwise as late_rows: $3 rows and $4 bytes at most, data of at most $5 bytes.
-select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
-       left(o.public_id, 300), left(o.tenant_id, 300), left(o.type, 300),
-       case when octet_length(o.data) <= $5::bigint then o.data end, left(o.version, 300), o.occurred_at,
-       left(o.subject, 300), left(o.traceparent, 300), o.created_at
+-- Rows after (:xid, :id), otherwise as late_rows.
+-- row: outbox
+-- not null: id, xid
+{{row_columns}}
 from (
   select n.xid, n.id, sum(n.bytes) over (order by n.xid, n.id) - n.bytes as bytes_before
   from (
-    select f.xid, f.id, coalesce(least(octet_length(f.data), $5::bigint), 0) as bytes
+    select f.xid, f.id, {{data_bytes}}
     from outbox f
-    where (f.xid, f.id) > ($1::text::xid8, $2::bigint)
-      and f.attempts = 0
-      and f.processed_at is null
+    where (f.xid, f.id) > (:xid::text::xid8, :id::bigint)
+      and {{is_fresh}}
     order by f.xid, f.id
-    limit $3::integer
+    limit :rows_max::integer
   ) n
 ) s
 cross join lateral (
   select *
   from outbox r
   where r.id = s.id
-    and r.attempts = 0
-    and r.processed_at is null
+      and {{is_fresh}}
   offset 0
   for update skip locked
 ) o
-where s.bytes_before < $4::bigint
+where s.bytes_before < :bytes_max::bigint
 order by s.xid, s.id;
 
 -- name: failed_rows
--- Rows that were refused before and are due again, otherwise as late_rows: $1 rows and $2 bytes at most, data of at most $3
--- bytes. Index: outbox_failed, then the key. Locks: the rows.
-select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
-       left(o.public_id, 300), left(o.tenant_id, 300), left(o.type, 300),
-       case when octet_length(o.data) <= $3::bigint then o.data end, left(o.version, 300), o.occurred_at,
-       left(o.subject, 300), left(o.traceparent, 300), o.created_at
+-- Rows that were rejected before and are due again, otherwise as late_rows. Index: outbox_failed, then the key. Locks: the
+-- rows.
+-- row: outbox
+-- not null: id, xid
+{{row_columns}}
 from (
   select n.retry_at, n.id, sum(n.bytes) over (order by n.retry_at, n.id) - n.bytes as bytes_before
   from (
-    select f.retry_at, f.id, coalesce(least(octet_length(f.data), $3::bigint), 0) as bytes
+    select f.retry_at, f.id, {{data_bytes}}
     from outbox f
-    where f.attempts > 0
-      and f.set_aside_at is null
-      and f.processed_at is null
+    where {{is_due_again}}
       and f.retry_at <= now()
     order by f.retry_at, f.id
-    limit $1::integer
+    limit :rows_max::integer
   ) n
 ) s
 cross join lateral (
   select *
   from outbox r
   where r.id = s.id
-    and r.attempts > 0
-    and r.set_aside_at is null
-    and r.processed_at is null
+      and {{is_due_again}}
   offset 0
   for update skip locked
 ) o
-where s.bytes_before < $2::bigint
+where s.bytes_before < :bytes_max::bigint
 order by s.retry_at, s.id;
 
 -- name: listed_rows
--- The rows $1, unless they are done meanwhile; data of at most $2 bytes. Index: the key. Locks: the rows.
-select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint, o.event_id,
-       left(o.public_id, 300), left(o.tenant_id, 300), left(o.type, 300),
-       case when octet_length(o.data) <= $2::bigint then o.data end, left(o.version, 300), o.occurred_at,
-       left(o.subject, 300), left(o.traceparent, 300), o.created_at
+-- The rows with these :ids, unless they are done meanwhile. Index: the key. Locks: the rows.
+-- row: outbox
+-- not null: id, xid
+{{row_columns}}
 from outbox o
-where o.id = any ($1::bigint[])
+where o.id = any (:ids::bigint[])
   and o.set_aside_at is null
   and o.processed_at is null
 order by o.xid, o.id
 for update skip locked;
 
 -- name: remove_rows
--- $1 ids: their events are written by the same transaction.
+-- Their events are written by the same transaction.
 delete from outbox
-where id = any ($1::bigint[]);
+where id = any (:ids::bigint[]);
 
 -- name: mark_processed
--- $1 ids: their events are published.
+-- Their events are published.
 update outbox
 set processed_at = now(),
     set_aside_at = null
-where id = any ($1::bigint[])
+where id = any (:ids::bigint[])
   and processed_at is null;
 
 -- name: remove_processed
--- Rows that were processed more than $1 seconds ago, $2 at most. Index: outbox_processed, then the key.
+-- Rows that were processed more than :seconds ago, :rows_max at most. Index: outbox_processed, then the key.
 delete from outbox
 where id = any (array(select o.id
                       from outbox o
-                      where o.processed_at < now() - make_interval(secs => $1::bigint)
+                      where o.processed_at < now() - make_interval(secs => :seconds::bigint)
                       order by o.processed_at
-                      limit $2::integer));
+                      limit :rows_max::integer));
 
 -- name: old_rows
--- Rows that were processed more than $1 seconds ago, after ($2 processed_at, $3 id), $4 rows and $5 bytes at most, but at
--- least one: id, processed_at, the row as JSON. Of a row with more than $6 bytes only its id and size. Index:
--- outbox_processed, then the key.
+-- Rows that were processed more than :seconds ago, after (:after_time, :after_id), :rows_max and :bytes_max at most, but at
+-- least one; each as JSON. Of a row with more than :row_bytes_max only its ID and size. Index: outbox_processed, then the
+-- key.
+-- not null: all
 select o.id, o.processed_at,
-       case when s.bytes <= $6::bigint then row_to_json(o) else json_build_object('id', o.id, 'bytes', s.bytes) end::text
+       case when s.bytes <= :row_bytes_max::bigint then row_to_json(o)
+            else json_build_object('id', o.id, 'bytes', s.bytes) end::text as line
 from (
   select n.processed_at, n.id, n.bytes,
-         sum(least(n.bytes, $6::bigint)) over (order by n.processed_at, n.id) - least(n.bytes, $6::bigint) as bytes_before
+         sum(least(n.bytes, :row_bytes_max)) over (order by n.processed_at, n.id) - least(n.bytes, :row_bytes_max)
+           as bytes_before
   from (
     select f.processed_at, f.id,
            coalesce(octet_length(f.data), 0)::bigint + coalesce(octet_length(f.type), 0)
@@ -168,25 +179,28 @@ from (
              + coalesce(octet_length(f.traceparent), 0) + coalesce(octet_length(f.last_error), 0) as bytes
     from outbox f
     where f.processed_at is not null
-      and f.processed_at < now() - make_interval(secs => $1::bigint)
-      and (f.processed_at, f.id) > ($2::timestamptz, $3::bigint)
+      and f.processed_at < now() - make_interval(secs => :seconds::bigint)
+      and (f.processed_at, f.id) > (:after_time::timestamptz, :after_id::bigint)
     order by f.processed_at, f.id
-    limit $4::integer
+    limit :rows_max::integer
   ) n
 ) s
 join outbox o on o.id = s.id
-where s.bytes_before < $5::bigint
+where s.bytes_before < :bytes_max::bigint
 order by s.processed_at, s.id;
 
 -- name: fail_rows
--- $1 ids, $2 what was wrong with each, $3 attempts after which a row is set aside, $4 seconds to wait after each of
--- them, $5 those of the ids that are set aside at once. Returns the rows. Index: the key; a join would read all of it
--- after a plan made on the empty table.
+-- :ids and what was wrong with each; :attempts_max, after which a row is set aside; :retry_seconds to wait after each
+-- attempt; :final_ids, which are set aside at once. Returns the rows. Index: the key; a join would read all of it after a
+-- plan made on the empty table.
+-- not null: id, is_set_aside
 update outbox o
 set attempts = o.attempts + 1,
-    last_error = ($2::text[])[array_position($1::bigint[], o.id)],
-    retry_at = now() + make_interval(secs => ($4::integer[])[least(o.attempts + 1, cardinality($4::integer[]))]),
-    set_aside_at = case when o.attempts + 1 >= $3::integer or o.id = any ($5::bigint[]) then now() end
-where o.id = any ($1::bigint[])
+    last_error = (:errors::text[])[array_position(:ids::bigint[], o.id)],
+    retry_at = now() + make_interval(
+      secs => (:retry_seconds::integer[])[least(o.attempts + 1, cardinality(:retry_seconds::integer[]))]),
+    set_aside_at = case when o.attempts + 1 >= :attempts_max::integer or o.id = any (:final_ids::bigint[]) then now() end
+where o.id = any (:ids::bigint[])
   and o.processed_at is null
-returning o.id, o.set_aside_at is not null, left(o.tenant_id, 300), left(o.type, 300), o.last_error;
+returning o.id, o.set_aside_at is not null as is_set_aside, left(o.tenant_id, 300) as tenant_id,
+          left(o.type, 300) as type, o.last_error;

@@ -17,13 +17,14 @@ class TestRelay {
             publish::EventWriterOptions writer_options = {})
       : link(loop, {.connect = pg::ConnectOptions::engine(url), .pause_min = pg::Milliseconds(10)}),
         lease(link, relay_lease(options)),
-        writer(link, ids, hand_over, metrics, writer_options),
-        mover(link, writer, metrics.outbox("local"), limits()),
-        relay(loop, link, lease, mover, metrics.outbox("local"), with_url(std::move(options), url)) {
+        writer(link, ids, handoff, metrics, writer_options),
+        drainer(loop, link, writer, OutboxMetrics(metrics, "local"), limits()),
+        relay(loop, link, lease, drainer, OutboxMetrics(metrics, "local"),
+              with_url(std::move(options), url)) {
     link.start();
   }
-  MoveLimits limits() const {
-    MoveLimits limits;
+  DrainLimits limits() const {
+    DrainLimits limits;
     limits.lease = &lease;
     limits.rows_max = 10;
     limits.retry_seconds = {0};
@@ -35,18 +36,16 @@ class TestRelay {
     return options;
   }
   runtime::Task<void> stop() {
-    auto stopped = relay.stop();
-    co_await stopped;
-    auto closed = link.stop();
-    co_await closed;
+    co_await relay.stop();
+    co_await link.stop();
   }
 
   telemetry::Metrics metrics;
-  publish::KeptHandOver hand_over;
+  publish::KeptHandoff handoff;
   pg::Link link;
   pg::Lease lease;
   publish::EventWriter writer;
-  SameDatabaseMover mover;
+  SameDatabaseDrainer drainer;
   Relay relay;
 };
 
@@ -70,7 +69,7 @@ class RelayTest : public publish::PublishTest {
     run(relays.back()->link.wait_up(base::BootClock::now() + 30s));
     return *relays.back();
   }
-  bool run_once(TestRelay& on) { return run(on.relay.run_once()); }
+  bool run_once(TestRelay& on) { return run(on.relay.relay_now()); }
   std::string published() { return db.sql("select count(*) from event where tenant_id <> 'postrider'"); }
   std::string waiting() { return db.sql("select count(*) from outbox"); }
   void until_holder_is_gone() {
@@ -94,8 +93,8 @@ TEST_F(RelayTest, ACommittedRowBecomesItsEventAndIsHandedOver) {
   const std::string body = db.sql("select body from event");
   EXPECT_THAT(body, HasSubstr("\"id\":\"" + id + "\",\"type\":\"order.paid\",\"tenant_id\":\"acme\""));
   EXPECT_THAT(body, HasSubstr(",\"data\":{\"n\": 1e400}}"));
-  ASSERT_EQ(on.hand_over.deliveries.size(), 1u);
-  EXPECT_EQ(on.hand_over.deliveries[0].event->body, body);
+  ASSERT_EQ(on.handoff.deliveries.size(), 1u);
+  EXPECT_EQ(on.handoff.deliveries[0].event->body, body);
   EXPECT_EQ(live_rows(), "1");
 }
 
@@ -137,7 +136,7 @@ TEST_F(RelayTest, OtherContentUnderAUsedIdIsRefusedAndSetAsideAfterFiveAttempts)
   db.sql("select publish('acme', 'order.paid', '3')");
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(run_once(on));
-    run(on.mover.move_failed());
+    run(on.drainer.drain_failed());
   }
   EXPECT_EQ(published(), "2") << "the row behind it is not held up";
   EXPECT_EQ(db.sql("select attempts, set_aside_at is not null from outbox"), "5|t");
@@ -151,7 +150,7 @@ TEST_F(RelayTest, ARowThatTheDatabaseRefusesIsFoundByHalving) {
   ASSERT_TRUE(run_once(on));
   EXPECT_EQ(published(), "8");
   EXPECT_EQ(db.sql("select data, attempts > 0, last_error from outbox"),
-            "4|t|the database refuses it (SQLSTATE 23514, no_four)");
+            "4|t|the database rejects it (SQLSTATE 23514, no_four)");
 }
 
 TEST_F(RelayTest, AnUnknownTenantIsTriedAgainOrMade) {
@@ -240,7 +239,7 @@ TEST_F(RelayTest, ARelayThatWasSupersededWritesNothingMore) {
   db.sql("update session_lease set epoch = epoch + 1");  // another relay, whose role may not end sessions
   Window window;
   window.begin(true);
-  EXPECT_THROW(run(first.mover.move_fresh(window)), pg::Error);
+  EXPECT_THROW(run(first.drainer.drain_fresh(window)), pg::Error);
   EXPECT_EQ(published(), "0");
   EXPECT_EQ(waiting(), "1");
 }
@@ -279,9 +278,9 @@ TEST_F(RelayTest, NoAdvisoryLockOfAnotherSessionHoldsItUp) {
 }
 
 TEST_F(RelayTest, WhoeverDiesAsleepDoesNotMakePublishNotifyForEver) {
-  db.sql("select setval('outbox_asleep', (extract(epoch from now()) * 1000)::bigint - 1)");
+  db.sql("select setval('outbox_idle_until', (extract(epoch from now()) * 1000)::bigint - 1)");
   EXPECT_FALSE(hears_a_publish());
-  db.sql("select setval('outbox_asleep', (extract(epoch from now()) * 1000)::bigint + 3600000)");
+  db.sql("select setval('outbox_idle_until', (extract(epoch from now()) * 1000)::bigint + 3600000)");
   EXPECT_TRUE(hears_a_publish());
 }
 
@@ -308,8 +307,7 @@ runtime::Task<void> until_more(runtime::Loop& loop, const std::vector<std::strin
   while (heard.size() <= than) co_await turn.wait_for(1ms);
 }
 runtime::Task<void> until_heard(runtime::Loop& loop, const std::vector<std::string>& heard) {
-  auto more = until_more(loop, heard, 0);
-  co_await more;
+  co_await until_more(loop, heard, 0);
 }
 
 bool RelayTest::hears_a_publish() {

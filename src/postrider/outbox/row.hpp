@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,20 +16,21 @@ struct Row {
   int64_t id = 0;
   int64_t xid = 0;
   bool has_own_id = false;  // the application chose the event's id
-  publish::NewEvent event;  // with given_id and written_at; its data points into the answer it was read from
-  std::string fault;        // found while reading it: a column is null that must not be, or too large
+  publish::NewEvent event;  // with given_id and written_at; its data points into the rows it was read from
+  // Found while reading it: a column is null that must not be, or too large.
+  std::optional<std::string> error;
 };
 
 // Of one row's data. Larger data is not even read.
 inline constexpr int64_t kDataBytesMax = 16 << 20;
 
-// The columns that late_rows, fresh_rows, failed_rows and listed_rows have in common. The owner of another
-// database may have changed its tables: any column but the first two may be null.
-std::vector<Row> read_rows(const pg::Rows& answer);
+// Of late_rows, fresh_rows, failed_rows and listed_rows. The owner of another database may have changed its
+// tables: any column but ID and transaction may be null.
+std::vector<Row> read_rows(const pg::Rows& rows);
 
 // Why the row can never be published as it is: it breaks a rule of all events, or its data is not JSON.
-// Empty: it can. Removes white space around the data.
-std::string fault_of(Row& row);
+// Removes white space around the data.
+std::optional<std::string> error_of(Row& row);
 
 struct Failure {
   int64_t id = 0;

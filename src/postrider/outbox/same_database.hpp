@@ -1,39 +1,49 @@
-// Moves rows of the outbox in postrider's own database: delete and publish are one transaction, so each row
-// becomes its event exactly once.
+// Drains the outbox in postrider's own database: a row is deleted and its event published in one transaction,
+// so each row is published exactly once.
 #pragma once
 
-#include "postrider/outbox/mover.hpp"
+#include "postrider/outbox/drainer.hpp"
 #include "postrider/outbox/stuck.hpp"
 #include "postrider/publish/event_writer.hpp"
 
 namespace postrider::outbox {
 
-class SameDatabaseMover : public Mover {
+class SameDatabaseDrainer : public OutboxDrainer, private pg::BatchWriter<int64_t> {
  public:
   // The link is the one whose session holds the lease, and the writer's.
-  SameDatabaseMover(pg::Link& link, publish::EventWriter& writer, telemetry::OutboxSeries series,
-                    MoveLimits limits);
+  SameDatabaseDrainer(runtime::Loop& loop, pg::Link& link, publish::EventWriter& writer, OutboxMetrics series,
+                      DrainLimits limits);
 
-  runtime::Task<bool> move_fresh(Window& window) override;
-  runtime::Task<bool> move_failed() override;
+  runtime::Task<bool> drain_fresh(Window& window) override;
+  runtime::Task<bool> drain_failed() override;
 
  private:
-  runtime::Task<void> settle_unsure();
+  // Rows that are locked by their transaction.
+  struct Chunk {
+    pg::Transaction transaction;
+    std::vector<Row> rows;
+  };
+
+  runtime::Task<void> report_unknown();
   void set_aside(const pg::Rows& failed);
-  // Publishes and removes, records refusals, commits. Throws pg::Error, and then nothing is done.
-  runtime::Task<void> move(pg::Transaction transaction, std::vector<Row> rows);
-  // After an error that is the data's fault: every row alone, or in the largest group that works.
-  runtime::Task<void> move_halves(std::vector<int64_t> ids, std::string why);
-  runtime::Task<void> move_listed(std::vector<int64_t> ids);
-  runtime::Task<void> move_or_halve(pg::Transaction transaction, std::vector<Row> rows);
+  runtime::Task<void> drain_all(Chunk chunk);
+  runtime::Task<Chunk> read_listed(Items ids);
+  // Publishes and removes the rows, records errors, commits. Throws pg::Error, and then nothing is done.
+  runtime::Task<void> move(Chunk chunk);
+
+  runtime::Task<void> write(Items ids, pg::CommitAttempt attempt) override;
+  runtime::Task<void> reject(const int64_t& id, const pg::Error& error) override;
+  runtime::Task<pg::Repair> repair(Items ids, const pg::Error& error) override;
+  void give_up(Items ids, const pg::Error& error, pg::CommitAttempt attempt) override;
 
   pg::Link& link_;
   publish::EventWriter& writer_;
-  telemetry::OutboxSeries series_;
-  MoveLimits limits_;
+  OutboxMetrics series_;
+  DrainLimits limits_;
   StuckReporter stuck_;
-  int repairs_ = 0;         // since the last success
-  bool is_unsure_ = false;  // whether the last transaction was committed
+  pg::BatchCommit<int64_t> commit_;
+  std::optional<Chunk> first_;  // of a run: read before it began
+  bool is_unknown_ = false;     // whether the last transaction was committed
 };
 
 }  // namespace postrider::outbox

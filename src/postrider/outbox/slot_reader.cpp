@@ -33,10 +33,8 @@ SlotReader::SlotReader(runtime::Loop& loop, SlotReaderOptions options, telemetry
 Task<void> SlotReader::make_slot(std::string name) {
   close();
   stream_ = std::make_unique<pg::ReplicationStream>(loop_, options_.connect);
-  auto connecting = stream_->connect();
-  co_await connecting;
-  auto making = stream_->command(create_command(name, stream_->server_version()));
-  co_await making;
+  co_await stream_->connect();
+  co_await stream_->command(create_command(name, stream_->server_version()));
   close();
 }
 
@@ -44,10 +42,8 @@ Task<void> SlotReader::open(std::string name, LogPosition taken) {
   close();
   taken_ = taken;
   stream_ = std::make_unique<pg::ReplicationStream>(loop_, options_.connect);
-  auto connecting = stream_->connect();
-  co_await connecting;
-  auto starting = stream_->start(start_command(name));
-  co_await starting;
+  co_await stream_->connect();
+  co_await stream_->start(start_command(name));
 }
 
 void SlotReader::interrupt() {
@@ -109,8 +105,7 @@ void SlotReader::beat() {
 }
 
 Task<void> SlotReader::wait(runtime::SteadyTime deadline) {
-  auto waiting = stream_->wait(deadline);
-  co_await waiting;
+  co_await stream_->wait(deadline);
 }
 
 }  // namespace postrider::outbox

@@ -10,18 +10,18 @@ namespace {
 using runtime::Task;
 
 std::string context(const std::string& id) {
-  return "outbox_source/" + id;
+  return "outbox_database/" + id;
 }
 
 Source read_source(const sql::SourceRow& row) {
-  return {std::string(row.id), std::string(row.shown_url), std::string(row.database_url_sealed.view),
+  return {std::string(row.id), std::string(row.display_url), std::string(row.database_url_sealed.view),
           row.created_at, row.updated_at};
 }
 
 // As the audit log shows it. A new URL always has its password, so the password always counts as changed.
 registry::Snapshot snapshot(const Source& source) {
   registry::Snapshot fields;
-  fields.add("database_url", source.shown_url).masked("password", R"("***")", source.sealed);
+  fields.add("database_url", source.display_url).masked("password", R"("***")", source.sealed);
   return fields;
 }
 
@@ -60,11 +60,11 @@ Task<bool> put_source(pg::Link& link, const registry::Caller& caller, Source sou
   pg::Transaction transaction = co_await link.begin();
   const std::optional<Source> old = co_await lock_source(transaction, source.id);
   registry::AuditEntry entry{
-      .action = old ? "outbox.change" : "outbox.create", .object = source.id, .after = snapshot(source)};
+      .action = old ? "outbox.update" : "outbox.create", .object = source.id, .after = snapshot(source)};
   if (old) entry.before = snapshot(*old);
   pg::Batch batch;
-  batch.add(
-      sql::put_source{.id = source.id, .shown_url = source.shown_url, .sealed = pg::Bytes{source.sealed}});
+  batch.add(sql::put_source{
+      .id = source.id, .display_url = source.display_url, .sealed = pg::Bytes{source.sealed}});
   registry::add_audit(batch, caller, std::move(entry));
   co_await transaction.run(std::move(batch));
   co_await transaction.commit();

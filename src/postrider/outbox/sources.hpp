@@ -1,5 +1,5 @@
 // The outboxes in other databases that this postrider relays. Where they are is sealed with the master key
-// and never shown; people see `shown_url`.
+// and never shown; people see `display_url`.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ inline const std::string kLocal = "local";  // the one in postrider's own databa
 
 struct Source {
   std::string id;
-  std::string shown_url;
+  std::string display_url;
   std::string sealed;  // the database's URL
   base::Timestamp created_at{};
   base::Timestamp updated_at{};

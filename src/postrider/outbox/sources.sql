@@ -1,8 +1,8 @@
 -- Outboxes in other databases, and the URLs of these databases.
 
 -- part: shown_source
-select id, shown_url, database_url_sealed, created_at, updated_at
-from outbox_source
+select id, display_url, database_url_sealed, created_at, updated_at
+from outbox_database
 
 -- name: list_sources
 -- not null: all
@@ -26,15 +26,15 @@ where id = :id::text
 for no key update
 
 -- name: put_source
--- `shown_url` has no password.
-insert into outbox_source as s (id, shown_url, database_url_sealed)
-values (:id::text, :shown_url::text, :sealed::bytea)
+-- `display_url` has no password.
+insert into outbox_database as s (id, display_url, database_url_sealed)
+values (:id::text, :display_url::text, :sealed::bytea)
 on conflict (id) do update
-  set shown_url = excluded.shown_url,
+  set display_url = excluded.display_url,
       database_url_sealed = excluded.database_url_sealed,
       updated_at = now()
 
 -- name: delete_source
 -- Primary key.
-delete from outbox_source
+delete from outbox_database
 where id = :id::text

@@ -7,85 +7,76 @@ namespace postrider::outbox {
 
 namespace {
 
-using Text = std::optional<std::string>;
-using Time = std::optional<base::Timestamp>;
-
 constexpr int32_t kFailingShown = 10;
 
-// $1 of the statements about rows that were set aside: these, or all.
-pg::Params ids_or_all(const std::optional<std::vector<int64_t>>& ids) {
-  pg::Params params;
-  if (ids)
-    params.add(*ids);
-  else
-    params.null<std::vector<int64_t>>();
-  return params;
+std::string text(std::optional<std::string_view> column) {
+  return std::string(column.value_or(""));
+}
+
+std::optional<pg::ArrayOf<int64_t>> array_of(const std::optional<std::vector<int64_t>>& ids) {
+  if (!ids) return std::nullopt;
+  return *ids;
 }
 
 }  // namespace
 
 pg::Batch state_batch() {
-  pg::Batch batch;
-  batch.add(sql::outbox_state).add(sql::relay_state).add(sql::empty_tables);
-  return batch;
+  return pg::Batch::of(sql::outbox_state{}, sql::relay_state{}, sql::empty_tables{});
 }
 
-OutboxState read_state(const std::vector<pg::Rows>& answers) {
+OutboxState read_state(const std::vector<pg::Rows>& results) {
+  const auto now = sql::outbox_state::Row::read(results[0], 0);
   OutboxState state;
-  state.oldest_at = answers[0].get<std::optional<base::Timestamp>>(0, 0);
-  state.stuck = answers[0].get<int64_t>(0, 1);
-  if (const auto tables = answers[2].get<std::optional<std::string>>(0, 0))
-    state.damage = missing_row(*tables).what();
-  if (answers[1].empty()) return state;
-  state.relay = answers[1].get<std::optional<std::string>>(0, 0);
-  state.relay_beat_at = answers[1].get<std::optional<base::Timestamp>>(0, 1);
+  state.oldest_at = now.oldest_at;
+  state.stuck = now.stuck;
+  if (const auto empty = sql::empty_tables::Row::read(results[2], 0); empty.tables)
+    state.damage = missing_row(std::string(*empty.tables)).what();
+  if (results[1].empty()) return state;
+  const auto relay = sql::relay_state::Row::read(results[1], 0);
+  if (relay.owner) state.relay = *relay.owner;
+  state.relay_beat_at = relay.heartbeat_at;
   return state;
 }
 
 pg::Batch stuck_batch(int64_t after, int limit) {
-  pg::Batch batch;
-  batch.with(sql::stuck_rows, after, int32_t{limit});
-  return batch;
+  return pg::Batch::of(sql::stuck_rows{.after = after, .rows_max = limit});
 }
 
 std::vector<StuckRow> read_stuck(const pg::Rows& rows) {
   std::vector<StuckRow> stuck;
-  for (size_t i = 0; i < rows.size(); ++i)
-    stuck.push_back({rows.get<int64_t>(i, 0), rows.get<Text>(i, 1).value_or(""),
-                     rows.get<Text>(i, 2).value_or(""), rows.get<Text>(i, 3).value_or(""),
-                     rows.get<Text>(i, 4).value_or(""), rows.get<std::optional<int32_t>>(i, 5).value_or(0),
-                     rows.get<std::optional<base::Timestamp>>(i, 6).value_or(base::Timestamp{}),
-                     rows.get<base::Timestamp>(i, 7)});
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto row = sql::stuck_rows::Row::read(rows, i);
+    stuck.push_back({row.id, text(row.public_id), text(row.tenant_id), text(row.type), text(row.last_error),
+                     row.attempts.value_or(0), row.created_at.value_or(base::Timestamp{}), row.set_aside_at});
+  }
   return stuck;
 }
 
 pg::Batch release_batch(const std::optional<std::vector<int64_t>>& ids) {
-  return pg::Batch(sql::release_rows, ids_or_all(ids));
+  return pg::Batch::of(sql::release_rows{.ids = array_of(ids)});
 }
 
 pg::Batch discard_batch(const std::optional<std::vector<int64_t>>& ids) {
-  return pg::Batch(sql::discard_rows, ids_or_all(ids));
+  return pg::Batch::of(sql::discard_rows{.ids = array_of(ids)});
 }
 
 pg::Batch status_batch() {
   pg::Batch batch = state_batch();
-  batch.with(sql::waiting_counts, static_cast<int32_t>(outbox_counted_max));
-  batch.with(sql::failing_rows, kFailingShown);
+  batch.add(sql::waiting_counts{.counted_max = static_cast<int32_t>(outbox_counted_max)});
+  batch.add(sql::failing_rows{.rows_max = kFailingShown});
   return batch;
 }
 
 Waiting read_waiting(const std::vector<pg::Rows>& results) {
-  const pg::Rows& counts = results[results.size() - 2];
+  const auto counts = sql::waiting_counts::Row::read(results[results.size() - 2], 0);
   const pg::Rows& rows = results.back();
-  Waiting found;
-  found.waiting = counts.get<int64_t>(0, 0);
-  found.failing = counts.get<int64_t>(0, 1);
-  for (size_t i = 0; i < rows.size(); ++i)
-    found.failing_rows.push_back({rows.get<int64_t>(i, 0), rows.get<Text>(i, 1).value_or(""),
-                                  rows.get<Text>(i, 2).value_or(""), rows.get<Text>(i, 3).value_or(""),
-                                  rows.get<Text>(i, 4).value_or(""),
-                                  rows.get<std::optional<int32_t>>(i, 5).value_or(0),
-                                  rows.get<Time>(i, 6).value_or(base::Timestamp{}), rows.get<Time>(i, 7)});
+  Waiting found{.waiting = counts.waiting, .failing = counts.failing, .failing_rows = {}};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto row = sql::failing_rows::Row::read(rows, i);
+    found.failing_rows.push_back({row.id, text(row.public_id), text(row.tenant_id), text(row.type),
+                                  text(row.last_error), row.attempts.value_or(0),
+                                  row.created_at.value_or(base::Timestamp{}), row.retry_at});
+  }
   return found;
 }
 

@@ -2,6 +2,7 @@
 
 -- name: outbox_state
 -- Indexes: outbox_fresh, outbox_failed, outbox_set_aside; the last one is counted, and is small or a reason to look.
+-- not null: stuck
 select least((select o.created_at
               from outbox o
               where o.attempts = 0 and o.processed_at is null
@@ -9,17 +10,17 @@ select least((select o.created_at
               limit 1),
              (select min(o.created_at)
               from outbox o
-              where o.attempts > 0 and o.set_aside_at is null and o.processed_at is null)),
-       (select count(*) from outbox o where o.set_aside_at is not null and o.processed_at is null);
+              where o.attempts > 0 and o.set_aside_at is null and o.processed_at is null)) as oldest_at,
+       (select count(*) from outbox o where o.set_aside_at is not null and o.processed_at is null) as stuck;
 
 -- name: relay_state
-select owner, beat_at
+select owner, heartbeat_at
 from session_lease
 where name = 'relay';
 
 -- name: empty_tables
 -- Those that should have one row and have none, after a dump without data or a delete by hand.
-select string_agg(t.name, ', ' order by t.name)
+select string_agg(t.name, ', ' order by t.name) as tables
 from (
   select 'outbox_setting' as name where not exists (select from outbox_setting)
   union all
@@ -29,53 +30,61 @@ from (
 ) t;
 
 -- name: waiting_counts
--- Rows not tried yet, and rows whose last attempt failed; each counted up to $1. Indexes: outbox_fresh, outbox_failed.
+-- Rows not tried yet, and rows whose last attempt failed; each counted up to :counted_max. Indexes: outbox_fresh,
+-- outbox_failed.
+-- not null: all
 select (select count(*)
         from (select
               from outbox o
               where o.attempts = 0 and o.processed_at is null
-              limit $1::integer) as fresh),
+              limit :counted_max::integer) as fresh) as waiting,
        (select count(*)
         from (select
               from outbox o
               where o.attempts > 0 and o.set_aside_at is null and o.processed_at is null
-              limit $1::integer) as failed);
+              limit :counted_max) as failed) as failing;
+
+-- part: row_for_people
+-- Its texts may be of any length.
+o.id, coalesce(left(o.public_id, 300), 'evt_' || replace(o.event_id::text, '-', '')) as public_id,
+       left(o.tenant_id, 300) as tenant_id, left(o.type, 300) as type, left(o.last_error, 1000) as last_error,
+       o.attempts, o.created_at
 
 -- name: failing_rows
--- Those that are tried next, $1 at most. Index: outbox_failed. Its texts may be of any length.
-select o.id, coalesce(left(o.public_id, 300), 'evt_' || replace(o.event_id::text, '-', '')), left(o.tenant_id, 300),
-       left(o.type, 300), left(o.last_error, 1000), o.attempts, o.created_at, o.retry_at
+-- Those that are tried next. Index: outbox_failed.
+-- not null: id
+select {{row_for_people}}, o.retry_at
 from outbox o
 where o.attempts > 0
   and o.set_aside_at is null
   and o.processed_at is null
 order by o.retry_at, o.id
-limit $1::integer;
+limit :rows_max::integer;
 
 -- name: stuck_rows
--- After row $1, $2 at most. Index: outbox_set_aside. Its texts may be of any length.
-select o.id, coalesce(left(o.public_id, 300), 'evt_' || replace(o.event_id::text, '-', '')), left(o.tenant_id, 300),
-       left(o.type, 300), left(o.last_error, 1000), o.attempts, o.created_at, o.set_aside_at
+-- Index: outbox_set_aside.
+-- not null: id, set_aside_at
+select {{row_for_people}}, o.set_aside_at
 from outbox o
 where o.set_aside_at is not null
   and o.processed_at is null
-  and o.id > $1::bigint
+  and o.id > :after::bigint
 order by o.id
-limit $2::integer;
+limit :rows_max::integer;
 
 -- name: release_rows
--- $1 ids; null: all. Index: outbox_set_aside or the key.
+-- No :ids: all. Index: outbox_set_aside or the key.
 update outbox o
 set attempts = 1,
     retry_at = now(),
     set_aside_at = null
 where o.set_aside_at is not null
   and o.processed_at is null
-  and ($1::bigint[] is null or o.id = any ($1::bigint[]));
+  and (:ids?::bigint[] is null or o.id = any (:ids));
 
 -- name: discard_rows
--- $1 ids; null: all. Index: outbox_set_aside or the key.
+-- No :ids: all. Index: outbox_set_aside or the key.
 delete from outbox o
 where o.set_aside_at is not null
   and o.processed_at is null
-  and ($1::bigint[] is null or o.id = any ($1::bigint[]));
+  and (:ids?::bigint[] is null or o.id = any (:ids));

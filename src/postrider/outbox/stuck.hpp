@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "postrider/base/time.hpp"
-#include "postrider/outbox/mover.hpp"
+#include "postrider/outbox/drainer.hpp"
 
 namespace postrider::outbox {
 

@@ -7,22 +7,22 @@ namespace postrider::pg {
 using runtime::Task;
 
 Task<std::string> lock_holders(Connection& connection) {
-  const Rows rows = co_await connection.run_one(sql::lock_holders);
+  const auto rows = co_await connection.run(sql::lock_holders{});
   std::string text;
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (const auto& row : rows) {
     if (!text.empty()) text += ", ";
-    text += "pid " + std::to_string(rows.get<int32_t>(i, 0)) + " (role " + rows.get<std::string>(i, 1) +
-            ": " + rows.get<std::string>(i, 2) + ")";
+    text.append("pid ").append(std::to_string(row.pid)).append(" (role ").append(row.role);
+    text.append(": ").append(row.tables).append(")");
   }
   co_return text;
 }
 
 Task<std::vector<Blocked>> blocked_sessions(Connection& connection) {
-  const Rows rows = co_await connection.run_one(sql::blocked_sessions);
+  const auto rows = co_await connection.run(sql::blocked_sessions{});
   std::vector<Blocked> blocked;
-  for (size_t i = 0; i < rows.size(); ++i)
-    blocked.push_back({rows.get<int32_t>(i, 0), rows.get<std::string>(i, 1), rows.get<int32_t>(i, 2),
-                       rows.get<std::string>(i, 3), rows.get<std::string>(i, 4)});
+  for (const auto& row : rows)
+    blocked.push_back({row.pid, std::string(row.application_name), row.holder_pid,
+                       std::string(row.holder_role), std::string(row.holder_application)});
   co_return blocked;
 }
 

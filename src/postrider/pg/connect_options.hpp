@@ -31,6 +31,9 @@ struct ConnectOptions {
   std::string search_path = "postrider";
   // False behind a transaction pooler, where settings belong to the role (ALTER ROLE … SET).
   bool is_session_ours = true;
+  // False behind a pooler that does not keep prepared statements: each statement is sent without a name, and
+  // parsed and planned each time.
+  bool keeps_statements = true;
 
   size_t in_flight_max = 64;    // batches sent and not yet answered
   size_t waiting_max = 10'000;  // batches not yet sent; beyond it run() throws Error(unavailable)

@@ -38,8 +38,9 @@ Batch session_setup(const ConnectOptions& options) {
     names.push_back("synchronous_commit");
     values.push_back(*options.synchronous_commit);
   }
-  Batch batch(unnamed(sql::apply_settings), Params(names, values));
-  batch.add(unnamed(sql::ask_timeline));
+  const sql::apply_settings apply{.names = names, .settings = values};
+  Batch batch(unnamed(sql::apply_settings::statement), apply.params());
+  batch.add(unnamed(sql::ask_timeline::statement));
   return batch;
 }
 
@@ -109,7 +110,7 @@ Task<void> Connection::connect() {
   if (session->options().is_session_ours) {
     try {
       const std::vector<Rows> rows = co_await run(session_setup(session->options()));
-      session->server.timeline = rows[1].get<std::string>(0, 0);
+      session->server.timeline = sql::ask_timeline::Row::read(rows[1], 0).timeline;
     } catch (const Error& error) {
       session->fail_if_open("cannot set the session up");
       throw Error(Kind::unavailable, std::string("cannot set the session up: ") + error.what());

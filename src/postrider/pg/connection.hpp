@@ -1,9 +1,10 @@
-// One Postgres connection on one loop, in pipeline mode. Batches go out as they come and are answered in
-// order; an error undoes its own batch only. Used on the loop's thread only.
+// One Postgres connection on one loop, in pipeline mode. Batches are sent in the order of the calls, and
+// their results arrive in that order; an error rolls back its own batch only. Used on the loop's thread only.
 //
-// Every task here is lazy: nothing is sent before it is awaited. A failed task throws pg::Error. When the
-// connection is lost, batches that were sent fail with Kind::unknown and those that were not with
-// Kind::unavailable; the object stays usable for nothing but is_open() and destruction (pg::Link reconnects).
+// connect() and begin() start when they are awaited. All others send at the call, and awaiting waits for the
+// result; a task that is destroyed before does not take its batch back. A failed task throws pg::Error. When
+// the connection is lost, batches that were sent fail with Kind::unknown and the others with
+// Kind::unavailable. Then only is_open() and destruction are allowed (pg::Link reconnects).
 #pragma once
 
 #include <cstdint>

@@ -30,20 +30,18 @@ Task<bool> Lease::hold() {
   const auto now = base::BootClock::now();
   if (is_held()) {
     if (now - beat_at_ < beat_interval()) co_return true;
-    auto beating = beat(now);
-    co_await beating;
+    co_await beat(now);
     co_return is_held();
   }
   lose();
   const uint64_t connection = link_.connection_number();
-  Params params(options_.name, options_.owner, stalled_epoch_);
-  const Rows taken = co_await link_.run_one(sql::take_lease, std::move(params));
+  const auto taken = co_await link_.run(
+      sql::take_lease{.name = options_.name, .stalled_epoch = stalled_epoch_, .owner = options_.owner});
   if (taken.empty()) {
-    auto judging = judge_holder(now);
-    co_await judging;
+    co_await check_holder(now);
     co_return false;
   }
-  epoch_ = taken.get<int64_t>(0, 0);
+  epoch_ = taken.front().epoch;
   connection_ = connection;
   beat_at_ = now;
   seen_epoch_ = seen_beat_ = stalled_epoch_ = -1;
@@ -51,38 +49,35 @@ Task<bool> Lease::hold() {
 }
 
 Task<void> Lease::beat(base::SteadyTime now) {
-  Params params(options_.name, epoch_);
-  const Rows rows = co_await link_.run_one(sql::beat_lease, std::move(params));
+  const auto rows = co_await link_.run(sql::beat_lease{.name = options_.name, .epoch = epoch_});
   beat_at_ = now;
   if (rows.empty()) lose();
 }
 
-// The holder's session lives, but it may not: stopped, or cut off from the database and not noticed there.
-Task<void> Lease::judge_holder(base::SteadyTime now) {
-  Params name(options_.name);
-  const Rows rows = co_await link_.run_one(sql::read_holder, std::move(name));
+// The holder's session lives, but its program may be stopped, or cut off from the database without the server
+// noticing.
+Task<void> Lease::check_holder(base::SteadyTime now) {
+  const auto rows = co_await link_.run(sql::read_holder{.name = options_.name});
   if (rows.empty()) throw Error(Kind::other, "there is no lease \"" + options_.name + "\" in the database");
-  const auto epoch = rows.get<int64_t>(0, 0), beat = rows.get<int64_t>(0, 1);
-  if (epoch != seen_epoch_ || beat != seen_beat_) {
-    seen_epoch_ = epoch;
-    seen_beat_ = beat;
+  const auto holder = rows.front();
+  if (holder.epoch != seen_epoch_ || holder.heartbeat != seen_beat_) {
+    seen_epoch_ = holder.epoch;
+    seen_beat_ = holder.heartbeat;
     seen_at_ = now;
   }
   if (now - seen_at_ < options_.stall) co_return;
   seen_at_ = now;
-  stalled_epoch_ = epoch;
-  auto ending = supersede(rows.get<int32_t>(0, 2), rows.get<std::string>(0, 3));
-  co_await ending;
+  stalled_epoch_ = holder.epoch;
+  co_await supersede(holder.pid, std::string(holder.role));
 }
 
 Task<void> Lease::supersede(int pid, std::string role) {
   std::string note = "its session is ended";
   try {
-    Params name(options_.name);
-    co_await link_.run_one(sql::end_holder, std::move(name));
+    co_await link_.run(sql::end_holder{.name = options_.name});
   } catch (const Error& error) {
     if (error.sqlstate() != kNotAllowed) throw;
-    note = "its session may not be ended by this role; what it still writes is refused";
+    note = "its session may not be ended by this role; what it still writes is rejected";
   }
   telemetry::log_warn("lease_stalled")
       .field("lease", options_.name)
@@ -95,8 +90,7 @@ Task<void> Lease::supersede(int pid, std::string role) {
 Task<void> Lease::release() {
   if (!is_held()) co_return;
   try {
-    Params params(options_.name, epoch_);
-    co_await link_.run_one(sql::release_lease, std::move(params));
+    co_await link_.run(sql::release_lease{.name = options_.name, .epoch = epoch_});
   } catch (const Error& error) {
     telemetry::log_debug("lease_not_released").field("lease", options_.name).field("error", error.what());
   }
@@ -104,7 +98,7 @@ Task<void> Lease::release() {
 }
 
 void Lease::fence(Batch& batch) const {
-  batch.with(sql::fence, options_.name, epoch_);
+  batch.add(sql::fence{.name = options_.name, .epoch = epoch_});
 }
 
 bool Lease::is_loss(const Error& error) {
@@ -112,8 +106,7 @@ bool Lease::is_loss(const Error& error) {
 }
 
 Task<bool> LeaseKeeper::start() {
-  auto holding = lease_.hold();
-  const bool is_held = co_await holding;
+  const bool is_held = co_await lease_.hold();
   is_stopping_ = false;
   if (is_held) tasks_.spawn(run());
   co_return is_held;
@@ -124,8 +117,7 @@ Task<void> LeaseKeeper::run() {
     co_await wakeup_.wait_for(lease_.beat_interval());
     if (is_stopping_ || !lease_.is_held()) co_return;
     try {
-      auto holding = lease_.hold();
-      co_await holding;
+      co_await lease_.hold();
     } catch (const Error&) {
       // The holder's own statements fail, too, if it was the session.
     }
@@ -136,8 +128,7 @@ Task<void> LeaseKeeper::stop() {
   is_stopping_ = true;
   wakeup_.notify();
   co_await tasks_.join();
-  auto releasing = lease_.release();
-  co_await releasing;
+  co_await lease_.release();
 }
 
 }  // namespace postrider::pg

@@ -41,7 +41,7 @@ class Lease {
 
  private:
   runtime::Task<void> beat(base::SteadyTime now);
-  runtime::Task<void> judge_holder(base::SteadyTime now);
+  runtime::Task<void> check_holder(base::SteadyTime now);
   runtime::Task<void> supersede(int pid, std::string role);
 
   Link& link_;

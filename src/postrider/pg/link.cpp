@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <list>
 #include <optional>
-#include <random>
 
+#include "postrider/base/backoff.hpp"
 #include "postrider/base/check.hpp"
 
 namespace postrider::pg {
@@ -17,7 +17,6 @@ struct Link::State {
 
   Task<void> keep_up();
   Task<void> serve(std::unique_ptr<Connection> fresh);
-  Milliseconds pause_after(int failures);
   void resume_waiters();
 
   runtime::Loop& loop;
@@ -46,15 +45,7 @@ struct Link::State {
 
   runtime::Wakeup wakeup;  // of keep_up
   runtime::TaskGroup running;
-  std::minstd_rand jitter{std::random_device{}()};
 };
-
-// Between half of the pause and all of it, so that nodes do not come back in step.
-Milliseconds Link::State::pause_after(int failures) {
-  const int doublings = std::min(failures - 1, 20);
-  const Milliseconds pause = std::min(options.pause_max, options.pause_min * (int64_t{1} << doublings));
-  return pause / 2 + Milliseconds(std::uniform_int_distribution<int64_t>(0, pause.count() / 2)(jitter));
-}
 
 Link::State::Waiter::Waiter(State& of, SteadyTime deadline)
     : state(of), place(of.waiters.insert(of.waiters.end(), this)), timer(of.loop) {
@@ -80,7 +71,7 @@ void Link::State::resume_waiters() {
 }
 
 Task<void> Link::State::keep_up() {
-  int failures = 0;
+  base::Backoff backoff({options.pause_min, options.pause_max});
   while (!is_stopping) {
     opening = std::make_unique<Connection>(loop, options.connect);
     try {
@@ -90,11 +81,11 @@ Task<void> Link::State::keep_up() {
     }
     std::unique_ptr<Connection> fresh = std::move(opening);
     if (fresh->is_open() && !is_stopping) {
-      failures = 0;
+      backoff.reset();
       co_await serve(std::move(fresh));
     }
     if (is_stopping) break;
-    co_await wakeup.wait_for(pause_after(++failures));
+    co_await wakeup.wait_for(backoff.next());
   }
 }
 

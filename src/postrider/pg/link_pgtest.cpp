@@ -203,7 +203,7 @@ TEST_F(LinkTest, OwnersTakeTurnsWhoeverHasMoreWaiting) {
   EXPECT_EQ(order.size(), 6U);
   EXPECT_LT(order.find('b'), 3U) << order;
   EXPECT_LT(order.find('c'), 3U) << order;
-  EXPECT_EQ(pool.held_by("a"), 0U);
+  EXPECT_FALSE(pool.is_occupied_by("a"));
   run(pool.stop());
 }
 
@@ -217,13 +217,50 @@ Task<bool> leaves_one_for_others(Pool& pool) {
     is_refused = true;
   }
   const Pool::Lease others = co_await pool.acquire(in(60s), other);
-  co_return is_refused&& pool.held_by("greedy") == 1;
+  co_return is_refused&& pool.is_occupied_by("greedy");
 }
 
 TEST_F(LinkTest, AnOwnerHoldsNoMoreLinksThanItsShare) {
   Pool pool(loop, quick(), 2);
   pool.start();
   EXPECT_TRUE(run(leaves_one_for_others(pool)));
+  run(pool.stop());
+}
+
+Task<void> use_up_time(Pool& pool, Pool::Claim claim) {
+  const Pool::Lease lease = co_await pool.acquire(in(60s), std::move(claim));
+  Batch sleep({nullptr, "select pg_sleep(0.003)"}, Params());
+  co_await lease->run(std::move(sleep));
+}
+
+Task<bool> is_lent(Pool& pool, Pool::Claim claim, SteadyTime deadline) {
+  try {
+    const Pool::Lease lease = co_await pool.acquire(deadline, std::move(claim));
+    co_return true;
+  } catch (const Error&) {
+    co_return false;
+  }
+}
+
+TEST_F(LinkTest, AnOwnerThatUsedUpItsShareOfTheTimeWaitsWhileOthersAreServed) {
+  Pool pool(loop, quick(), 2);
+  pool.start();
+  const Pool::Claim greedy{.owner = "greedy", .time_share = 1e-9};
+  run(use_up_time(pool, greedy));
+  EXPECT_TRUE(pool.is_occupied_by("greedy"));
+  EXPECT_FALSE(run(is_lent(pool, greedy, in(5ms))));
+  EXPECT_TRUE(run(is_lent(pool, {.owner = "other", .time_share = 1e-9}, in(60s))));
+  run(pool.stop());
+}
+
+TEST_F(LinkTest, AnOwnerIsServedAgainOnceItsShareHasMadeUpForWhatItUsed) {
+  Pool pool(loop, quick(), 2);
+  pool.start();
+  const Pool::Claim claim{.owner = "a", .time_share = 1e-3};  // 3 ms cost 3 s, of which 2 s are credit
+  run(use_up_time(pool, claim));
+  EXPECT_FALSE(run(is_lent(pool, claim, in(5ms))));
+  EXPECT_TRUE(run(is_lent(pool, claim, in(60s))));
+  EXPECT_TRUE(run(is_lent(pool, claim, in(60s)))) << "only the time of a lease is paid for";
   run(pool.stop());
 }
 

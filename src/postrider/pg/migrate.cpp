@@ -13,13 +13,13 @@ namespace {
 
 using runtime::Task;
 
-void refuse_old_server(int version) {
+void reject_old_server(int version) {
   if (version >= server_version_min) return;
   throw Error(Kind::other, "this is PostgreSQL " + std::to_string(version / 10000) + "; postrider needs " +
                                std::to_string(server_version_min / 10000) + " or later");
 }
 
-void refuse_newer_schema(int version, int known) {
+void reject_newer_schema(int version, int known) {
   if (version <= known) return;
   throw Error(Kind::other, "this database was migrated by a newer postrider (version " +
                                std::to_string(version) + ", this binary knows up to " +
@@ -43,21 +43,18 @@ bool is_made_by_another(const Error& error) {
 // Creates the schema and the table of migrations if they are missing. Before they exist there is nothing to
 // lock: of several nodes that create them, one succeeds and the others find them there.
 Task<void> lay_foundation(Connection& connection) {
-  const Rows found = co_await connection.run_one(sql::find_foundation);
-  const bool has_schema = found.get<bool>(0, 0);
-  const bool has_migration = found.get<bool>(0, 1);
-  if (has_migration) co_return;
+  const auto found = co_await connection.run(sql::find_foundation{});
+  if (found.front().has_migration) co_return;
   Batch foundation;
-  if (!has_schema) foundation.add(sql::create_schema);
-  foundation.add(sql::create_migration);
+  if (!found.front().has_schema) foundation.add(sql::create_schema{});
+  foundation.add(sql::create_migration{});
   try {
     co_await connection.run(std::move(foundation));
     co_return;
   } catch (const Error& error) {
     if (!is_made_by_another(error)) throw;
   }
-  auto again = lay_foundation(connection);
-  co_await again;
+  co_await lay_foundation(connection);
 }
 
 // False: another node has applied it meanwhile.
@@ -66,23 +63,21 @@ Task<bool> apply(Connection& connection, const Migration& migration, const Migra
   replace_all(text, "{{buckets}}", std::to_string(options.buckets));
   const std::string settings = "set local lock_timeout = " + std::to_string(options.lock_timeout.count()) +
                                ";\nset local search_path = postrider;\n";
-  Batch turn, record;
-  turn.add(sql::lock).add(sql::read_version);
-  record.with(sql::record_migration, migration.version, migration.name, options.postrider_version);
   Transaction transaction = co_await connection.begin();
   co_await transaction.script(settings);
-  const auto answers = co_await transaction.run(std::move(turn));
-  if (answers[1].get<int32_t>(0, 0) >= migration.version) {
+  const auto [locked, current] = co_await transaction.run(sql::lock_migrations{}, sql::read_version{});
+  if (current.front().version >= migration.version) {
     co_await transaction.rollback();
     co_return false;
   }
   co_await transaction.script(text);
-  co_await transaction.run(std::move(record));
+  co_await transaction.run(sql::record_migration{
+      .version = migration.version, .name = migration.name, .postrider_version = options.postrider_version});
   co_await transaction.commit();
   co_return true;
 }
 
-// Again for as long as other transactions hold locks that the migration needs, but not for ever.
+// Again for as long as other transactions hold locks that the migration needs, but not forever.
 Task<bool> apply_patiently(Connection& connection, const Migration& migration,
                            const MigrateOptions& options) {
   const std::string title = "migration " + std::to_string(migration.version) + " (" + migration.name + ")";
@@ -90,9 +85,7 @@ Task<bool> apply_patiently(Connection& connection, const Migration& migration,
   while (true) {
     std::optional<Error> failure;
     try {
-      auto applying = apply(connection, migration, options);
-      const bool is_applied = co_await applying;
-      co_return is_applied;
+      co_return co_await apply(connection, migration, options);
     } catch (const Error& error) {
       failure = error;
     }
@@ -101,8 +94,7 @@ Task<bool> apply_patiently(Connection& connection, const Migration& migration,
           failure->kind() == Kind::unknown ? " was interrupted: " : " failed and is rolled back: ";
       throw Error(failure->kind(), title + outcome + failure->what());
     }
-    auto asking = lock_holders(connection);
-    const std::string holders = co_await asking;
+    const std::string holders = co_await lock_holders(connection);
     if (base::BootClock::now() >= deadline)
       throw Error(failure->kind(),
                   title + " could not lock what it needs and is rolled back. Open transactions: " + holders);
@@ -125,17 +117,15 @@ ConnectOptions migrating(std::string url) {
 }
 
 Task<MigrateReport> migrate(Connection& connection, MigrateOptions options) {
-  refuse_old_server(connection.server().version);
-  auto founding = lay_foundation(connection);
-  co_await founding;
-  const Rows before = co_await connection.run_one(sql::read_version);
+  reject_old_server(connection.server().version);
+  co_await lay_foundation(connection);
+  const auto before = co_await connection.run(sql::read_version{});
   MigrateReport report;
-  report.version_before = report.version = before.get<int32_t>(0, 0);
-  refuse_newer_schema(report.version, static_cast<int>(options.migrations.size()));
+  report.version_before = report.version = before.front().version;
+  reject_newer_schema(report.version, static_cast<int>(options.migrations.size()));
   for (const Migration& migration : options.migrations.subspan(static_cast<size_t>(report.version))) {
     CHECK(migration.version == report.version + 1);
-    auto applying = apply_patiently(connection, migration, options);
-    const bool is_applied = co_await applying;
+    const bool is_applied = co_await apply_patiently(connection, migration, options);
     report.version = migration.version;
     if (is_applied) report.applied.emplace_back(migration.name);
   }

@@ -1,9 +1,10 @@
--- name: lock
--- One migration at a time in a database: whoever holds this reads the version, migrates and commits. Only the table's
+-- name: lock_migrations
+-- One migration at a time in a database: the session that holds this reads the version, migrates and commits. Only the table's
 -- owner may lock it, and reading it waits for nothing.
 lock table postrider.migration in share row exclusive mode;
 
 -- name: find_foundation
+-- not null: all
 select to_regnamespace('postrider') is not null as has_schema,
        exists (
          select
@@ -23,11 +24,11 @@ create table if not exists postrider.migration (
 );
 
 -- name: read_version
-select coalesce(max(version), 0)
+-- not null: all
+select coalesce(max(version), 0) as version
 from postrider.migration;
 
--- $1 version, $2 name, $3 version of postrider
--- Runs in the transaction of the migration itself.
 -- name: record_migration
+-- Runs in the transaction of the migration itself.
 insert into postrider.migration (version, name, postrider_version)
-values ($1::integer, $2::text, $3::text);
+values (:version::integer, :name::text, :postrider_version::text);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "postrider/base/check.hpp"
+#include "postrider/base/time.hpp"
 
 namespace postrider::pg {
 
@@ -14,7 +15,7 @@ using runtime::SteadyTime;
 using runtime::Task;
 
 struct Pool::State : std::enable_shared_from_this<Pool::State> {
-  explicit State(runtime::Loop& on) : loop(on) {}
+  explicit State(runtime::Loop& on) : loop(on), wake(on) {}
 
   struct Place {
     std::unique_ptr<Link> link;
@@ -35,22 +36,30 @@ struct Pool::State : std::enable_shared_from_this<Pool::State> {
   struct Owner {
     size_t held = 0;
     uint64_t last_turn = 0;  // the one that had its turn longest ago is next
+    SteadyTime paid_until;   // when its share of the time will have made up for what it used
     std::list<Waiter*> waiting;
+
+    SteadyTime rested_at() const { return paid_until - time_share_credit; }
+    bool is_idle(SteadyTime now) const { return held == 0 && waiting.empty() && paid_until <= now; }
   };
 
   Link* take_free(const Claim& claim);
   Link* take_unless_others_wait(const Claim& claim);
-  void give_back(Link* link, const std::string& owner);
-  void forget_if_idle(const std::string& owner);
+  void give_back(Link* link, const Claim& claim, SteadyTime since);
+  void forget_idle_owners();
   Waiter* next_waiter();
   Waiter* any_waiter();
   void offer();
   void offer_soon();
+  void offer_when_rested();
 
   runtime::Loop& loop;
   std::vector<Place> places;
-  std::unordered_map<std::string, Owner> owners;  // those that hold or wait
+  std::unordered_map<std::string, Owner> owners;  // those that hold, wait or have not paid yet
+  SteadyTime owners_checked_at;
+  size_t waiters = 0;  // of all owners
   uint64_t turns = 0;
+  runtime::Timer wake;  // when an owner that waits has rested
   bool is_stopping = false;
 };
 
@@ -58,6 +67,7 @@ Pool::State::Waiter::Waiter(State& of, const Claim& wanted, SteadyTime deadline)
     : state(of), claim(wanted), timer(of.loop) {
   std::list<Waiter*>& waiting = state.owners[claim.owner].waiting;
   place = waiting.insert(waiting.end(), this);
+  ++state.waiters;
   timer.call_at(deadline, [this] {
     leave();
     done.set(nullptr);
@@ -68,12 +78,15 @@ void Pool::State::Waiter::leave() {
   if (!place) return;
   state.owners[claim.owner].waiting.erase(*place);
   place.reset();
-  state.forget_if_idle(claim.owner);
+  --state.waiters;
 }
 
-void Pool::State::forget_if_idle(const std::string& name) {
-  const auto owner = owners.find(name);
-  if (owner != owners.end() && owner->second.held == 0 && owner->second.waiting.empty()) owners.erase(owner);
+// Once a second, so that a call does not look at all owners of the last seconds.
+void Pool::State::forget_idle_owners() {
+  const SteadyTime now = base::BootClock::now();
+  if (now - owners_checked_at < std::chrono::seconds(1)) return;
+  owners_checked_at = now;
+  std::erase_if(owners, [now](const auto& owner) { return owner.second.is_idle(now); });
 }
 
 Link* Pool::State::take_free(const Claim& claim) {
@@ -91,16 +104,23 @@ Link* Pool::State::take_free(const Claim& claim) {
 // Those that wait and could be served come first: what is free was given back in this turn of the loop.
 Link* Pool::State::take_unless_others_wait(const Claim& claim) {
   if (next_waiter() != nullptr) return nullptr;
-  const auto owner = owners.find(claim.owner);
-  const size_t held = owner == owners.end() ? 0 : owner->second.held;
-  return held < claim.links_max ? take_free(claim) : nullptr;
+  const Owner& owner = owners[claim.owner];
+  const bool may_take = owner.held < claim.links_max && owner.rested_at() <= base::BootClock::now();
+  return may_take ? take_free(claim) : nullptr;
 }
 
-void Pool::State::give_back(Link* link, const std::string& owner) {
+void Pool::State::give_back(Link* link, const Claim& claim, SteadyTime since) {
   for (Place& place : places)
     if (place.link.get() == link) place.is_free = true;
-  --owners[owner].held;
-  forget_if_idle(owner);
+  Owner& owner = owners[claim.owner];
+  --owner.held;
+  const SteadyTime now = base::BootClock::now();
+  if (claim.time_share < 1) {
+    const auto price = std::chrono::duration_cast<SteadyTime::duration>((now - since) / claim.time_share);
+    owner.paid_until =
+        std::min(std::max(owner.paid_until, now) + price, now + time_share_credit + claim.rest_max);
+  }
+  forget_idle_owners();
   offer_soon();
 }
 
@@ -110,17 +130,21 @@ void Pool::State::offer_soon() {
   loop.post([state = shared_from_this()] { state->offer(); });
 }
 
-// Owners are few: those with calls in progress.
+// Looks at all owners only if something waits.
 Pool::State::Waiter* Pool::State::next_waiter() {
+  if (waiters == 0) return nullptr;
   const Owner* next = nullptr;
+  const SteadyTime now = base::BootClock::now();
   for (const auto& [name, owner] : owners) {
     if (owner.waiting.empty() || owner.held >= owner.waiting.front()->claim.links_max) continue;
+    if (owner.rested_at() > now) continue;
     if (next == nullptr || owner.last_turn < next->last_turn) next = &owner;
   }
   return next == nullptr ? nullptr : next->waiting.front();
 }
 
 Pool::State::Waiter* Pool::State::any_waiter() {
+  if (waiters == 0) return nullptr;
   for (const auto& [name, owner] : owners)
     if (!owner.waiting.empty()) return owner.waiting.front();
   return nullptr;
@@ -134,6 +158,19 @@ void Pool::State::offer() {
     waiter->timer.cancel();
     waiter->done.set(link);
   }
+  if (!is_stopping) offer_when_rested();
+}
+
+// Only time makes these owners' claims ready; all others are offered a link when one is released.
+void Pool::State::offer_when_rested() {
+  if (waiters == 0) return;
+  const SteadyTime now = base::BootClock::now();
+  std::optional<SteadyTime> first;
+  for (const auto& [name, owner] : owners) {
+    const SteadyTime at = owner.rested_at();
+    if (!owner.waiting.empty() && at > now && (!first || at < *first)) first = at;
+  }
+  if (first) wake.call_at(*first, [this] { offer(); });
 }
 
 Pool::Pool(runtime::Loop& loop, LinkOptions options, size_t links_max)
@@ -154,6 +191,7 @@ void Pool::start() {
 
 Task<void> Pool::stop() {
   state_->is_stopping = true;
+  state_->wake.cancel();
   state_->offer();
   for (const State::Place& place : state_->places) co_await place.link->stop();
 }
@@ -164,12 +202,16 @@ bool Pool::is_up() const {
 }
 
 Pool::Lease::~Lease() {
-  if (state_) state_->give_back(link_, owner_);
+  if (state_) state_->give_back(link_, claim_, since_);
 }
 
-size_t Pool::held_by(const std::string& owner) const {
-  const auto found = state_->owners.find(owner);
-  return found == state_->owners.end() ? 0 : found->second.held;
+Pool::Lease::Lease(std::shared_ptr<State> state, Link* link, Claim claim)
+    : state_(std::move(state)), link_(link), claim_(std::move(claim)), since_(base::BootClock::now()) {}
+
+bool Pool::is_occupied_by(const std::string& name) const {
+  const auto owner = state_->owners.find(name);
+  if (owner == state_->owners.end()) return false;
+  return owner->second.held > 0 || owner->second.rested_at() > base::BootClock::now();
 }
 
 Task<Pool::Lease> Pool::acquire(SteadyTime deadline) {
@@ -177,19 +219,20 @@ Task<Pool::Lease> Pool::acquire(SteadyTime deadline) {
 }
 
 Task<Pool::Lease> Pool::acquire(SteadyTime deadline, Claim claim) {
-  CHECK(claim.links_max > 0);
+  CHECK(claim.links_max > 0 && claim.time_share > 0);
   const std::shared_ptr<State> state = state_;
   if (state->is_stopping) throw Error(Kind::unavailable, "stopping");
   Link* link = state->take_unless_others_wait(claim);
   if (link == nullptr) {
     State::Waiter waiter(*state, claim, deadline);
+    state->offer_when_rested();
     link = co_await waiter.done;
   }
   if (link == nullptr)
     throw Error(Kind::unavailable, is_up()
                                        ? "all database connections are busy"
                                        : "no database connection: " + state->places[0].link->last_error());
-  co_return Lease(state, link, std::move(claim.owner));
+  co_return Lease(state, link, std::move(claim));
 }
 
 Task<std::vector<Rows>> Pool::run(Batch batch, SteadyTime deadline) {

@@ -1,6 +1,7 @@
 // A few links for queries that may take long (lists, searches): each is used by one caller at a time.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -23,15 +24,28 @@ class Pool {
   void start();
   runtime::Task<void> stop();
 
+  // On whose behalf a link is wanted. An owner that holds links_max of them waits for one of its own. One
+  // that has used up its share of the time waits until it has earned more: what it asks of the database costs
+  // processor time there, which all owners share.
+  struct Claim {
+    std::string owner;
+    size_t links_max = std::numeric_limits<size_t>::max();
+    double time_share = 1;  // of one link: greater than 0, at most 1 (no limit)
+    // The longest wait for more time, so that one slow statement does not shut its owner out.
+    std::chrono::seconds rest_max = std::chrono::hours(1);
+  };
+  // An owner may run ahead of its share by what it earns in this time.
+  static constexpr std::chrono::seconds time_share_credit{2};
+
   // A link for the caller alone until the lease is gone. The pool outlives its leases.
   class Lease {
    public:
-    Lease(Lease&& other) noexcept
-        : state_(std::move(other.state_)), link_(other.link_), owner_(std::move(other.owner_)) {}
+    Lease(Lease&& other) noexcept = default;
     Lease& operator=(Lease&& other) noexcept {
       std::swap(state_, other.state_);
       std::swap(link_, other.link_);
-      std::swap(owner_, other.owner_);
+      std::swap(claim_, other.claim_);
+      std::swap(since_, other.since_);
       return *this;
     }
     ~Lease();
@@ -40,23 +54,20 @@ class Pool {
 
    private:
     friend class Pool;
-    Lease(std::shared_ptr<State> state, Link* link, std::string owner)
-        : state_(std::move(state)), link_(link), owner_(std::move(owner)) {}
+    Lease(std::shared_ptr<State> state, Link* link, Claim claim);
     std::shared_ptr<State> state_;
     Link* link_;
-    std::string owner_;
+    Claim claim_;
+    runtime::SteadyTime since_;
   };
 
-  // On whose behalf a link is wanted. An owner that holds links_max of them waits for one of its own.
-  struct Claim {
-    std::string owner;
-    size_t links_max = std::numeric_limits<size_t>::max();
-  };
-  // Owners take turns, whoever has more waiting; the claims of one owner are served in order. Throws
-  // Error(unavailable) at the deadline.
+  // Owners take turns, regardless of how many of their claims wait; the claims of one owner are served in
+  // order. Throws Error(unavailable) at the deadline.
   runtime::Task<Lease> acquire(runtime::SteadyTime deadline);
   runtime::Task<Lease> acquire(runtime::SteadyTime deadline, Claim claim);
-  size_t held_by(const std::string& owner) const;
+  // True if a claim of this owner would wait for the owner's own calls: it holds a link, or has used up its
+  // share of the time.
+  bool is_occupied_by(const std::string& owner) const;
   // Acquires, runs, releases.
   runtime::Task<std::vector<Rows>> run(Batch batch, runtime::SteadyTime deadline);
 

@@ -12,7 +12,7 @@
 //
 //   pg::Batch batch;
 //   const auto locked = batch.add(sql::lock_tenant{.id = id});
-//   if (…) batch.add(sql::note_change{.kind = "tenant"});
+//   if (…) batch.add(sql::record_change{.kind = "tenant"});
 //   pg::Results results = co_await transaction.run(std::move(batch));
 //   const auto tenants = results.take(locked);
 //

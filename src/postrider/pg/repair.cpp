@@ -33,10 +33,9 @@ Task<bool> make(Connection& connection, std::string statement) {
 
 Task<std::vector<std::string>> missing_tables(Connection& connection, std::span<const char* const> tables) {
   std::vector<std::string> names(tables.begin(), tables.end());
-  Params params(names);
-  const Rows rows = co_await connection.run_one(sql::missing_tables, std::move(params));
+  const auto rows = co_await connection.run(sql::missing_tables{.names = names});
   std::vector<std::string> missing;
-  for (size_t i = 0; i < rows.size(); ++i) missing.push_back(rows.get<std::string>(i, 0));
+  for (const auto& row : rows) missing.emplace_back(row.name);
   co_return missing;
 }
 
@@ -44,8 +43,7 @@ Task<std::vector<std::string>> repair(Connection& connection, std::span<const ch
   std::vector<std::string> made;
   for (const char* statement : statements) {
     const std::string text = statement;
-    auto making = make(connection, "set local lock_timeout = '5s';\n" + text);
-    const bool is_made = co_await making;
+    const bool is_made = co_await make(connection, "set local lock_timeout = '5s';\n" + text);
     // Settings of columns are only repeated.
     if (is_made && text.starts_with("CREATE ")) made.push_back(text.substr(0, text.find_first_of("\n(")));
   }

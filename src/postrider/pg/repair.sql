@@ -1,6 +1,6 @@
 -- name: missing_tables
--- $1 names
+-- not null: all
 select n.name
-from unnest($1::text[]) as n (name)
+from unnest(:names::text[]) as n (name)
 where to_regclass('postrider.' || quote_ident(n.name)) is null
 order by n.name;

@@ -134,8 +134,7 @@ Task<void> ReplicationStream::State::answer(ExecStatusType wanted) {
   std::optional<Error> refused;
   while (true) {
     while (PQisBusy(conn) != 0) {
-      auto waiting = wait_for(descriptor_base::wait_read, base::BootClock::now() + kAnswerCheck);
-      co_await waiting;
+      co_await wait_for(descriptor_base::wait_read, base::BootClock::now() + kAnswerCheck);
       flush();
       consume();
     }
@@ -174,8 +173,7 @@ Task<void> ReplicationStream::connect() {
     while (!state->is_ready) {
       if (base::BootClock::now() >= deadline)
         throw Error(Kind::unavailable, "no replication connection in time");
-      auto waiting = state->wait_for(what, deadline);
-      co_await waiting;
+      co_await state->wait_for(what, deadline);
     }
     state->socket.release();
     step = PQconnectPoll(state->conn);
@@ -193,16 +191,14 @@ Task<void> ReplicationStream::command(std::string text) {
   const auto state = state_;
   state->check_open();
   if (PQsendQuery(state->conn, text.c_str()) != 1) state->lost("cannot send");
-  auto answered = state->answer(PGRES_TUPLES_OK);
-  co_await answered;
+  co_await state->answer(PGRES_TUPLES_OK);
 }
 
 Task<void> ReplicationStream::start(std::string command) {
   const auto state = state_;
   state->check_open();
   if (PQsendQuery(state->conn, command.c_str()) != 1) state->lost("cannot send");
-  auto answered = state->answer(PGRES_COPY_BOTH);
-  co_await answered;
+  co_await state->answer(PGRES_COPY_BOTH);
 }
 
 std::optional<ReplicationStream::Frame> ReplicationStream::next() {
@@ -234,8 +230,7 @@ Task<void> ReplicationStream::wait(runtime::SteadyTime deadline) {
   const auto state = state_;
   state->check_open();
   state->flush();
-  auto waiting = state->wait_for(descriptor_base::wait_read, deadline);
-  co_await waiting;
+  co_await state->wait_for(descriptor_base::wait_read, deadline);
 }
 
 void ReplicationStream::wake() {

@@ -66,7 +66,7 @@ TEST(Schema, OnlyTheStatementsThatDoNothingElseNotify) {
   support::Database database;
   EXPECT_EQ(database.sql(
                 "select string_agg(proname, ',') from pg_proc where pronamespace = 'postrider'::regnamespace "
-                "and prosrc ~* 'notify'"),
+                "and prosrc ~* '\\m(pg_)?notify\\M'"),
             "outbox_write")
       << "while the relay sleeps";
 }
@@ -82,6 +82,9 @@ TEST(Schema, QueuesAreVacuumedOftenAndNeverTruncated) {
 
 TEST(Schema, BodiesAreCompressedQuickly) {
   support::Database database;
+  if (database.sql(
+          "select 'lz4' = any (enumvals) from pg_settings where name = 'default_toast_compression'") == "f")
+    GTEST_SKIP() << "this server is built without lz4";
   EXPECT_EQ(database.sql(
                 "select string_agg(distinct c.relname || '.' || a.attname, ',') from pg_attribute a join "
                 "pg_class c on c.oid = a.attrelid where attcompression = 'l' and c.relkind in ('r', 'p') and "

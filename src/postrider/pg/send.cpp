@@ -1,4 +1,6 @@
 // The sending half of a session.
+#include <fmt/format.h>
+
 #include "postrider/base/check.hpp"
 #include "postrider/pg/session.hpp"
 
@@ -7,7 +9,21 @@ namespace postrider::pg {
 namespace {
 constexpr int binary = 1;
 constexpr Statement begin_statement{nullptr, "begin"};
+constexpr size_t name_bytes_max = 40;  // Postgres compares 63 bytes, and a hash and a number follow
+
+// FNV-1a, the same in every build.
+uint64_t add_to_hash(uint64_t hash, std::string_view bytes) {
+  constexpr uint64_t prime = 1'099'511'628'211U;
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * prime;
+  return hash;
+}
 }  // namespace
+
+std::string server_name_of(const Statement& statement, const std::vector<Oid>& types) {
+  uint64_t hash = add_to_hash(14'695'981'039'346'656'037U, statement.text);
+  for (const Oid type : types) hash = add_to_hash(hash, std::to_string(type) + ",");
+  return fmt::format("{}.{:016x}", std::string_view(statement.name).substr(0, name_bytes_max), hash);
+}
 
 void Session::pump() {
   while (conn_ != nullptr && !is_taken_ && !waiting_.empty() && sent_.size() < options_.in_flight_max) {
@@ -33,7 +49,7 @@ void Session::send(const UnitPtr& unit) {
 
 bool Session::send_items(Unit& unit) {
   for (const Batch::Item& item : unit.batch.items())
-    if (item.statement.name != nullptr && !prepare(item, unit)) return false;
+    if (is_prepared(item.statement) && !prepare(item, unit)) return false;
   if (unit.is_opening && !send_item({begin_statement, Params()})) return false;
   for (const Batch::Item& item : unit.batch.items())
     if (!send_item(item)) return false;
@@ -53,7 +69,7 @@ bool Session::prepare(const Batch::Item& item, Unit& user) {
   }
   known = std::make_shared<Prepared>();
   known->types = types_;
-  known->server_name = item.statement.name;
+  known->server_name = server_name_of(item.statement, types_);
   if (prepared_again_ > 0) known->server_name += "#" + std::to_string(prepared_again_);
   user.relied_on.push_back(known);
 
@@ -79,7 +95,7 @@ bool Session::send_item(const Batch::Item& item) {
     lengths_.push_back(static_cast<int>(value.size()));
     types_.push_back(item.params.type(i));
   }
-  if (item.statement.name == nullptr)
+  if (!is_prepared(item.statement))
     return PQsendQueryParams(conn_, item.statement.text, static_cast<int>(count), types_.data(),
                              values_.data(), lengths_.data(), formats_.data(), binary) == 1;
   const Prepared& prepared = *prepared_.at(item.statement.name);

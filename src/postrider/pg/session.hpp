@@ -29,6 +29,10 @@ struct Prepared {
   std::optional<Error> error;  // it has refused it
 };
 
+// The name of a statement on the server has a hash of its text and parameter types. Behind a pooler the
+// sessions of two versions of postrider can share a connection to the server, and each must execute its own.
+std::string server_name_of(const Statement& statement, const std::vector<Oid>& types);
+
 struct Unit {
   enum class Work { batch, prepare, script, turn };
 
@@ -96,6 +100,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void send(const UnitPtr& unit);
   bool send_items(Unit& unit);
   bool send_item(const Batch::Item& item);
+  bool is_prepared(const Statement& statement) const {
+    return statement.name != nullptr && options_.keeps_statements;
+  }
   bool prepare(const Batch::Item& item, Unit& user);
   void start_script();
   void flush();

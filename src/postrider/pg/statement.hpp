@@ -1,6 +1,6 @@
-// A statement that is prepared once per connection, on its first use. Made by tools/embed_sql.py from the
-// .sql file beside the code: `-- name: claim` in delivery/settle.sql is `delivery::sql::claim`, named
-// "delivery.settle.claim".
+// A statement that is prepared once per connection, on its first use. tools/embed_sql.py generates it from
+// the .sql file next to the code: `-- name: ack` in inbox/messages.sql becomes the struct `inbox::sql::ack`
+// (see query.hpp), whose statement has the name "inbox.messages.ack".
 #pragma once
 
 namespace postrider::pg {

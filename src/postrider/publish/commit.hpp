@@ -1,15 +1,18 @@
-// One attempt to commit a batch of drafts. Internal to publish/; Publisher decides what a failure means.
+// One attempt to commit a batch of events, and what follows a commit. Internal to publish/. Publisher decides
+// what a failure means.
 #pragma once
 
 #include <vector>
 
-#include "postrider/publish/draft.hpp"
-#include "postrider/publish/known_routes.hpp"
+#include "postrider/base/unique_function.hpp"
+#include "postrider/publish/fanout_plan.hpp"
+#include "postrider/publish/metrics.hpp"
+#include "postrider/publish/pending_event.hpp"
 
 namespace postrider::publish {
 
 struct CommitSettings {
-  model::NodeId node_id;  // nil: the deliveries will not be handed over in memory
+  model::NodeId node_id;  // nil: there is no handoff in memory
   base::Timestamp now{};
   int data_bytes_max = 0;
   int wide_endpoints = 0;
@@ -17,42 +20,69 @@ struct CommitSettings {
 };
 
 struct Commit {
-  struct Answer {
-    Draft* draft;
-    PublishAnswer answer;
+  struct Result {
+    PendingEvent* pending;
+    PublishResult result;
   };
-  std::vector<Answer> answers;  // in any order
-  // Not written and not answered: their routes have changed meanwhile, or a key of theirs had to be freed.
-  Drafts stale;
+  std::vector<Result> results;  // in any order
+  // Not written, and without a result: their fan-out plan was out of date, or a key of theirs had to be
+  // freed.
+  PendingEvents stale;
   std::vector<model::CommittedDelivery> deliveries;
   bool has_wide = false;
 };
 
-// Drafts without keys: one round trip. With keys: a transaction that takes the keys first and answers those
-// who come too late with what the first one got. All drafts but the stale ones are committed or, when it
-// throws pg::Error, none (or, Kind::unknown, nobody knows).
-runtime::Task<Commit> commit_drafts(pg::Link& link, KnownRoutes& routes, Drafts drafts,
+// Events without keys: one round trip. With keys: a transaction that takes the keys first. All events but the
+// stale ones are committed or, if it throws pg::Error, none (or, Kind::unknown, perhaps all).
+runtime::Task<Commit> commit_events(pg::Link& link, FanoutPlanCache& plans, PendingEvents events,
                                     CommitSettings settings);
 
-// The same after an attempt whose outcome is unknown: events that are there already were committed by it.
-// Their deliveries may be under way, so they are left alone, and every owner is made to look at the table.
-runtime::Task<Commit> commit_again(pg::Link& link, KnownRoutes& routes, Drafts drafts,
+// The same after an attempt with an unknown result: events that are in the table were committed by it. Their
+// deliveries may be in flight, so they are left alone, and every owner is told to look at the table.
+runtime::Task<Commit> commit_again(pg::Link& link, FanoutPlanCache& plans, PendingEvents events,
                                    CommitSettings settings);
 
-// The same within a transaction of the caller's, who then commits it.
-runtime::Task<Commit> write_drafts(pg::Transaction& transaction, KnownRoutes& routes, Drafts drafts,
+// The same within a transaction that the caller commits.
+runtime::Task<Commit> write_events(pg::Transaction& transaction, FanoutPlanCache& plans, PendingEvents events,
                                    CommitSettings settings);
 
-// The error of a row that found no partition, and what helps: those of the drafts' days are made. Logs what
-// fails; the next try finds it made by somebody else, or makes it.
-bool is_missing_partition(const pg::Error& error);
-runtime::Task<void> make_partitions(pg::Link& link, const Drafts& drafts);
+// Creates the partitions of the events' days. Only logs a failure: the next attempt finds them created by
+// another node, or creates them.
+runtime::Task<void> create_partitions(pg::Link& link, const PendingEvents& events);
 
-bool is_unknown_tenant(const PublishAnswer& answer);
-// Makes the drafts' tenants, where they are not there. Throws pg::Error.
-runtime::Task<void> create_tenants(pg::Link& link, const Drafts& drafts);
+Rejected unknown_tenant();
+bool is_unknown_tenant(const PublishResult& result);
+// Creates the events' tenants, unless they exist. Throws pg::Error.
+runtime::Task<void> create_tenants(pg::Link& link, const PendingEvents& events);
 
-// All delivery ids of the drafts lie in it.
-model::DeliveryRange delivery_range_of(const Drafts& drafts);
+// What one or more transactions of a batch have committed.
+struct Announcement {
+  std::vector<model::CommittedDelivery> deliveries;
+  size_t events = 0;
+  bool has_wide = false;
+
+  // Also gives the events their results; stale ones have none yet.
+  void add(Commit commit, const PendingEvents& events);
+};
+
+// After a commit: passes the deliveries on in memory, wakes other nodes, starts wide fan-out.
+class Announcer {
+ public:
+  Announcer(model::Handoff& handoff, const Metrics& metrics)
+      : handoff_(handoff), events_created_(metrics.events_created) {}
+
+  void on_committed(base::UniqueFunction<void(const std::vector<int>& buckets)> callback) {
+    on_committed_ = std::move(callback);
+  }
+  void on_wide(base::UniqueFunction<void()> callback) { on_wide_ = std::move(callback); }
+
+  void announce(Announcement committed);
+
+ private:
+  model::Handoff& handoff_;
+  telemetry::Counter events_created_;
+  base::UniqueFunction<void(const std::vector<int>&)> on_committed_;
+  base::UniqueFunction<void()> on_wide_;
+};
 
 }  // namespace postrider::publish

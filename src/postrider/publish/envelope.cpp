@@ -41,8 +41,8 @@ std::string envelope(const NewEvent& event, const EventVersion& version, std::st
   return wrap(event, {version.name, version.data}, public_id, created_at);
 }
 
-std::string publish_answer(const NewEvent& event, std::string_view public_id, std::string_view created_at,
-                           int64_t deliveries) {
+std::string publish_response(const NewEvent& event, std::string_view public_id, std::string_view created_at,
+                             int64_t deliveries) {
   std::string out;
   append_text(out, "{\"id\":\"", public_id);
   append_text(out, ",\"type\":\"", event.type);

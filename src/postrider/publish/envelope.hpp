@@ -1,4 +1,4 @@
-// The bytes that every receiver of an event gets, and the answer to its publisher. Pure.
+// The bytes that every receiver of an event gets, and the response to its publisher. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ std::string envelope(const NewEvent& event, const EventVersion& version, std::st
                      std::string_view created_at);
 
 // `{"id":…,"type":…,"tenant_id":…,"created_at":…,"deliveries":…}`
-std::string publish_answer(const NewEvent& event, std::string_view public_id, std::string_view created_at,
-                           int64_t deliveries);
+std::string publish_response(const NewEvent& event, std::string_view public_id, std::string_view created_at,
+                             int64_t deliveries);
 
 }  // namespace postrider::publish

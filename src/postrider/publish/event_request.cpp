@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "postrider/publish/json_scanner.hpp"
+#include "postrider/base/json_scanner.hpp"
 
 namespace postrider::publish {
 
@@ -47,7 +47,7 @@ class EventReader {
   EventReader(std::string pointer, bool has_tenant) : pointer_(std::move(pointer)), has_tenant_(has_tenant) {}
 
   // False when the text is not JSON.
-  bool read(JsonScanner& json) {
+  bool read(base::JsonScanner& json) {
     if (json.peek() != '{') {
       std::string_view ignored;
       if (!json.value(ignored)) return false;
@@ -86,7 +86,7 @@ class EventReader {
     std::optional<std::string> unescaped;
     std::string_view key = raw_key;
     if (key.find('\\') != std::string_view::npos) {
-      unescaped = unescape_json(raw_key);
+      unescaped = base::unescape_json(raw_key);
       key = unescaped ? std::string_view(*unescaped) : std::string_view("\xEF\xBF\xBD");
     }
     const auto name = std::find(kNames.begin(), kNames.end(), key);
@@ -106,7 +106,7 @@ class EventReader {
       complain(kNames[name], "must be a string");
       return std::nullopt;
     }
-    value = unescape_json(raw.substr(1, raw.size() - 2));
+    value = base::unescape_json(raw.substr(1, raw.size() - 2));
     if (!value || value->find('\0') != std::string::npos) {
       complain(kNames[name], "contains characters that cannot be stored");
       return std::nullopt;
@@ -143,11 +143,11 @@ class EventReader {
   void check(const NewEvent& event) {
     if (is_absent(type)) complain("type", "is required");
     if (has_tenant_ && is_absent(tenant_id)) complain("tenant_id", "is required");
-    for (const model::EventFault& fault : faults_of(event)) {
-      if (!has_tenant_ && fault.field == "tenant_id")
-        errors_.push_back({"tenant", fault.detail});  // of the path
-      else if (!has_complaint(fault.field))
-        complain(fault.field, fault.detail);
+    for (const model::EventError& error : errors_of(event)) {
+      if (!has_tenant_ && error.field == "tenant_id")
+        errors_.push_back({"tenant", error.detail});  // of the path
+      else if (!has_complaint(error.field))
+        complain(error.field, error.detail);
     }
   }
 
@@ -160,14 +160,14 @@ class EventReader {
   // The versions, the greatest name first.
   std::vector<EventVersion> read_versions() {
     std::vector<EventVersion> found;
-    JsonScanner json(raw_[versions]);
+    base::JsonScanner json(raw_[versions]);
     if (!json.begin_object()) {
       complain("versions", "must be an object with the data of each version, by version name");
       return found;
     }
     std::string_view key, raw;
     while (found.size() <= kVersionsMax && json.next_member(key) && json.value(raw)) {
-      const auto name = unescape_json(key);
+      const auto name = base::unescape_json(key);
       if (!name || name->empty())
         complain("versions", "contains an empty version name, or one that cannot be stored");
       else
@@ -205,21 +205,21 @@ class EventReader {
   std::vector<FieldError> errors_;
 };
 
-BadRequest not_json(const JsonScanner& json) {
+BadRequest not_json(const base::JsonScanner& json) {
   return {400, json.error(), {}};
 }
 
 }  // namespace
 
 ParsedEvent parse_event(std::string_view body, model::TenantId tenant) {
-  JsonScanner json(body);
+  base::JsonScanner json(body);
   EventReader reader("", false);
   if (!reader.read(json) || !json.finish()) return base::Failure{not_json(json)};
   return reader.event(std::move(tenant));
 }
 
 base::Result<std::vector<ParsedEvent>, BadRequest> parse_batch(std::string_view body, size_t events_max) {
-  JsonScanner json(body);
+  base::JsonScanner json(body);
   std::vector<ParsedEvent> events;
   if (json.peek() != '[') {
     std::string_view ignored;

@@ -111,7 +111,7 @@ TEST(Envelope, HasAVersionOnlyWhenThereIsOne) {
   EXPECT_EQ(
       envelope(event, "x", "2026-04-08T10:15:30Z"),
       R"({"id":"x","type":"a","version":"v\"1","tenant_id":"t1","created_at":"2026-04-08T10:15:30Z","data":{}})");
-  EXPECT_EQ(publish_answer(event, "x", "2026-04-08T10:15:30Z", 3),
+  EXPECT_EQ(publish_response(event, "x", "2026-04-08T10:15:30Z", 3),
             R"({"id":"x","type":"a","tenant_id":"t1","created_at":"2026-04-08T10:15:30Z","deliveries":3})");
 }
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "postrider/publish/announce.hpp"
-#include "postrider/publish/followers.hpp"
+#include "postrider/pg/batch_commit.hpp"
+#include "postrider/publish/commit.hpp"
+#include "postrider/publish/keyed_commit.hpp"
 #include "postrider/publish/recover.sql.hpp"
 
 namespace postrider::publish {
@@ -16,27 +17,27 @@ struct EventWriter::State {
   model::IdSource& ids;
   Announcer announcer;
   EventWriterOptions options;
-  KnownRoutes routes = KnownRoutes();
+  FanoutPlanCache plans = FanoutPlanCache();
 
-  std::vector<std::unique_ptr<Draft>> drafts = {};
+  std::vector<std::unique_ptr<PendingEvent>> events = {};
   Announcement written = {};
   std::optional<model::DeliveryRange> range = {};
-  bool has_made_tenants = false;  // since the last commit; one that is still unknown then was deleted
+  bool has_created_tenants = false;  // since the last commit; one that is still unknown then was deleted
 
-  Drafts all() const {
-    Drafts pointers;
-    for (const auto& draft : drafts) pointers.push_back(draft.get());
+  PendingEvents all() const {
+    PendingEvents pointers;
+    for (const auto& pending : events) pointers.push_back(pending.get());
     return pointers;
   }
   void forget() {
-    drafts.clear();
+    events.clear();
     written = {};
   }
 };
 
-EventWriter::EventWriter(pg::Link& link, model::IdSource& ids, model::HandOver& hand_over,
+EventWriter::EventWriter(pg::Link& link, model::IdSource& ids, model::Handoff& handoff,
                          const telemetry::Metrics& metrics, EventWriterOptions options)
-    : state_(new State{link, ids, Announcer(hand_over, metrics), options}) {}
+    : state_(new State{link, ids, Announcer(handoff, Metrics(metrics)), options}) {}
 
 EventWriter::~EventWriter() = default;
 
@@ -52,81 +53,74 @@ bool EventWriter::is_ready() const {
   return state_->ids.is_ready();
 }
 
-Task<std::vector<PublishAnswer>> EventWriter::write(pg::Transaction& transaction,
+Task<std::vector<PublishResult>> EventWriter::write(pg::Transaction& transaction,
                                                     std::vector<NewEvent> events) {
   State& state = *state_;
   state.forget();
-  std::vector<PublishAnswer> answers(events.size());
-  std::vector<size_t> places;  // of the drafts, among the events
+  std::vector<PublishResult> results(events.size());
+  std::vector<size_t> places;  // of state.events, among the events
   for (size_t place = 0; place < events.size(); ++place) {
-    if (const auto faults = faults_of(events[place]); !faults.empty()) {
-      answers[place] = Refused{Refused::Reason::unacceptable, model::to_text(faults)};
+    if (const auto errors = errors_of(events[place]); !errors.empty()) {
+      results[place] = Rejected{Rejected::Reason::invalid, model::to_text(errors)};
       continue;
     }
-    auto draft = std::make_unique<Draft>();
-    draft->event = std::move(events[place]);
-    prepare(*draft, state.ids);
-    state.drafts.push_back(std::move(draft));
+    auto pending = std::make_unique<PendingEvent>();
+    pending->event = std::move(events[place]);
+    prepare(*pending, state.ids);
+    state.events.push_back(std::move(pending));
     places.push_back(place);
   }
-  Drafts pending = state.all();
-  if (pending.empty()) co_return answers;
-  state.routes.follow(state.link.connection_number());  // the transaction's
-  state.range = delivery_range_of(pending);
+  PendingEvents left = state.all();
+  if (left.empty()) co_return results;
+  state.plans.follow(state.link.connection_number());  // the transaction's
+  state.range = delivery_range_of(left);
   const CommitSettings settings{
       state.options.node_id, state.ids.now(), state.options.data_bytes_max, state.options.wide_endpoints, {}};
-  while (!pending.empty()) {
-    auto split = split_followers(pending);
-    auto task = write_drafts(transaction, state.routes, split.leaders, settings);
-    auto commit = co_await task;
-    pending = commit.stale;  // ahead of who follows them
+  while (!left.empty()) {
+    auto split = split_followers(left);
+    auto commit = co_await write_events(transaction, state.plans, split.leaders, settings);
+    left = commit.stale;  // before their followers
     state.written.add(std::move(commit), split.leaders);
-    const Drafts left = answer_followers(split.followers);
-    pending.insert(pending.end(), left.begin(), left.end());
+    const PendingEvents unresolved = resolve_followers(split.followers);
+    left.insert(left.end(), unresolved.begin(), unresolved.end());
   }
-  bool has_unknown = false;
+  bool has_unknown_tenant = false;
   for (size_t i = 0; i < places.size(); ++i) {
-    PublishAnswer& answer = *state.drafts[i]->answer;
-    has_unknown |= is_unknown_tenant(answer);
-    answers[places[i]] = std::move(answer);
+    PublishResult& result = *state.events[i]->result;
+    has_unknown_tenant |= is_unknown_tenant(result);
+    results[places[i]] = std::move(result);
   }
-  if (has_unknown && state.options.create_tenants && !state.has_made_tenants)
-    throw pg::Error(pg::Kind::retry, "a tenant is to be made first");
-  co_return answers;
+  if (has_unknown_tenant && state.options.create_tenants && !state.has_created_tenants)
+    throw pg::Error(pg::Kind::retry, "a tenant must be created first");
+  co_return results;
 }
 
 void EventWriter::committed() {
-  state_->has_made_tenants = false;
+  state_->has_created_tenants = false;
   state_->announcer.announce(std::move(state_->written));
   state_->forget();
 }
 
-void EventWriter::rolled_back() {
-  state_->forget();
-}
-
-Task<void> EventWriter::unsure() {
+Task<void> EventWriter::unknown() {
   state_->forget();
   if (!state_->range) co_return;
-  pg::Params params(state_->range->first.uuid, state_->range->last.uuid);
-  co_await state_->link.run_one(sql::log_unsure, std::move(params));
+  const auto [first, last] = *state_->range;
+  co_await state_->link.run(sql::log_unknown{.first_id = first.uuid, .last_id = last.uuid});
   state_->range.reset();
 }
 
 Task<bool> EventWriter::repair(const pg::Error& error) {
   State& state = *state_;
-  const Drafts drafts = state.all();
-  if (drafts.empty()) co_return false;
-  if (is_missing_partition(error)) {
-    auto made = make_partitions(state.link, drafts);
-    co_await made;
+  const PendingEvents events = state.all();
+  if (events.empty()) co_return false;
+  if (pg::is_missing_partition(error)) {
+    co_await create_partitions(state.link, events);
     co_return true;
   }
-  if (error.kind() != pg::Kind::retry || !state.options.create_tenants || state.has_made_tenants)
+  if (error.kind() != pg::Kind::retry || !state.options.create_tenants || state.has_created_tenants)
     co_return false;
-  state.has_made_tenants = true;
-  auto made = create_tenants(state.link, drafts);
-  co_await made;
+  state.has_created_tenants = true;
+  co_await create_tenants(state.link, events);
   co_return true;
 }
 

@@ -1,7 +1,7 @@
-// Publishes within a transaction of the caller's, so that something else happens with it or not at all: an
-// outbox row goes and its event comes. The other way in than Publisher; what is written is the same.
+// Publishes within the caller's transaction, so that an outbox row is removed if, and only if, its event is
+// published. Writes the same as Publisher.
 //
-// One loop; one at a time.
+// One loop; one write() at a time.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct EventWriterOptions {
 
 class EventWriter {
  public:
-  EventWriter(pg::Link& link, model::IdSource& ids, model::HandOver& hand_over,
+  EventWriter(pg::Link& link, model::IdSource& ids, model::Handoff& handoff,
               const telemetry::Metrics& metrics, EventWriterOptions options);
   ~EventWriter();
   EventWriter(const EventWriter&) = delete;
@@ -30,19 +30,21 @@ class EventWriter {
   void on_committed(base::UniqueFunction<void(const std::vector<int>& buckets)> callback);
   void on_wide(base::UniqueFunction<void()> callback);
 
-  bool is_ready() const;  // ids can be made
+  bool is_ready() const;  // IDs can be made
 
-  // One answer per event, in order; a refused event is not written, the others are. Throws pg::Error, and
-  // then the transaction is lost. The events' data must live until then. Tenants that are to be made are made
-  // apart from the transaction, which then has to be tried again: Error(retry).
-  runtime::Task<std::vector<PublishAnswer>> write(pg::Transaction& transaction, std::vector<NewEvent> events);
+  // One result per event, in order; a rejected event is not written, the others are. Throws pg::Error, and
+  // then the transaction is lost. The events' data must live until it returns. Missing tenants are not
+  // created in the transaction: it throws Error(retry), and repair() creates them.
+  runtime::Task<std::vector<PublishResult>> write(pg::Transaction& transaction, std::vector<NewEvent> events);
 
-  // How the transaction ended, exactly one after each write() that returned or threw.
+  // After the transaction of the last write() was committed. After a rollback there is nothing to call: the
+  // next write() forgets the events.
   void committed();
-  void rolled_back();
-  // It may have been committed: every owner is made to look at the table, as soon as there is a database.
-  runtime::Task<void> unsure();
-  // After an error of write(): true when something was done about it and the same may be tried again.
+  // The transaction may have been committed: tells every owner to look at the table. Throws pg::Error, and is
+  // then called again.
+  runtime::Task<void> unknown();
+  // After an error of write() or of the commit: true if something was done about it and the same events can
+  // be written again.
   runtime::Task<bool> repair(const pg::Error& error);
 
  private:

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "postrider/base/unique_function.hpp"
-#include "postrider/model/hand_over.hpp"
+#include "postrider/model/handoff.hpp"
 #include "postrider/pg/link.hpp"
-#include "postrider/runtime/loop.hpp"
-#include "postrider/runtime/task.hpp"
+#include "postrider/runtime/service.hpp"
 
 namespace postrider::publish {
 
@@ -21,26 +20,25 @@ struct WideFanoutOptions {
   model::NodeId node_id{};
   int chunk_endpoints = 2'000;
   std::chrono::milliseconds poll{1'000};  // for tasks that other nodes left
+
+  void validate() const;
 };
 
-class WideFanout {
+class WideFanout : public runtime::Service {
  public:
-  WideFanout(runtime::Loop& loop, pg::Link& link, model::HandOver& hand_over, WideFanoutOptions options);
-  ~WideFanout();  // stop() was awaited, or start() never called
-  WideFanout(const WideFanout&) = delete;
-  WideFanout& operator=(const WideFanout&) = delete;
+  WideFanout(runtime::Loop& loop, pg::Link& link, model::Handoff& handoff, WideFanoutOptions options);
+  ~WideFanout() override;
 
   // As Publisher::on_committed.
   void on_committed(base::UniqueFunction<void(const std::vector<int>& buckets)> callback);
 
-  void start();
-  runtime::Task<void> stop();
   void notify();  // there is a new task; any thread, between start() and stop()
 
   // One chunk of one task; false when there is none to do. Throws pg::Error.
-  runtime::Task<bool> run_once();
+  runtime::Task<bool> fan_out_chunk();
 
  private:
+  runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -19,7 +19,7 @@ class WideFanoutTest : public PublishTest {
   }
 
   std::unique_ptr<WideFanout> fanout(TestPublisher& on) {
-    return std::make_unique<WideFanout>(loop, on.link, on.hand_over,
+    return std::make_unique<WideFanout>(loop, on.link, on.handoff,
                                         WideFanoutOptions{.node_id = {}, .chunk_endpoints = 10});
   }
 
@@ -34,17 +34,17 @@ TEST_F(WideFanoutTest, AWideEventIsAnsweredAtOnceAndFannedOutInChunks) {
   EXPECT_EQ(db.sql("select count(*) from fanout_task"), "1");
 
   const auto service = fanout(on);
-  EXPECT_TRUE(run(service->run_once()));
+  EXPECT_TRUE(run(service->fan_out_chunk()));
   EXPECT_EQ(live_rows(), "10");
-  EXPECT_TRUE(run(service->run_once()));
-  EXPECT_TRUE(run(service->run_once()));
-  EXPECT_FALSE(run(service->run_once()));
+  EXPECT_TRUE(run(service->fan_out_chunk()));
+  EXPECT_TRUE(run(service->fan_out_chunk()));
+  EXPECT_FALSE(run(service->fan_out_chunk()));
   EXPECT_EQ(live_rows("count(*), count(distinct endpoint_id), count(*) filter (where position = 1)"),
             "26|26|1");
   EXPECT_EQ(db.sql("select count(*) from fanout_task"), "0");
   EXPECT_EQ(db.sql("select count(*) from publish_log"), "3");
-  EXPECT_EQ(on.hand_over.deliveries.size(), 26u);
-  EXPECT_EQ(on.hand_over.deliveries[25].event->body, db.sql("select body from event"));
+  EXPECT_EQ(on.handoff.deliveries.size(), 26u);
+  EXPECT_EQ(on.handoff.deliveries[25].event->body, db.sql("select body from event"));
 }
 
 TEST_F(WideFanoutTest, EndsWhenTheLastChunkIsExactlyFull) {
@@ -53,7 +53,7 @@ TEST_F(WideFanoutTest, EndsWhenTheLastChunkIsExactlyFull) {
   auto& on = publisher(wide_from_ten());
   ASSERT_TRUE(is_new(publish(on, event("even"))));
   const auto service = fanout(on);
-  while (run(service->run_once())) {
+  while (run(service->fan_out_chunk())) {
   }
   EXPECT_EQ(live_rows(), "20");
   EXPECT_EQ(db.sql("select count(*) from fanout_task"), "0");
@@ -69,13 +69,13 @@ TEST_F(WideFanoutTest, TenantsTakeTurns) {
   for (const char* tenant : {"zebra", "another"}) ASSERT_TRUE(is_new(publish(on, event(tenant))));
   const auto service = fanout(on);
   for (int turn = 1; turn <= 2; ++turn) {
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(run(service->run_once()));
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(run(service->fan_out_chunk()));
     const std::string rows = std::to_string(10 * turn);
     for (const char* tenant : {"another", "wide", "zebra"})
       EXPECT_EQ(live_rows("count(*) filter (where tenant_id = '" + std::string(tenant) + "')"), rows)
           << tenant;
   }
-  while (run(service->run_once())) {
+  while (run(service->fan_out_chunk())) {
   }
   EXPECT_EQ(live_rows(), "118");
   EXPECT_EQ(db.sql("select count(*) from fanout_task"), "0");
@@ -86,7 +86,7 @@ TEST_F(WideFanoutTest, AnotherNodeGoesOnWhereOneStoppedAndNothingIsQueuedTwice) 
   auto& other = publisher(wide_from_ten());
   ASSERT_TRUE(is_new(publish(dying, event("wide"))));
   const auto first = fanout(dying);
-  ASSERT_TRUE(run(first->run_once()));
+  ASSERT_TRUE(run(first->fan_out_chunk()));
 
   // Delivered meanwhile, so a repeated row would not even conflict.
   db.sql("delete from queue where bucket >= 0");
@@ -96,8 +96,7 @@ TEST_F(WideFanoutTest, AnotherNodeGoesOnWhereOneStoppedAndNothingIsQueuedTwice) 
   struct Cut {
     static runtime::Task<void> chunk(WideFanout& service, bool& has_failed) {
       try {
-        auto task = service.run_once();
-        co_await task;
+        co_await service.fan_out_chunk();
       } catch (const pg::Error&) {
         has_failed = true;
       }
@@ -120,10 +119,10 @@ TEST_F(WideFanoutTest, AnotherNodeGoesOnWhereOneStoppedAndNothingIsQueuedTwice) 
   EXPECT_EQ(live_rows(), "0");
 
   const auto second = fanout(other);
-  while (run(second->run_once())) {
+  while (run(second->fan_out_chunk())) {
   }
   EXPECT_EQ(live_rows("count(*), count(distinct endpoint_id)"), "16|16");
-  EXPECT_EQ(other.hand_over.deliveries.size(), 16u);
+  EXPECT_EQ(other.handoff.deliveries.size(), 16u);
 }
 
 TEST_F(WideFanoutTest, AnEventOfAnOrderedTenantQueuesBehindAWideOne) {
@@ -133,7 +132,7 @@ TEST_F(WideFanoutTest, AnEventOfAnOrderedTenantQueuesBehindAWideOne) {
   ASSERT_TRUE(is_new(publish(narrow, event("wide"))));
   EXPECT_EQ(db.sql("select count(*) from fanout_task"), "2");
   const auto service = fanout(wide);
-  while (run(service->run_once())) {
+  while (run(service->fan_out_chunk())) {
   }
   EXPECT_EQ(
       db.sql(
@@ -153,7 +152,7 @@ TEST_F(WideFanoutTest, TheServiceWorksUntilNothingIsLeft) {
   run(until(loop, db, "select count(*) from fanout_task", "0"));
   run(service->stop());
   EXPECT_EQ(live_rows(), "130");
-  EXPECT_EQ(on.hand_over.deliveries.size(), 130u);
+  EXPECT_EQ(on.handoff.deliveries.size(), 130u);
 }
 
 }  // namespace

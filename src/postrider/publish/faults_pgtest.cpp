@@ -5,17 +5,16 @@
 namespace postrider::publish {
 namespace {
 
-using Reason = Refused::Reason;
+using Reason = Rejected::Reason;
 
 struct Client {
   static runtime::Task<void> publish(TestPublisher& on, std::vector<NewEvent> events,
-                                     std::vector<PublishAnswer>& answers) {
-    auto task = on.publisher.publish_all(std::move(events));
-    answers = co_await task;
+                                     std::vector<PublishResult>& answers) {
+    answers = co_await on.publisher.publish_all(std::move(events));
   }
   // Publishes; while the publisher waits at the lock, does something to the database.
   static runtime::Task<void> disturbed(TestPublisher& on, std::vector<NewEvent> events,
-                                       std::vector<PublishAnswer>& answers, runtime::Task<void> until_blocked,
+                                       std::vector<PublishResult>& answers, runtime::Task<void> until_blocked,
                                        base::UniqueFunction<void()> disturb) {
     runtime::TaskGroup group;
     group.spawn(publish(on, std::move(events), answers));
@@ -63,7 +62,7 @@ TEST_F(PublishFaultTest, RepeatsABatchThatWasCutOffBeforeItsCommit) {
     auto& on = publisher();
     support::SyncSql locker(db.url());
     locker("begin; lock table publish_log in share mode");
-    std::vector<PublishAnswer> answers;
+    std::vector<PublishResult> answers;
     run(Client::disturbed(
         on, events(with_keys), answers, until(loop, db, waiting_for("publish_log"), "1"), [&] {
           db.sql(
@@ -75,7 +74,7 @@ TEST_F(PublishFaultTest, RepeatsABatchThatWasCutOffBeforeItsCommit) {
     for (const auto& answer : answers) EXPECT_TRUE(is_new(answer)) << text_of(answer);
     EXPECT_EQ(db.sql("select count(*) from event"), "20");
     EXPECT_EQ(live_rows(), "20");
-    EXPECT_EQ(on.hand_over.deliveries.size(), 0u) << "the owners find them in the table";
+    EXPECT_EQ(on.handoff.deliveries.size(), 0u) << "the owners find them in the table";
     EXPECT_EQ(
         db.sql("select count(*) from queue q where bucket >= 0 and not exists (select from publish_log l "
                "where l.node_id = '00000000-0000-0000-0000-000000000000' and q.id between l.first_id and "
@@ -93,7 +92,7 @@ TEST_F(PublishFaultTest, DoesNotQueueAgainWhatWasCommittedUnnoticed) {
     auto& on = publisher();
     support::SyncSql locker(db.url());
     locker("begin; lock table gate in exclusive mode");
-    std::vector<PublishAnswer> answers;
+    std::vector<PublishResult> answers;
     run(Client::disturbed(on, events(with_keys), answers, until(loop, db, waiting_for("gate"), "1"), [&] {
       on.link.connection().close();
       locker("commit");
@@ -104,7 +103,7 @@ TEST_F(PublishFaultTest, DoesNotQueueAgainWhatWasCommittedUnnoticed) {
     }
     EXPECT_EQ(db.sql("select count(*) from event"), "20");
     EXPECT_EQ(live_rows(), "20");
-    EXPECT_EQ(on.hand_over.deliveries.size(), 0u);
+    EXPECT_EQ(on.handoff.deliveries.size(), 0u);
     EXPECT_NE(
         db.sql("select count(*) from publish_log where node_id = '00000000-0000-0000-0000-000000000000'"),
         "0");
@@ -120,7 +119,7 @@ TEST_F(PublishFaultTest, TheOwnersLookAgainAtWhatWasCommittedAfterTheyLooked) {
   for (size_t i = 0; i < keyed.size(); ++i) keyed[i].id = "id" + std::to_string(i);
   support::SyncSql locker(db.url());
   locker("begin; lock table gate in exclusive mode");
-  std::vector<PublishAnswer> answers;
+  std::vector<PublishResult> answers;
   auto until_missed =
       Client::lose_connection(on, until(loop, db, waiting_for("gate"), "1"),
                               until(loop, db, "select count(*) from publish_log where " + nobodys, "1"));
@@ -144,7 +143,7 @@ TEST_F(PublishFaultTest, RecallsWhatWasCommittedUnnoticedWhateverTheOrderOfItsId
   for (auto at = given.rbegin(); at != given.rend(); ++at) at->given_id = model::EventId{ids.next()};
   support::SyncSql locker(db.url());
   locker("begin; lock table gate in exclusive mode");
-  std::vector<PublishAnswer> answers;
+  std::vector<PublishResult> answers;
   run(Client::disturbed(on, given, answers, until(loop, db, waiting_for("gate"), "1"), [&] {
     on.link.connection().close();
     locker("commit");
@@ -160,7 +159,7 @@ TEST_F(PublishFaultTest, RunsABatchAgainWhenItsStatementWasCanceled) {
   ASSERT_TRUE(is_new(publish(on, event("t1"))));
   support::SyncSql other(db.url());
   other("begin; update endpoint_position set position = position");
-  std::vector<PublishAnswer> answers;
+  std::vector<PublishResult> answers;
   run(Client::disturbed(on, events(false), answers,
                         until(loop, db,
                               "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and "
@@ -188,7 +187,7 @@ TEST_F(PublishFaultTest, SaysSoWhenTheDatabaseStaysAwayAndTellsTheOwnersLater) {
   auto& on = publisher({.give_up_after = std::chrono::milliseconds(300)});
   ASSERT_TRUE(is_new(publish(on, event("t1"))));
   db.sql(kHeldUntilTheServerStops);
-  std::vector<PublishAnswer> answers;
+  std::vector<PublishResult> answers;
   run(Client::disturbed(
       on, events(false), answers,
       until(loop, db, "select count(*) from pg_stat_activity where wait_event = 'PgSleep'", "1"),

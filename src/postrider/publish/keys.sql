@@ -1,20 +1,29 @@
--- The keys that make publishing repeatable: a publisher's event id (kind id) and Idempotency-Key (kind key).
+-- The keys that make publishing repeatable: a publisher's event ID (kind id) and Idempotency-Key (kind key).
 -- All arrays are sorted by (tenant_id, kind, key) in byte order, so that two publishers never wait crosswise.
 
+-- part: keys
+unnest(:tenants::text[], :kinds::text[], :keys::text[])
+
+-- part: is_key
+e.tenant_id = k.tenant_id
+  and e.kind = k.kind
+  and e.key = k.key
+
 -- name: known_tenants
--- $1 tenant ids; returns those that can be published to. Index: tenant_pkey.
+-- Those that can be published to. Index: tenant_pkey.
+-- not null: all
 select t.id
 from tenant t
-where t.id = any ($1::text[])
+where t.id = any (:tenants::text[])
   and t.status <> 'deleted';
 
 -- name: take_keys
--- $1 tenant, $2 kind, $3 key, $4 event id, $5 hash of the request. Returns the keys that were free. Waits for
--- transactions that are taking the same keys; whoever lost reads them in a statement, and so a snapshot, of
--- its own. Locks: the new rows, in order.
-insert into event_key (tenant_id, kind, key, event_id, request_hash, answer)
+-- Takes the keys for events and returns those that were free. Waits for transactions that are taking the same keys; the
+-- keys that were lost are read by a statement, and so in a snapshot, of its own. Locks: the new rows, in order.
+-- not null: all
+insert into event_key (tenant_id, kind, key, event_id, request_hash, response)
 select k.tenant_id, k.kind, k.key, k.event_id, k.request_hash, ''
-from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::bytea[])
+from unnest(:tenants::text[], :kinds::text[], :keys::text[], :event_ids::uuid[], :request_hashes::bytea[])
   as k (tenant_id, kind, key, event_id, request_hash)
 join tenant t on t.id = k.tenant_id
 where t.status <> 'deleted'
@@ -23,34 +32,29 @@ on conflict do nothing
 returning event_id, kind;
 
 -- name: read_keys
--- $1 tenant, $2 kind, $3 key. Returns the place in the arrays and what was stored. Index: event_key_pkey.
-select k.place::integer, e.event_id, e.request_hash, e.answer
-from unnest($1::text[], $2::text[], $3::text[]) with ordinality as k (tenant_id, kind, key, place)
-join event_key e on e.tenant_id = k.tenant_id and e.kind = k.kind and e.key = k.key;
+-- Returns the place of each key in the arrays, from 1, and what was stored. Index: event_key_pkey.
+-- not null: all
+select k.place::integer as place, e.event_id, e.request_hash, e.response
+from {{keys}} with ordinality as k (tenant_id, kind, key, place)
+join event_key e on {{is_key}};
 
 -- name: release_keys
--- $1 tenant, $2 kind, $3 key, $4 event id: keys taken in this transaction for events that will not be.
+-- Keys taken in this transaction for events that are not written.
 delete from event_key e
-using unnest($1::text[], $2::text[], $3::text[], $4::uuid[]) as k (tenant_id, kind, key, event_id)
-where e.tenant_id = k.tenant_id
-  and e.kind = k.kind
-  and e.key = k.key
+using unnest(:tenants::text[], :kinds::text[], :keys::text[], :event_ids::uuid[]) as k (tenant_id, kind, key, event_id)
+where {{is_key}}
   and e.event_id = k.event_id;
 
--- name: free_hollow_keys
--- $1 tenant, $2 kind, $3 key: keys that were committed without an answer, and so without an event.
+-- name: free_orphaned_keys
+-- Keys that were committed without a response, and so without an event.
 delete from event_key e
-using unnest($1::text[], $2::text[], $3::text[]) as k (tenant_id, kind, key)
-where e.tenant_id = k.tenant_id
-  and e.kind = k.kind
-  and e.key = k.key
-  and e.answer = '';
+using {{keys}} as k (tenant_id, kind, key)
+where {{is_key}}
+  and e.response = '';
 
--- name: keep_answers
--- $1 tenant, $2 kind, $3 key, $4 the answer that a repeated request gets again. Rows taken in this transaction.
+-- name: keep_responses
+-- The response that a repeated request gets again. Rows taken in this transaction.
 update event_key e
-set answer = k.answer
-from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k (tenant_id, kind, key, answer)
-where e.tenant_id = k.tenant_id
-  and e.kind = k.kind
-  and e.key = k.key;
+set response = k.response
+from unnest(:tenants::text[], :kinds::text[], :keys::text[], :responses::text[]) as k (tenant_id, kind, key, response)
+where {{is_key}};

@@ -3,7 +3,7 @@
 namespace postrider::publish {
 namespace {
 
-using Reason = Refused::Reason;
+using Reason = Rejected::Reason;
 
 NewEvent with_id(NewEvent event, std::string id) {
   event.id = std::move(id);
@@ -97,9 +97,8 @@ TEST_F(KeysTest, AFollowerIsPublishedWhenItsLeaderIsRefused) {
 }
 
 runtime::Task<void> publish_into(TestPublisher& on, std::vector<NewEvent> events,
-                                 std::vector<PublishAnswer>& answers) {
-  auto task = on.publisher.publish_all(std::move(events));
-  answers = co_await task;
+                                 std::vector<PublishResult>& answers) {
+  answers = co_await on.publisher.publish_all(std::move(events));
 }
 runtime::Task<void> end_of(runtime::TaskGroup& group) {
   co_await group.join();
@@ -108,12 +107,13 @@ runtime::Task<void> end_of(runtime::TaskGroup& group) {
 // Whoever waits for the first key holds no other one yet, so two with the same keys never wait crosswise.
 TEST_F(KeysTest, KeysAreTakenInOneOrderWhateverOrderTheyCameIn) {
   const std::string take =
-      "insert into event_key (tenant_id, kind, key, event_id, request_hash, answer) select 't1', 'id', key, "
+      "insert into event_key (tenant_id, kind, key, event_id, request_hash, response) select 't1', 'id', "
+      "key, "
       "gen_random_uuid(), '', '' from unnest(array['";
   auto& on = publisher();
   support::SyncSql other(db.url()), third(db.url());
   other("begin; " + take + "a']) key");
-  std::vector<PublishAnswer> answers;
+  std::vector<PublishResult> answers;
   runtime::TaskGroup group;
   group.spawn(publish_into(on, {with_id(event("t1"), "b"), with_id(event("t1"), "a")}, answers));
   run(until(loop, db, "select count(*) from pg_locks where not granted", "1"));
@@ -132,14 +132,14 @@ TEST_F(KeysTest, ATenantMadeBetweenTheLookAndTheKeyLosesNoEvent) {
     ASSERT_TRUE(is_new(publish(on, with_id(event("t1"), tenant))));
     support::SyncSql locker(db.url());
     locker("begin; lock table event_key in access exclusive mode");
-    std::vector<PublishAnswer> answers;
+    std::vector<PublishResult> answers;
     runtime::TaskGroup group;
     group.spawn(publish_into(on, {with_key(with_id(event(tenant), "a"), "b")}, answers));
     run(until(loop, db, waiting_for("event_key"), "1"));
     make_tenant(tenant);
     locker("commit");
     run(end_of(group));
-    EXPECT_EQ(db.sql("select count(*) from event_key where answer = ''"), "0");
+    EXPECT_EQ(db.sql("select count(*) from event_key where response = ''"), "0");
     const auto again = publish(on, with_key(with_id(event(tenant), "a"), "b"));
     EXPECT_TRUE(std::holds_alternative<Published>(again)) << text_of(again);
     EXPECT_THAT(text_of(again), testing::HasSubstr(R"("deliveries":0})"));
@@ -154,7 +154,7 @@ TEST_F(KeysTest, AKeyThatWasKeptWithoutAnAnswerIsTakenAgain) {
   ASSERT_TRUE(is_new(publish(on, given)));
   for (const std::string hollow : {"kind in ('id', 'key')", "kind = 'id'"}) {
     SCOPED_TRACE(hollow);
-    db.sql("update event_key set answer = '' where " + hollow + "; delete from event_key where not (" +
+    db.sql("update event_key set response = '' where " + hollow + "; delete from event_key where not (" +
            hollow + "); delete from event");
     const auto answers = publish_all(on, {given, with_data(given, "1"), given, event("t1")});
     EXPECT_TRUE(is_new(answers[0])) << text_of(answers[0]);
@@ -163,7 +163,7 @@ TEST_F(KeysTest, AKeyThatWasKeptWithoutAnAnswerIsTakenAgain) {
     EXPECT_EQ(text_of(answers[0]), text_of(answers[2]));
     EXPECT_TRUE(is_new(answers[3]));
     EXPECT_EQ(db.sql("select count(*) from event"), "2");
-    EXPECT_EQ(db.sql("select count(*) from event_key where answer <> ''"), "2");
+    EXPECT_EQ(db.sql("select count(*) from event_key where response <> ''"), "2");
   }
 }
 
@@ -171,7 +171,7 @@ TEST_F(KeysTest, AKeyWithoutAnAnswerIsFreedBesideOneThatHasOne) {
   auto& on = publisher();
   const auto given = with_key(with_id(event("t1"), "a"), "b");
   const auto first = publish(on, given);
-  db.sql("update event_key set answer = '' where kind = 'key'");
+  db.sql("update event_key set response = '' where kind = 'key'");
   const auto again = publish(on, given);
   EXPECT_TRUE(is_repeat(again));
   EXPECT_EQ(text_of(again), text_of(first));
@@ -185,8 +185,7 @@ TEST_F(KeysTest, TheSameKeysAtTwoPublishersAtOnceMakeEachEventOnce) {
   struct Client {
     static runtime::Task<void> publish(TestPublisher& on, std::vector<NewEvent> events,
                                        std::vector<std::string>& answers, int& fresh) {
-      auto task = on.publisher.publish_all(std::move(events));
-      const auto given = co_await task;
+      const auto given = co_await on.publisher.publish_all(std::move(events));
       for (const auto& answer : given) {
         EXPECT_TRUE(std::holds_alternative<Published>(answer)) << text_of(answer);
         fresh += is_new(answer) ? 1 : 0;
@@ -216,7 +215,7 @@ TEST_F(KeysTest, TheSameKeysAtTwoPublishersAtOnceMakeEachEventOnce) {
   EXPECT_EQ(fresh, 600);
   EXPECT_EQ(db.sql("select count(*), count(distinct public_id) from event"), "600|600");
   EXPECT_EQ(live_rows(), "600");
-  EXPECT_EQ(db.sql("select count(*) from event_key where answer = ''"), "0");
+  EXPECT_EQ(db.sql("select count(*) from event_key where response = ''"), "0");
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "postrider/base/json_scanner.hpp"
 #include "postrider/base/text.hpp"
-#include "postrider/publish/json_scanner.hpp"
 
 namespace postrider::publish {
 
@@ -58,7 +58,7 @@ bool is_idempotency_key(std::string_view text) {
          text.find('\0') == std::string_view::npos && simdjson::validate_utf8(text.data(), text.size());
 }
 
-std::vector<model::EventFault> faults_of(const NewEvent& event) {
+std::vector<model::EventError> errors_of(const NewEvent& event) {
   model::EventFields fields{.tenant_id = event.tenant_id,
                             .type = event.type,
                             .id = event.id,
@@ -68,21 +68,21 @@ std::vector<model::EventFault> faults_of(const NewEvent& event) {
                             .occurred_at = event.occurred_at,
                             .written_at = event.written_at};
   if (!event.traceparent.empty()) fields.traceparent = event.traceparent;
-  auto faults = model::faults_of(fields);
+  auto errors = model::errors_of(fields);
   if (event.idempotency_key && !is_idempotency_key(*event.idempotency_key))
-    faults.push_back({"Idempotency-Key", "must be 1 to 255 bytes of UTF-8 without NUL"});
+    errors.push_back({"Idempotency-Key", "must be 1 to 255 bytes of UTF-8 without NUL"});
   for (const auto& other : event.other_versions)
     if (other.name.empty() || other.name.size() > kVersionBytesMax || !base::is_storable(other.name))
-      faults.push_back({"versions", "each name must have 1 to 64 bytes of UTF-8 without NUL"});
-  return faults;
+      errors.push_back({"versions", "each name must have 1 to 64 bytes of UTF-8 without NUL"});
+  return errors;
 }
 
-std::string trim_data(NewEvent& event) {
-  JsonScanner json(event.data);
+std::optional<std::string> trim_data(NewEvent& event) {
+  base::JsonScanner json(event.data);
   std::string_view value;
   if (!json.value(value) || !json.finish()) return "data: " + json.error();
   event.data = value;
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace postrider::publish

@@ -55,13 +55,13 @@ bool is_idempotency_key(std::string_view text);
 // Anything that is not in this form is not passed on.
 using model::is_traceparent;
 
-// What model::faults_of() finds, and what is wrong with its key and its other versions. Publisher and
-// EventWriter refuse an event that has any, so no way in can forget to ask. Whether data is JSON is known to
-// whoever cut it out of a document; anyone else asks trim_data().
-std::vector<model::EventFault> faults_of(const NewEvent& event);
+// What model::errors_of() finds, and what is wrong with its key and its other versions. Publisher and
+// EventWriter reject an event that has any, so that no path can forget the check. Whether data is JSON is
+// known if it was cut out of a document; otherwise call trim_data().
+std::vector<model::EventError> errors_of(const NewEvent& event);
 
-// Removes white space around the data, which is no part of it. Returns why the data cannot be published: it
-// is not JSON, or nested too deep. Empty: it can.
-std::string trim_data(NewEvent& event);
+// Removes white space around the data, which is not part of it. Returns why the data cannot be published: it
+// is not JSON, or nested too deep.
+std::optional<std::string> trim_data(NewEvent& event);
 
 }  // namespace postrider::publish

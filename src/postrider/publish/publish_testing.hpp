@@ -17,7 +17,7 @@
 namespace postrider::publish {
 
 // Keeps what it is offered. One thread.
-class KeptHandOver : public model::HandOver {
+class KeptHandoff : public model::Handoff {
  public:
   void offer(std::vector<model::CommittedDelivery> offered) override {
     for (auto& delivery : offered) {
@@ -37,7 +37,7 @@ class TestPublisher {
   TestPublisher(runtime::Loop& loop, const std::string& url, model::IdSource& ids,
                 PublisherOptions options = {})
       : link(loop, {.connect = pg::ConnectOptions::engine(url), .pause_min = pg::Milliseconds(10)}),
-        publisher(loop, link, ids, hand_over, metrics, with_node(options)) {
+        publisher(loop, link, ids, handoff, metrics, with_node(options)) {
     link.start();
   }
   runtime::Task<void> stop() {
@@ -48,7 +48,7 @@ class TestPublisher {
   }
 
   telemetry::Metrics metrics;
-  KeptHandOver hand_over;
+  KeptHandoff handoff;
   pg::Link link;
   Publisher publisher;
 
@@ -128,10 +128,10 @@ class PublishTest : public testing::Test {
     return event;
   }
 
-  PublishAnswer publish(TestPublisher& on, NewEvent event) {
+  PublishResult publish(TestPublisher& on, NewEvent event) {
     return run(on.publisher.publish(std::move(event)));
   }
-  std::vector<PublishAnswer> publish_all(TestPublisher& on, std::vector<NewEvent> events) {
+  std::vector<PublishResult> publish_all(TestPublisher& on, std::vector<NewEvent> events) {
     return run(on.publisher.publish_all(std::move(events)));
   }
 
@@ -145,21 +145,21 @@ class PublishTest : public testing::Test {
   std::vector<std::unique_ptr<TestPublisher>> publishers;
 };
 
-inline bool is_new(const PublishAnswer& answer) {
+inline bool is_new(const PublishResult& answer) {
   const auto* published = std::get_if<Published>(&answer);
   return published != nullptr && !published->is_repeat;
 }
-inline bool is_repeat(const PublishAnswer& answer) {
+inline bool is_repeat(const PublishResult& answer) {
   const auto* published = std::get_if<Published>(&answer);
   return published != nullptr && published->is_repeat;
 }
-inline bool is_refused(const PublishAnswer& answer, Refused::Reason reason) {
-  const auto* refused = std::get_if<Refused>(&answer);
+inline bool is_refused(const PublishResult& answer, Rejected::Reason reason) {
+  const auto* refused = std::get_if<Rejected>(&answer);
   return refused != nullptr && refused->reason == reason;
 }
-inline std::string text_of(const PublishAnswer& answer) {
-  if (const auto* published = std::get_if<Published>(&answer)) return published->answer;
-  return "refused: " + std::get<Refused>(answer).detail;
+inline std::string text_of(const PublishResult& answer) {
+  if (const auto* published = std::get_if<Published>(&answer)) return published->response;
+  return "refused: " + std::get<Rejected>(answer).detail;
 }
 
 }  // namespace postrider::publish

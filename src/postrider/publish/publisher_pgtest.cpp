@@ -9,7 +9,7 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
-using Reason = Refused::Reason;
+using Reason = Rejected::Reason;
 
 TEST_F(PublishTest, MakesOneDeliveryPerEndpointHoweverManyPatternsMatch) {
   make_tenant("t1");
@@ -21,7 +21,7 @@ TEST_F(PublishTest, MakesOneDeliveryPerEndpointHoweverManyPatternsMatch) {
   ASSERT_TRUE(is_new(answer)) << text_of(answer);
   EXPECT_THAT(text_of(answer), EndsWith(R"("deliveries":2})"));
   EXPECT_EQ(live_rows(), "2");
-  EXPECT_EQ(on.hand_over.deliveries.size(), 2u);
+  EXPECT_EQ(on.handoff.deliveries.size(), 2u);
 }
 
 TEST_F(PublishTest, StoresTheExactBytesAndHandsTheSameOver) {
@@ -33,7 +33,7 @@ TEST_F(PublishTest, StoresTheExactBytesAndHandsTheSameOver) {
   odd.id = "mine";
   odd.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   ASSERT_TRUE(is_new(publish(on, odd)));
-  const auto& delivery = on.hand_over.deliveries.at(0);
+  const auto& delivery = on.handoff.deliveries.at(0);
   EXPECT_THAT(delivery.event->body, HasSubstr("\"data\":" + std::string(odd.data) + "}"));
   EXPECT_EQ(delivery.event->public_id, "mine");
   EXPECT_EQ(db.sql("select body from event"), delivery.event->body);
@@ -137,7 +137,7 @@ TEST_F(PublishTest, RefusesEventsThatBreakARuleWhoeverSendsThemAndMakesNoTenantF
   events.back().traceparent = "x\ny";
   const auto answers = publish_all(on, events);
   for (const size_t bad : {0, 1, 2, 3, 4, 6, 7})
-    EXPECT_TRUE(is_refused(answers[bad], Reason::unacceptable)) << bad << text_of(answers[bad]);
+    EXPECT_TRUE(is_refused(answers[bad], Reason::invalid)) << bad << text_of(answers[bad]);
   EXPECT_TRUE(is_new(answers[5])) << text_of(answers[5]);
   EXPECT_EQ(db.sql("select string_agg(id, ' ' order by id) from tenant"), "org:7@eu.1 postrider");
   EXPECT_EQ(db.sql("select count(*) from event"), "1");
@@ -176,8 +176,7 @@ TEST_F(PublishTest, CommitsWhatArrivesTogetherInFewTransactions) {
   int answered = 0;
   struct Client {
     static runtime::Task<void> publish(TestPublisher& publisher, NewEvent event, int& answered) {
-      auto task = publisher.publisher.publish(std::move(event));
-      const auto answer = co_await task;
+      const auto answer = co_await publisher.publisher.publish(std::move(event));
       EXPECT_TRUE(is_new(answer));
       ++answered;
     }
@@ -206,8 +205,7 @@ TEST_F(PublishTest, AnswersAfterTheCommit) {
   bool is_answered = false;
   struct Client {
     static runtime::Task<void> publish(TestPublisher& publisher, bool& is_answered) {
-      auto task = publisher.publisher.publish(PublishTest::event("t1"));
-      co_await task;
+      co_await publisher.publisher.publish(PublishTest::event("t1"));
       is_answered = true;
     }
     static runtime::Task<void> blocked(runtime::TaskGroup& group, TestPublisher& publisher, bool& is_answered,
@@ -219,11 +217,11 @@ TEST_F(PublishTest, AnswersAfterTheCommit) {
   };
   run(Client::blocked(group, on, is_answered, until(loop, db, waiting_for("queue"), "1")));
   EXPECT_FALSE(is_answered);
-  EXPECT_TRUE(on.hand_over.deliveries.empty());
+  EXPECT_TRUE(on.handoff.deliveries.empty());
   locker("commit");
   run(Client::join(group));
   EXPECT_TRUE(is_answered);
-  EXPECT_EQ(on.hand_over.deliveries.size(), 1u);
+  EXPECT_EQ(on.handoff.deliveries.size(), 1u);
 }
 
 TEST_F(PublishTest, RefusesWhenTooMuchIsWaiting) {
@@ -238,7 +236,7 @@ TEST_F(PublishTest, HoldsATenantToItsPublishRate) {
   make_tenant("t1");
   make_tenant("slow");
   db.sql("update tenant set publish_rate_per_second = 0.001 where id = 'slow'");
-  PublishRates rates;
+  base::RateLimiter rates;
   auto& on = publisher({.rates = &rates});
   EXPECT_TRUE(is_new(publish(on, event("slow"))));
   const auto answers = publish_all(on, {event("slow"), event("t1")});
@@ -246,17 +244,17 @@ TEST_F(PublishTest, HoldsATenantToItsPublishRate) {
   EXPECT_TRUE(is_new(answers[1]));
 }
 
-TEST(PublishRates, LetThroughASecondsWorthAndThenTheRate) {
+TEST(RateLimiter, AllowsASecondsWorthAndThenTheRate) {
   using std::chrono::milliseconds;
-  PublishRates rates;
+  base::RateLimiter rates;
   const base::SteadyTime start(std::chrono::hours(1));
   EXPECT_TRUE(rates.try_take("t", start));
-  rates.learn("t", 4.0, start);
+  rates.set_rate("t", 4.0, start);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(rates.try_take("t", start));
   EXPECT_FALSE(rates.try_take("t", start));
   EXPECT_FALSE(rates.try_take("t", start + milliseconds(200)));
   EXPECT_TRUE(rates.try_take("t", start + milliseconds(250)));
-  rates.learn("t", std::nullopt, start);
+  rates.set_rate("t", std::nullopt, start);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(rates.try_take("t", start));
 }
 
@@ -280,8 +278,8 @@ TEST_F(PublishTest, GivesStrictEndpointsDensePositionsInCommitOrder) {
   struct Client {
     static runtime::Task<void> publish(TestPublisher& publisher) {
       for (int round = 0; round < 10; ++round) {
-        auto task = publisher.publisher.publish_all(std::vector<NewEvent>(12, PublishTest::event("t1")));
-        const auto given = co_await task;
+        const auto given =
+            co_await publisher.publisher.publish_all(std::vector<NewEvent>(12, PublishTest::event("t1")));
         for (const auto& answer : given) EXPECT_TRUE(is_new(answer)) << text_of(answer);
       }
     }
@@ -332,13 +330,13 @@ TEST_F(PublishTest, ABadEventHarmsOnlyItself) {
   const auto answers = publish_all(on, events);
   for (size_t i = 0; i < answers.size(); ++i) {
     if (i == 0 || i == 137 || i == 299) {
-      EXPECT_TRUE(is_refused(answers[i], Reason::unacceptable)) << i;
+      EXPECT_TRUE(is_refused(answers[i], Reason::invalid)) << i;
     } else {
       EXPECT_TRUE(is_new(answers[i])) << i << text_of(answers[i]);
     }
   }
   EXPECT_EQ(live_rows(), "297");
-  EXPECT_EQ(on.hand_over.deliveries.size(), 297u);
+  EXPECT_EQ(on.handoff.deliveries.size(), 297u);
 }
 
 TEST_F(PublishTest, FindsSubscriptionsByTheirKeyInALargeRegistry) {
@@ -350,7 +348,7 @@ TEST_F(PublishTest, FindsSubscriptionsByTheirKeyInALargeRegistry) {
       "insert into subscription (tenant_id, pattern, endpoint_id) select tenant_id, 'a.*', id from "
       "endpoint;");
   const std::string prepare =
-      std::string("set plan_cache_mode = force_generic_plan; prepare p as ") + sql::publish.text;
+      std::string("set plan_cache_mode = force_generic_plan; prepare p as ") + sql::publish::statement.text;
   std::string nulls = "null";
   for (int i = 1; i < 22; ++i) nulls += ", null";
   for (const char* analyze : {"", "vacuum analyze tenant, endpoint, subscription;"}) {

@@ -1,56 +1,28 @@
-// What goes into and comes out of the statements of publish.sql, keys.sql and recover.sql. Internal to
-// publish/.
+// The parameters and the rows of publish.sql, versions.sql and recover.sql. Internal to publish/.
 #pragma once
 
-#include <string_view>
-#include <vector>
-
-#include "postrider/pg/params.hpp"
-#include "postrider/pg/rows.hpp"
+#include "postrider/pg/batch.hpp"
 #include "postrider/publish/commit.hpp"
+#include "postrider/publish/fanout_plan.hpp"
+#include "postrider/publish/publish.sql.hpp"
+#include "postrider/publish/recover.sql.hpp"
+#include "postrider/publish/versions.sql.hpp"
 
 namespace postrider::publish {
 
-pg::Params publish_params(const Drafts& drafts, const CommitSettings& settings);
-// Appends an answer for each draft, and its deliveries; remembers the routes.
-void read_published(const pg::Rows& rows, const Drafts& drafts, const CommitSettings& settings,
-                    KnownRoutes& routes, Commit& commit);
+// Events whose plan is not known. Reading adds a result for each event and its deliveries, and remembers the
+// plans.
+pg::Pending<sql::publish> add_publish(pg::Batch& batch, const PendingEvents& events,
+                                      const CommitSettings& settings);
+void read_published(const pg::RowsOf<sql::publish>& rows, const PendingEvents& events,
+                    const CommitSettings& settings, FanoutPlanCache& plans, Commit& commit);
 
-// A draft and where it goes.
-struct RoutedDraft {
-  Draft* draft;
-  const Route* route;
-};
-using RoutedDrafts = std::vector<RoutedDraft>;
+// The same for events in several versions, which have no plans.
+pg::Pending<sql::publish_versions> add_publish_versions(pg::Batch& batch, const PendingEvents& events,
+                                                        const CommitSettings& settings);
+void read_versions_published(const pg::RowsOf<sql::publish_versions>& rows, const PendingEvents& events,
+                             const CommitSettings& settings, Commit& commit);
 
-// The queue rows, in the order in which they are written.
-std::vector<model::CommittedDelivery> routed_deliveries(const RoutedDrafts& known, base::Timestamp now);
-pg::Params publish_known_params(const RoutedDrafts& known,
-                                const std::vector<model::CommittedDelivery>& deliveries,
-                                const CommitSettings& settings);
-// Appends an answer for each draft, and its deliveries; or, when they were not written, puts all aside.
-void read_known(const pg::Rows& rows, const RoutedDrafts& known,
-                std::vector<model::CommittedDelivery> deliveries, KnownRoutes& routes, Commit& commit);
-
-// What a publisher is told about the fate of an event that was not written.
-PublishAnswer refusal(std::string_view fate);
-pg::Error unreadable_answer();
-
-pg::Params recall_params(const Drafts& drafts);
-
-// One key of one draft, as event_key keeps it.
-struct KeyRow {
-  std::string_view tenant_id, kind, key;
-  Draft* draft = nullptr;
-  bool is_taken = false;
-};
-using KeyRows = std::vector<KeyRow>;
-
-// Every key of the drafts, in the order that event_key is locked in.
-KeyRows key_rows(const Drafts& drafts);
-pg::Params take_keys_params(const KeyRows& keys);
-pg::Params read_keys_params(const KeyRows& keys);
-pg::Params release_keys_params(const KeyRows& keys);
-pg::Params keep_answers_params(const KeyRows& keys, const std::vector<std::string_view>& answers);
+pg::Pending<sql::recall> add_recall(pg::Batch& batch, const PendingEvents& events);
 
 }  // namespace postrider::publish

@@ -1,4 +1,4 @@
-// Making, showing and revoking API keys; keys.hpp is about using them.
+// Creates, shows and revokes API keys and tokens; keys.hpp is about using them.
 //
 // A change is one transaction that writes to the audit log and ends with its note in the control log, so a
 // revoked key stops working on every node within a moment.
@@ -19,10 +19,13 @@
 namespace postrider::registry {
 
 struct KeySettings {
+  KeyKind kind = KeyKind::key;
   Role role = Role::reader;
+  bool is_read_only = false;                // tokens only
   std::optional<model::TenantId> tenant{};  // bound to it; none: all tenants
   bool sees_payloads = true;
   std::optional<std::string> description{};
+  std::optional<std::string> owner{};       // the person or program that uses it; of a token its label
   std::optional<double> rate_per_second{};  // requests per node
   std::optional<base::Timestamp> expires_at{};
 };
@@ -37,11 +40,11 @@ struct ApiKey {
 };
 
 // Why not; everything here depends on the caller.
-enum class KeyRefusal {
+enum class KeyRejection {
   unknown_key,
   unknown_tenant,
   outlives_its_maker,  // the key that makes it expires earlier
-  too_many_keys,       // are bound to the tenant
+  too_many_keys,       // or tokens, of this tenant
 };
 
 struct CreatedKey {
@@ -49,16 +52,20 @@ struct CreatedKey {
   std::string text;  // to be shown this once
 };
 // Whether the caller may give these rights is checked by the caller, except for what is known here only: a
-// key does not outlive the one that made it, and at most `tenant_keys_max` live ones are bound to one tenant.
-runtime::Task<base::Result<CreatedKey, KeyRefusal>> create_key(pg::Link& link, const Caller& caller,
-                                                               KeySettings settings, int tenant_keys_max);
+// key does not outlive the one that made it, and at most `live_max` live ones of its kind are bound to one
+// tenant.
+runtime::Task<base::Result<CreatedKey, KeyRejection>> create_key(pg::Link& link, const Caller& caller,
+                                                                 KeySettings settings, int live_max);
 
 // `within`: only of this tenant; a foreign key is an unknown one.
 using Within = std::optional<model::TenantId>;
-using KeyResult = base::Result<ApiKey, KeyRefusal>;
-runtime::Task<KeyResult> find_api_key(pg::Link& link, model::KeyId id, Within within);
+using KeyResult = base::Result<ApiKey, KeyRejection>;
+// `kind`: only of this kind; none: any.
+runtime::Task<KeyResult> find_api_key(pg::Link& link, model::KeyId id, Within within,
+                                      std::optional<KeyKind> kind = std::nullopt);
 
 struct KeyFilter {
+  KeyKind kind = KeyKind::key;
   Within within{};
   model::KeyId after{};
   int limit = 50;
@@ -67,7 +74,8 @@ struct KeyFilter {
 runtime::Task<std::vector<ApiKey>> list_keys(pg::Link& link, KeyFilter filter);
 
 // May be repeated.
-runtime::Task<KeyResult> revoke_key(pg::Link& link, const Caller& caller, model::KeyId id, Within within);
+runtime::Task<KeyResult> revoke_key(pg::Link& link, const Caller& caller, model::KeyId id, Within within,
+                                    KeyKind kind = KeyKind::key);
 
 // A time-ordered id from the wall clock: keys are made before a node has its slot, and rarely.
 model::KeyId make_key_id();

@@ -2,10 +2,13 @@
 
 -- name: insert_key
 -- :created_by: id of the key that made it.
-insert into api_key (id, hash, role, tenant_id, payloads, description, rate_per_second, expires_at, created_by)
+insert into api_key (
+  id, hash, is_token, role, is_read_only, tenant_id, payloads, description, owner, rate_per_second, expires_at,
+  created_by
+)
 values (
-  :id::uuid, :hash::bytea, :role::text, :tenant?::text, :payloads::boolean, :description?::text,
-  :rate_per_second?::float8, :expires_at?::timestamptz, :created_by?::text
+  :id::uuid, :hash::bytea, :is_token::boolean, :role::text, :is_read_only::boolean, :tenant?::text,
+  :payloads::boolean, :description?::text, :owner?::text, :rate_per_second?::float8, :expires_at?::timestamptz, :created_by?::text
 )
 
 -- name: count_keys
@@ -14,6 +17,7 @@ values (
 select count(*)
 from api_key
 where tenant_id = :tenant::text
+  and is_token = :is_token::boolean
   and revoked_at is null
   and (expires_at is null or expires_at > now())
 
@@ -25,14 +29,17 @@ where id = :id::uuid
 
 -- name: load_key
 -- Primary key.
--- not null: id, role, payloads, created_at
+-- not null: id, is_token, role, is_read_only, payloads, created_at
 -- row: key
 select
   id,
+  is_token,
   role,
+  is_read_only,
   tenant_id,
   payloads,
   description,
+  owner,
   rate_per_second,
   expires_at,
   created_at,
@@ -42,17 +49,21 @@ select
 from api_key
 where id = :id::uuid
   and (:tenant?::text is null or tenant_id = :tenant)
+  and (:is_token?::boolean is null or is_token = :is_token)
 
 -- name: list_keys
 -- Primary key, or api_key_by_tenant.
--- not null: id, role, payloads, created_at
+-- not null: id, is_token, role, is_read_only, payloads, created_at
 -- row: key
 select
   id,
+  is_token,
   role,
+  is_read_only,
   tenant_id,
   payloads,
   description,
+  owner,
   rate_per_second,
   expires_at,
   created_at,
@@ -62,7 +73,9 @@ select
 from api_key
 where id > :after::uuid
   and (:tenant?::text is null or tenant_id = :tenant)
+  and is_token = :is_token::boolean
   and revoked_at is null
+  and (not is_token or expires_at > now())
 order by id
 limit :limit::integer
 
@@ -73,5 +86,19 @@ update api_key
 set revoked_at = now()
 where id = :id::uuid
   and (:tenant?::text is null or tenant_id = :tenant)
+  and is_token = :is_token::boolean
   and revoked_at is null
 returning id
+
+-- name: delete_old_tokens
+-- Tokens of the tenant that ended so long ago that no audit entry refers to them. At most 100 at a time, so that the
+-- caller does not wait. api_key_by_tenant.
+delete from api_key
+where id = any (array(
+    select id
+    from api_key
+    where tenant_id = :tenant::text
+      and is_token
+      and expires_at < now() - interval '400 days'
+    limit 100
+  ))

@@ -80,6 +80,7 @@ runtime::Task<std::vector<AuditRecord>> list_audit(pg::Link& link, AuditFilter f
     record.at = row.at;
     record.actor_kind = row.actor_kind;
     record.actor = row.actor;
+    record.actor_name = row.actor_name;
     record.on_behalf_of = known(model::parse_actor(row.on_behalf_of));
     record.action = row.action;
     record.tenant = row.tenant_id;

@@ -1,4 +1,4 @@
-// The audit log: every change somebody made, in the transaction that makes it.
+// The audit log: every change by a person or program, in the transaction of the change.
 //
 //   Snapshot before, after;                       // secrets masked
 //   …
@@ -81,6 +81,7 @@ struct AuditRecord {
   int64_t id = 0;
   base::Timestamp at{};
   std::string actor_kind, actor, action;
+  std::optional<std::string> actor_name{};  // owner of the key
   model::Actor on_behalf_of = model::Actor::operator_;
   std::optional<model::TenantId> tenant;
   std::string object;

@@ -10,13 +10,18 @@ select write_audit(
 -- name: list_audit
 -- :since is inclusive, :until exclusive; :before_at and :before_id are those of the last row of the previous page;
 -- :is_customer: whether the actor must be a customer's. Newest first. Run with custom plans: the index of whichever
--- filter is given, audit_by_time if none.
--- not null: all but tenant_id, before, after, reason, address, request_id
+-- filter is given, audit_by_time if none; api_key_pkey for the owner's name of each key.
+-- not null: all but actor_name, tenant_id, before, after, reason, address, request_id
 select
   id,
   at,
   actor_kind,
   actor,
+  (
+    select owner
+    from api_key
+    where api_key.id = case when actor_kind = 'key' and actor ~ '^key_[0-9a-f]{32}$' then substr(actor, 5)::uuid end
+  ) as actor_name,
   on_behalf_of,
   action,
   tenant_id,

@@ -85,12 +85,12 @@ TEST_F(Audit, EveryCallThatChangesSomethingIsThere) {
   ASSERT_FALSE(run(delete_tenant(link, caller, "acme")));
   EXPECT_THAT(actions(),
               ElementsAre("tenant.delete", "tenant.resume", "tenant.pause", "endpoint.delete",
-                          "secret.delete", "secret.rotate", "subscriptions.change", "subscriptions.change",
-                          "endpoint.resume", "endpoint.disable", "endpoint.pause", "endpoint.change",
+                          "secret.delete", "secret.rotate", "subscriptions.update", "subscriptions.update",
+                          "endpoint.resume", "endpoint.disable", "endpoint.pause", "endpoint.update",
                           "endpoint.create", "tenant.create"));
   EXPECT_EQ(sql("select string_agg(distinct reason, ',' order by reason) from postrider.audit"),
             "because,incident");
-  EXPECT_EQ(sql("select after from postrider.audit where action = 'endpoint.change'"),
+  EXPECT_EQ(sql("select after from postrider.audit where action = 'endpoint.update'"),
             R"({"url": "https://hooks.example.com/other"})");
 }
 
@@ -157,14 +157,14 @@ TEST_F(Audit, RevisionsCountWhatPeopleChangeAndIfMatchHoldsToThem) {
   ASSERT_TRUE(paused.ok());
   EXPECT_EQ(paused->revision, 2);
   EXPECT_EQ(run(change_status(link, caller, ref, {model::EndpointStatus::active, {}})).error().kind,
-            RefusalKind::changed_meanwhile);
+            RejectionKind::changed_meanwhile);
   EXPECT_EQ(run(replace_subscriptions(link, caller, ref, {{"a", true, {}}})).error().kind,
-            RefusalKind::changed_meanwhile);
-  EXPECT_EQ(run(delete_endpoint(link, caller, ref)).error().kind, RefusalKind::changed_meanwhile);
+            RejectionKind::changed_meanwhile);
+  EXPECT_EQ(run(delete_endpoint(link, caller, ref)).error().kind, RejectionKind::changed_meanwhile);
   caller.if_match.revisions = {2, 7};
   ASSERT_TRUE(run(replace_subscriptions(link, caller, ref, {{"a", true, {}}})).ok());
   EXPECT_EQ(run(find_endpoint(link, ref))->revision, 3);
-  EXPECT_EQ(run(pause_tenant(link, caller, "acme", {})).error().kind, RefusalKind::changed_meanwhile);
+  EXPECT_EQ(run(pause_tenant(link, caller, "acme", {})).error().kind, RejectionKind::changed_meanwhile);
   caller.if_match = {.must_exist = true, .is_set = true};
   EXPECT_EQ(run(pause_tenant(link, caller, "acme", {}))->revision, 2);
 }

@@ -48,7 +48,7 @@ runtime::Task<BrakeState> change_brakes(pg::Link& link, BrakeChange change) {
                                                .reason = change.reason,
                                                .changed_by = change.caller.id});
   add_audit(save, change.caller,
-            {.action = "brakes.change",
+            {.action = "brakes.update",
              .object = "brakes",
              .before = std::move(before),
              .after = snapshot(state.settings),

@@ -26,4 +26,4 @@ set is_paused = :is_paused::boolean,
 returning changed_at
 
 -- name: note_brakes
-select note_change('brakes', null)
+select record_change('brakes', null)

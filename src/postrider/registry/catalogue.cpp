@@ -17,9 +17,10 @@ namespace json = boost::json;
 constexpr size_t kDepthMax = 64;
 constexpr size_t kFirstBlock = 8 << 10;  // enough for what most events parse into
 
-Judgement unfit(Validation validation, std::vector<schema::Violation> violations) {
-  return {validation == Validation::reject ? Judgement::Kind::refused : Judgement::Kind::warned,
-          std::move(violations)};
+ValidationResult invalid(Validation validation, std::vector<schema::Violation> violations) {
+  return {
+      validation == Validation::reject ? ValidationResult::Kind::rejected : ValidationResult::Kind::warned,
+      std::move(violations)};
 }
 
 // Resets the flag however a load ends.
@@ -62,7 +63,7 @@ Catalogue::Catalogue(const std::vector<EventType>& types, const Catalogue* befor
       const Version* same =
           before && known != before->types_.end() ? choose(known->second, version.version) : nullptr;
       if (made.validation == Validation::off || entry.schema_text.empty()) {
-        // nobody asks
+        // not used
       } else if (same && same->schema && same->schema_text == entry.schema_text) {
         entry.schema = same->schema;
       } else if (auto compiled = schema::Schema::compile(entry.schema_text)) {
@@ -86,20 +87,20 @@ const Catalogue::Version* Catalogue::choose(const Type& type, std::optional<std:
   return found == type.versions.end() ? nullptr : &*found;
 }
 
-Judgement Catalogue::judge(const EventFacts& event, bool refuses_unknown) const {
+ValidationResult Catalogue::validate(const EventFacts& event, bool rejects_unknown) const {
   const auto type = types_.find(event.type);
   if (type == types_.end()) {
-    if (!refuses_unknown) return {};
-    return {Judgement::Kind::refused, {{"/type", "is not in the catalogue of event types"}}};
+    if (!rejects_unknown) return {};
+    return {ValidationResult::Kind::rejected, {{"/type", "is not in the catalogue of event types"}}};
   }
   if (type->second.validation == Validation::off || type->second.versions.empty()) return {};
   const Version* version = choose(type->second, event.version);
   if (version == nullptr)
-    return unfit(type->second.validation, {{"/version", "is not a version of this event type"}});
+    return invalid(type->second.validation, {{"/version", "is not a version of this event type"}});
   if (!version->schema) return {};
   auto violations = violations_of(*version->schema, event.data);
   if (violations.empty()) return {};
-  return unfit(type->second.validation, std::move(violations));
+  return invalid(type->second.validation, std::move(violations));
 }
 
 std::optional<std::string> Catalogue::example(std::string_view type,

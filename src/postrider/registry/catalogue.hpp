@@ -1,6 +1,7 @@
 // The event types as publishing needs them: in memory, with compiled schemas. One cache per loop.
 //
-// Nothing is judged, and nothing is paid, while every type's validation is off and unknown types are allowed.
+// Nothing is validated, which costs nothing, while every type's validation is off and unknown types are
+// allowed.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -20,20 +21,20 @@
 
 namespace postrider::registry {
 
-// What a publisher says about an event.
+// What is validated of an event.
 struct EventFacts {
   std::string_view type;
   std::optional<std::string_view> version;
   std::string_view data;  // JSON
 };
 
-struct Judgement {
+struct ValidationResult {
   enum class Kind {
-    fine,
-    warned,   // it does not fit, and is taken nevertheless
-    refused,  // it does not fit
+    valid,
+    warned,    // invalid, but published
+    rejected,  // invalid
   };
-  Kind kind = Kind::fine;
+  Kind kind = Kind::valid;
   std::vector<schema::Violation> violations;  // pointers into the event: /data/amount, /version, /type
 };
 
@@ -43,10 +44,10 @@ class Catalogue {
   // Schemas that `before` has compiled already are taken over.
   Catalogue(const std::vector<EventType>& types, const Catalogue* before);
 
-  // False: judge() would find everything fine.
-  bool judges(bool refuses_unknown) const { return refuses_unknown || has_validation_; }
-  // Pure. An event that names a version is judged by that one's schema, another by the latest one's.
-  Judgement judge(const EventFacts& event, bool refuses_unknown) const;
+  // False: for validate() every event is valid.
+  bool validates(bool rejects_unknown) const { return rejects_unknown || has_validation_; }
+  // Pure. An event that names a version is validated against its schema, any other against the latest.
+  ValidationResult validate(const EventFacts& event, bool rejects_unknown) const;
 
   // The example of the version, or of the latest.
   std::optional<std::string> example(std::string_view type, std::optional<std::string_view> version) const;
@@ -77,10 +78,10 @@ class CatalogueCache {
  public:
   // What is known and was not changed since, or null: load() it.
   const Catalogue* find() const { return is_stale_ ? nullptr : catalogue_.get(); }
-  // Reads it all. Whoever asks while another one reads gets what was known before, once there is something.
+  // Reads it all. A call during another one gets the previous catalogue, if there is one.
   runtime::Task<std::shared_ptr<const Catalogue>> load(pg::Link& link);
   std::shared_ptr<const Catalogue> last() const { return catalogue_; }
-  // Somebody is reading it, and there is an older one to go on with meanwhile.
+  // A load is in progress, and there is an older catalogue to use meanwhile.
   bool is_being_read() const { return is_loading_ && catalogue_ != nullptr; }
 
   void apply(std::span<const Change> changes);

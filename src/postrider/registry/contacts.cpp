@@ -32,19 +32,19 @@ struct Listed {
 };
 
 // Locks the tenant, so that the list stays as it is, and finds the address on it.
-Task<base::Result<Listed, Refusal>> find_listed(pg::Transaction& transaction, const TenantId& tenant,
-                                                const std::string& address) {
+Task<base::Result<Listed, Rejection>> find_listed(pg::Transaction& transaction, const TenantId& tenant,
+                                                  const std::string& address) {
   const auto [tenant_rows, contact_rows] = co_await transaction.run(
       sql::lock_tenant{.id = tenant}, sql::find_contact{.tenant = tenant, .address = address});
-  if (tenant_rows.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
-  if (contact_rows.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_contact}};
+  if (tenant_rows.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_tenant}};
+  if (contact_rows.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_contact}};
   const auto row = contact_rows.front();
   Listed listed;
   listed.contact.address = row.contact;
   listed.is_url = row.is_url;
   listed.contact.confirmed_at = row.confirmed_at;
   listed.contact.unsubscribed_at = row.unsubscribed_at;
-  if (listed.is_url) co_return base::Failure{Refusal{RefusalKind::url_contact}};
+  if (listed.is_url) co_return base::Failure{Rejection{RejectionKind::url_contact}};
   co_return listed;
 }
 
@@ -79,16 +79,16 @@ void add_contacts_change(pg::Batch& batch, const Caller& caller, const TenantId&
 Task<ContactResult> vouch_for_contact(pg::Link& link, const Caller& caller, TenantId tenant,
                                       std::string address) {
   pg::Transaction transaction = co_await link.begin();
-  const base::Result<Listed, Refusal> listed = co_await find_listed(transaction, tenant, address);
+  const base::Result<Listed, Rejection> listed = co_await find_listed(transaction, tenant, address);
   if (!listed) co_return base::Failure{listed.error()};
   Contact contact = listed->contact;
-  if (contact.unsubscribed_at) co_return base::Failure{Refusal{RefusalKind::contact_unsubscribed}};
+  if (contact.unsubscribed_at) co_return base::Failure{Rejection{RejectionKind::contact_unsubscribed}};
   if (contact.confirmed_at) co_return contact;
   const auto [vouched, forgotten] =
       co_await transaction.run(sql::vouch_for_contact{.tenant = tenant, .address = address},
                                sql::forget_confirmations{.tenant = tenant, .address = address});
   // It unsubscribed since it was read.
-  if (vouched.empty()) co_return base::Failure{Refusal{RefusalKind::contact_unsubscribed}};
+  if (vouched.empty()) co_return base::Failure{Rejection{RejectionKind::contact_unsubscribed}};
   const Snapshot before = snapshot(contact);
   contact.confirmed_at = vouched.front().confirmed_at;
   pg::Batch audit;
@@ -106,11 +106,11 @@ Task<ContactResult> vouch_for_contact(pg::Link& link, const Caller& caller, Tena
 Task<ContactResult> request_confirmation(pg::Link& link, const Caller& caller, TenantId tenant,
                                          std::string address) {
   pg::Transaction transaction = co_await link.begin();
-  const base::Result<Listed, Refusal> listed = co_await find_listed(transaction, tenant, address);
+  const base::Result<Listed, Rejection> listed = co_await find_listed(transaction, tenant, address);
   if (!listed) co_return base::Failure{listed.error()};
   const Contact contact = listed->contact;
   if (contact.confirmed_at && !contact.unsubscribed_at)
-    co_return base::Failure{Refusal{RefusalKind::contact_confirmed}};
+    co_return base::Failure{Rejection{RejectionKind::contact_confirmed}};
   pg::Batch request;
   request.add(sql::request_confirmation{.tenant = tenant, .address = address});
   add_audit(request, caller,

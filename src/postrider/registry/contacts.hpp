@@ -13,7 +13,7 @@
 #include "postrider/pg/batch.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/registry/caller.hpp"
-#include "postrider/registry/refusal.hpp"
+#include "postrider/registry/rejection.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::registry {
@@ -36,9 +36,9 @@ struct ContactsChange {
 void add_contacts_change(pg::Batch& batch, const Caller& caller, const model::TenantId& tenant,
                          const ContactsChange& change);
 
-using ContactResult = base::Result<Contact, Refusal>;
+using ContactResult = base::Result<Contact, Rejection>;
 
-// An operator vouches for an address on the list. Refused for one that unsubscribed. May be repeated.
+// An operator vouches for an address on the list. Rejected for one that unsubscribed. May be repeated.
 runtime::Task<ContactResult> vouch_for_contact(pg::Link& link, const Caller& caller, model::TenantId tenant,
                                                std::string address);
 

@@ -61,7 +61,7 @@ void add_note(pg::Batch& batch, ChangeKind kind, const model::TenantId& tenant,
               std::optional<model::EndpointId> endpoint) {
   std::optional<base::Uuid> endpoint_uuid;
   if (endpoint) endpoint_uuid = endpoint->uuid;
-  batch.add(sql::note_change{.kind = label(kind), .tenant = tenant, .endpoint = endpoint_uuid});
+  batch.add(sql::record_change{.kind = label(kind), .tenant = tenant, .endpoint = endpoint_uuid});
 }
 
 void add_note(pg::Batch& batch, ChangeKind kind) {

@@ -20,10 +20,10 @@ where version > :after::bigint
 order by version
 limit :limit::integer
 
--- name: note_change
+-- name: record_change
 -- Last statement of every transaction that changes the registry: locks registry_version until the commit.
-select note_change(:kind::text, :tenant::text, :endpoint?::uuid)
+select record_change(:kind::text, :tenant::text, :endpoint?::uuid)
 
 -- name: note_common_change
 -- The same for what belongs to no tenant.
-select note_change(:kind::text, null)
+select record_change(:kind::text, null)

@@ -76,31 +76,31 @@ Task<EndpointResult> lock(pg::Transaction& transaction, const Caller& caller, co
   const auto [tenant_rows, endpoint_rows] =
       co_await transaction.run(sql::lock_tenant{.id = ref.tenant},
                                sql::lock_endpoint{.tenant = ref.tenant, .public_id = ref.endpoint});
-  if (tenant_rows.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
-  if (endpoint_rows.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
+  if (tenant_rows.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_tenant}};
+  if (endpoint_rows.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_endpoint}};
   const auto loaded = co_await transaction.run(
       sql::load_endpoints{.pending_max = pending_counted_max, .ids = one(endpoint_rows.front().id)});
   Endpoint endpoint = std::move(read_endpoints(loaded, pending_counted_max).front());
   if (!caller.if_match.accepts(endpoint.revision))
-    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
+    co_return base::Failure{Rejection{RejectionKind::changed_meanwhile}};
   co_return endpoint;
 }
 
 // The tenant is locked and has room for one more; the own id, if any, is free from here on.
-Task<std::optional<Refusal>> make_room(pg::Transaction& transaction, const Context& context,
-                                       const NewEndpoint& wanted) {
+Task<std::optional<Rejection>> make_room(pg::Transaction& transaction, const Context& context,
+                                         const NewEndpoint& wanted) {
   const std::string own_id = wanted.own_id.value_or("");
   const auto [tenant_rows, freed, endpoint_rows] =
       co_await transaction.run(sql::lock_tenant{.id = wanted.tenant},
                                sql::free_public_id{.tenant = wanted.tenant, .public_id = own_id},
                                sql::find_endpoint_id{.tenant = wanted.tenant, .public_id = own_id});
-  if (tenant_rows.empty()) co_return Refusal{RefusalKind::unknown_tenant};
-  if (!endpoint_rows.empty()) co_return Refusal{RefusalKind::endpoint_exists};
+  if (tenant_rows.empty()) co_return Rejection{RejectionKind::unknown_tenant};
+  if (!endpoint_rows.empty()) co_return Rejection{RejectionKind::endpoint_exists};
   const int limit = tenant_rows.front().endpoints_max.value_or(context.endpoints_max);
   if (tenant_rows.front().endpoint_count >= limit) {
-    Refusal refusal{RefusalKind::too_many_endpoints,
-                    "The tenant has reached its limit of " + std::to_string(limit) + " endpoints."};
-    co_return refusal;
+    Rejection rejection{RejectionKind::too_many_endpoints,
+                        "The tenant has reached its limit of " + std::to_string(limit) + " endpoints."};
+    co_return rejection;
   }
   co_return std::nullopt;
 }
@@ -139,19 +139,19 @@ Task<EndpointId> insert(pg::Transaction& transaction, const Context& context, co
 }
 
 // Whether the active secrets serve the scheme, and `secret`, if given, is the current one.
-Task<std::optional<Refusal>> check_secrets(pg::Transaction& transaction, const Sealing& sealing,
-                                           crypto::SignatureScheme scheme,
-                                           std::optional<std::string> secret) {
+Task<std::optional<Rejection>> check_secrets(pg::Transaction& transaction, const Sealing& sealing,
+                                             crypto::SignatureScheme scheme,
+                                             std::optional<std::string> secret) {
   const auto answers = co_await transaction.run(sql::load_secrets{.endpoint = sealing.endpoint.uuid});
   bool is_current = true;
   for (const auto& row : answers) {
     const auto text = sealing.open_secret({row.id}, row.sealed.view);
     if (std::exchange(is_current, false) && secret && (!text || *text != *secret))
-      co_return Refusal{RefusalKind::secret_differs};
+      co_return Rejection{RejectionKind::secret_differs};
     if (!text) continue;                // what cannot be read cannot be judged; the lane is held anyway
     if (is_reference(*text)) continue;  // judged by whoever signs with it
     const auto key = crypto::SigningKey::from_secret(scheme, *text);
-    if (!key) co_return Refusal{RefusalKind::secret_unfit, key.error()};
+    if (!key) co_return Rejection{RejectionKind::secret_invalid, key.error()};
   }
   co_return std::nullopt;
 }
@@ -218,17 +218,17 @@ pg::Batch changes(const Endpoint& endpoint, const EndpointDraft& draft, const Se
 
 }  // namespace
 
-Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, const Context& context,
-                                                             const Caller& caller, NewEndpoint wanted) {
+Task<base::Result<CreatedEndpoint, Rejection>> create_endpoint(pg::Link& link, const Context& context,
+                                                               const Caller& caller, NewEndpoint wanted) {
   const EndpointSettings& settings = wanted.draft.settings;
   if (wanted.own_id && wanted.own_id->starts_with(model::EndpointTag::prefix))
-    co_return base::Failure{Refusal{RefusalKind::reserved_id}};
+    co_return base::Failure{Rejection{RejectionKind::reserved_id}};
   std::string secret = wanted.secret ? *wanted.secret : crypto::generate_secret(settings.signature);
   if (const auto why = why_not_secret(context.references, settings.signature, secret))
-    co_return base::Failure{Refusal{RefusalKind::secret_unfit, *why}};
+    co_return base::Failure{Rejection{RejectionKind::secret_invalid, *why}};
 
   pg::Transaction transaction = co_await link.begin();
-  const std::optional<Refusal> no_room = co_await make_room(transaction, context, wanted);
+  const std::optional<Rejection> no_room = co_await make_room(transaction, context, wanted);
   if (no_room) co_return base::Failure{*no_room};
   const EndpointId id = co_await insert(transaction, context, caller, wanted);
 
@@ -252,13 +252,13 @@ Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, con
 Task<EndpointResult> find_endpoint(pg::Link& link, EndpointRef ref) {
   const auto found =
       co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .public_id = ref.endpoint});
-  if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
+  if (found.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_endpoint}};
   const auto rows = co_await link.run(
       sql::load_endpoints{.pending_max = pending_counted_max, .ids = one(found.front().id)});
   co_return std::move(read_endpoints(rows, pending_counted_max).front());
 }
 
-Task<base::Result<std::vector<Endpoint>, Refusal>> list_endpoints(pg::Link& link, EndpointFilter filter) {
+Task<base::Result<std::vector<Endpoint>, Rejection>> list_endpoints(pg::Link& link, EndpointFilter filter) {
   std::optional<std::string_view> status;
   if (filter.status) status = model::label(*filter.status);
   std::optional<std::vector<std::string>> patterns;
@@ -271,7 +271,7 @@ Task<base::Result<std::vector<Endpoint>, Refusal>> list_endpoints(pg::Link& link
                                                                                .patterns = patterns,
                                                                                .limit = filter.limit});
   if (tenant_rows.empty() || tenant_rows.front().is_deleted)
-    co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
+    co_return base::Failure{Rejection{RejectionKind::unknown_tenant}};
   std::vector<base::Uuid> ids;
   for (const auto& row : id_rows) ids.push_back(row.id);
   const auto rows =
@@ -287,17 +287,18 @@ Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, con
   const Endpoint& endpoint = *found;
   EndpointDraft draft;
   draft.settings = endpoint.settings;
-  if (!edit.apply(draft)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
+  if (!edit.apply(draft)) co_return base::Failure{Rejection{RejectionKind::abandoned}};
 
   const Sealing sealing{context.keys, endpoint.id};
   if (edit.secret || draft.settings.signature != endpoint.settings.signature) {
-    const auto refusal = co_await check_secrets(transaction, sealing, draft.settings.signature, edit.secret);
-    if (refusal) co_return base::Failure{*refusal};
+    const auto rejection =
+        co_await check_secrets(transaction, sealing, draft.settings.signature, edit.secret);
+    if (rejection) co_return base::Failure{*rejection};
   }
   if (is_same(endpoint, draft, sealing)) co_return std::move(found);
   const EndpointKey key{endpoint.id, ref.tenant};
   pg::Batch batch = changes(endpoint, draft, sealing);
-  EndpointChange change{caller, key, "endpoint.change", &context.keys, &endpoint};
+  EndpointChange change{caller, key, "endpoint.update", &context.keys, &endpoint};
   co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
 
@@ -310,12 +311,12 @@ bool says_more(const Endpoint& endpoint, const Caller& caller, const StatusChang
   return endpoint.status_by != caller.actor || (wanted.reason && wanted.reason != endpoint.status_reason);
 }
 
-std::optional<Refusal> refuse_customer(const Endpoint& endpoint, const Caller& caller) {
+std::optional<Rejection> reject_customer(const Endpoint& endpoint, const Caller& caller) {
   const bool is_operators = endpoint.is_stopped() && endpoint.status_by == model::Actor::operator_;
   if (!is_operators || !caller.is_customer()) return std::nullopt;
   const std::string how(model::label(endpoint.status));
-  return Refusal{RefusalKind::stopped_by_operator,
-                 "An operator " + how + " this endpoint; only an operator can resume, stop or delete it."};
+  return Rejection{RejectionKind::stopped_by_operator,
+                   "An operator " + how + " this endpoint; only an operator can resume, stop or delete it."};
 }
 
 }  // namespace
@@ -326,12 +327,12 @@ Task<EndpointResult> change_status(pg::Link& link, const Caller& caller, Endpoin
   EndpointResult found = co_await lock(transaction, caller, ref);
   if (!found) co_return std::move(found);
   if (wanted.only_revision && *wanted.only_revision != found->revision) co_return std::move(found);
-  if (const auto refusal = refuse_customer(*found, caller)) co_return base::Failure{*refusal};
+  if (const auto rejection = reject_customer(*found, caller)) co_return base::Failure{*rejection};
   const bool is_same = found->status == wanted.status;
   if (is_same && !says_more(*found, caller, wanted)) co_return std::move(found);
   const EndpointStatus before = found->status;
   if (before == EndpointStatus::disabled && wanted.status == EndpointStatus::paused)
-    co_return base::Failure{Refusal{RefusalKind::endpoint_disabled}};
+    co_return base::Failure{Rejection{RejectionKind::endpoint_disabled}};
 
   if (is_same && !wanted.reason) wanted.reason = found->status_reason;
   const EndpointKey key{found->id, ref.tenant};
@@ -354,7 +355,7 @@ Task<EndpointResult> delete_endpoint(pg::Link& link, const Caller& caller, Endpo
   pg::Transaction transaction = co_await link.begin();
   EndpointResult found = co_await lock(transaction, caller, ref);
   if (!found) co_return std::move(found);
-  if (const auto refusal = refuse_customer(*found, caller)) co_return base::Failure{*refusal};
+  if (const auto rejection = reject_customer(*found, caller)) co_return base::Failure{*rejection};
   const EndpointKey key{found->id, ref.tenant};
   pg::Batch batch;
   batch.add(sql::delete_secrets_and_subscriptions{.endpoint = key.id.uuid});
@@ -373,8 +374,8 @@ Task<EndpointResult> delete_endpoint(pg::Link& link, const Caller& caller, Endpo
   co_return std::move(found);
 }
 
-Task<base::Result<CanceledPending, Refusal>> cancel_pending(pg::Link& link, const Context& context,
-                                                            const Caller& caller, EndpointRef ref) {
+Task<base::Result<CanceledPending, Rejection>> cancel_pending(pg::Link& link, const Context& context,
+                                                              const Caller& caller, EndpointRef ref) {
   pg::Transaction transaction = co_await link.begin();
   EndpointResult found = co_await lock(transaction, caller, ref);
   if (!found) co_return base::Failure{found.error()};

@@ -18,7 +18,7 @@
 #include "postrider/pg/link.hpp"
 #include "postrider/registry/caller.hpp"
 #include "postrider/registry/context.hpp"
-#include "postrider/registry/refusal.hpp"
+#include "postrider/registry/rejection.hpp"
 #include "postrider/registry/sealing.hpp"
 #include "postrider/registry/subscriptions.hpp"
 #include "postrider/runtime/task.hpp"
@@ -87,7 +87,7 @@ struct Endpoint {
   std::string_view health() const;
 };
 
-using EndpointResult = base::Result<Endpoint, Refusal>;
+using EndpointResult = base::Result<Endpoint, Rejection>;
 
 struct NewEndpoint {
   model::TenantId tenant;
@@ -99,9 +99,10 @@ struct CreatedEndpoint {
   Endpoint endpoint;
   std::string secret;  // outside form, to be shown this once
 };
-runtime::Task<base::Result<CreatedEndpoint, Refusal>> create_endpoint(pg::Link& link, const Context& context,
-                                                                      const Caller& caller,
-                                                                      NewEndpoint wanted);
+runtime::Task<base::Result<CreatedEndpoint, Rejection>> create_endpoint(pg::Link& link,
+                                                                        const Context& context,
+                                                                        const Caller& caller,
+                                                                        NewEndpoint wanted);
 
 runtime::Task<EndpointResult> find_endpoint(pg::Link& link, EndpointRef ref);
 
@@ -113,23 +114,23 @@ struct EndpointFilter {
   model::EndpointId after{};
   int limit = 50;
 };
-// In order of id; a tenant that does not exist is a refusal.
-runtime::Task<base::Result<std::vector<Endpoint>, Refusal>> list_endpoints(pg::Link& link,
-                                                                           EndpointFilter filter);
+// In order of id; a tenant that does not exist is a rejection.
+runtime::Task<base::Result<std::vector<Endpoint>, Rejection>> list_endpoints(pg::Link& link,
+                                                                             EndpointFilter filter);
 
 // `edit` changes the settings as they are at that moment, with the endpoint locked; false abandons the
 // change. Other patterns replace the subscriptions, those that stay keep `enabled` and `versions`. A changed
 // URL closes the breaker.
 struct EndpointEdit {
   base::UniqueFunction<bool(EndpointDraft&)> apply;
-  std::optional<std::string> secret;  // refused if it is not an active one
+  std::optional<std::string> secret;  // rejected if it is not an active one
 };
 runtime::Task<EndpointResult> change_endpoint(pg::Link& link, const Context& context, const Caller& caller,
                                               EndpointRef ref, EndpointEdit edit);
 
-// Pausing an endpoint that is disabled is refused; otherwise all three may be repeated. An endpoint that an
+// Pausing an endpoint that is disabled is rejected; otherwise all three may be repeated. An endpoint that an
 // operator paused or disabled stays so until an operator resumes it: whatever the customer asks for is
-// refused.
+// rejected.
 struct StatusChange {
   model::EndpointStatus status;  // active: resume
   std::optional<std::string> reason;
@@ -148,7 +149,7 @@ struct CanceledPending {
   Endpoint endpoint;  // `pending` is how many there were
   base::Timestamp before{};
 };
-runtime::Task<base::Result<CanceledPending, Refusal>> cancel_pending(pg::Link& link, const Context& context,
-                                                                     const Caller& caller, EndpointRef ref);
+runtime::Task<base::Result<CanceledPending, Rejection>> cancel_pending(pg::Link& link, const Context& context,
+                                                                       const Caller& caller, EndpointRef ref);
 
 }  // namespace postrider::registry

@@ -18,7 +18,7 @@ on conflict do nothing
 returning id
 
 -- name: free_public_id
--- A deleted endpoint gives its own id back and goes on under the one made from its uuid. endpoint_by_public_id.
+-- A deleted endpoint gives its own id back and goes on under the one made from its uuid. endpoint_by_tenant.
 update endpoint
 set public_id = 'ep_' || replace(id::text, '-', '')
 where tenant_id = :tenant::text
@@ -40,8 +40,8 @@ set
 where id = :tenant::text
 
 -- name: load_endpoints
--- Primary key, subscription_by_endpoint, queue_lane; for those that may be unhealthy attempt_by_endpoint, of which the
--- newest 100 rows are looked at.
+-- Primary key, subscription_by_endpoint, queue_lane; for endpoints that may be unhealthy the newest 100 rows of
+-- attempt_by_endpoint.
 -- not null: id, public_id, tenant_id, bucket, url, max_attempts, timeout_ms, give_up_seconds, max_in_flight, ordering, on_rejected, signature, status, status_since, status_by, is_breaker_open, revision, failed_attempts, created_at, updated_at, read_at, patterns, pending
 select
   endpoint.id,
@@ -122,7 +122,7 @@ order by endpoint.id
 
 -- name: list_endpoint_ids
 -- :patterns: one of these must be subscribed and enabled.
--- endpoint_by_public_id and a sort, or the primary key.
+-- endpoint_by_tenant and a sort, or the primary key.
 -- not null: all
 select id
 from endpoint

@@ -62,7 +62,7 @@ TEST_F(Endpoints, CountsFollowCreationOrderingAndDeletion) {
 
   EXPECT_TRUE(run(delete_endpoint(link, caller, ref(first))).ok());
   EXPECT_EQ(counts("acme"), "1|0");
-  EXPECT_EQ(run(delete_endpoint(link, caller, ref(first))).error().kind, RefusalKind::unknown_endpoint);
+  EXPECT_EQ(run(delete_endpoint(link, caller, ref(first))).error().kind, RejectionKind::unknown_endpoint);
   EXPECT_EQ(counts("acme"), "1|0");
 }
 
@@ -71,7 +71,7 @@ TEST_F(Endpoints, AreLimitedPerTenant) {
   make_endpoint("acme");
   make_endpoint("acme");
   EXPECT_EQ(run(create_endpoint(link, context, caller, new_endpoint("acme"))).error().kind,
-            RefusalKind::too_many_endpoints);
+            RejectionKind::too_many_endpoints);
   sql("update postrider.tenant set endpoints_max = 3");
   make_endpoint("acme");
   EXPECT_EQ(counts("acme"), "3|0");
@@ -81,24 +81,24 @@ TEST_F(Endpoints, AnOwnIdIsFreeAgainAfterDeletion) {
   auto wanted = new_endpoint("acme");
   wanted.own_id = "orders";
   const auto first = make_endpoint(wanted);
-  EXPECT_EQ(run(create_endpoint(link, context, caller, wanted)).error().kind, RefusalKind::endpoint_exists);
+  EXPECT_EQ(run(create_endpoint(link, context, caller, wanted)).error().kind, RejectionKind::endpoint_exists);
   EXPECT_TRUE(run(delete_endpoint(link, caller, {"acme", "orders"})).ok());
   const auto second = make_endpoint(wanted);
   EXPECT_NE(first.endpoint.id, second.endpoint.id);
   EXPECT_EQ(sql("select public_id from postrider.endpoint where status = 'deleted'"),
             first.endpoint.id.public_id());
   wanted.own_id = "ep_mine";
-  EXPECT_EQ(run(create_endpoint(link, context, caller, wanted)).error().kind, RefusalKind::reserved_id);
+  EXPECT_EQ(run(create_endpoint(link, context, caller, wanted)).error().kind, RejectionKind::reserved_id);
 }
 
 TEST_F(Endpoints, OfAnotherTenantAreUnknown) {
   make_tenant("other");
   const auto created = make_endpoint("acme");
   const EndpointRef foreign{"other", created.endpoint.public_id};
-  EXPECT_EQ(run(find_endpoint(link, foreign)).error().kind, RefusalKind::unknown_endpoint);
-  EXPECT_EQ(order(foreign, Ordering::strict).error().kind, RefusalKind::unknown_endpoint);
-  EXPECT_EQ(set(foreign, EndpointStatus::paused).error().kind, RefusalKind::unknown_endpoint);
-  EXPECT_EQ(run(delete_endpoint(link, caller, foreign)).error().kind, RefusalKind::unknown_endpoint);
+  EXPECT_EQ(run(find_endpoint(link, foreign)).error().kind, RejectionKind::unknown_endpoint);
+  EXPECT_EQ(order(foreign, Ordering::strict).error().kind, RejectionKind::unknown_endpoint);
+  EXPECT_EQ(set(foreign, EndpointStatus::paused).error().kind, RejectionKind::unknown_endpoint);
+  EXPECT_EQ(run(delete_endpoint(link, caller, foreign)).error().kind, RejectionKind::unknown_endpoint);
 }
 
 TEST_F(Endpoints, PausingWhatPostriderPausedTakesThePauseOver) {
@@ -119,7 +119,7 @@ TEST_F(Endpoints, PauseDisableAndResumeKeepTheSpans) {
   EXPECT_EQ(open_spans(), "1|0");
   ASSERT_TRUE(set(of, EndpointStatus::disabled).ok());
   EXPECT_EQ(open_spans(), "1|1");
-  EXPECT_EQ(set(of, EndpointStatus::paused).error().kind, RefusalKind::endpoint_disabled);
+  EXPECT_EQ(set(of, EndpointStatus::paused).error().kind, RejectionKind::endpoint_disabled);
 
   sql("update postrider.endpoint set breaker = 'open', failing_since = now()");
   const auto resumed = set(of, EndpointStatus::active);
@@ -203,7 +203,7 @@ TEST_F(Endpoints, AreFoundByTypeStatusAndUrl) {
   EXPECT_THAT(found([](auto& filter) { filter.url = "elsewhere"; }), ElementsAre(two));
   EndpointFilter nobody;
   nobody.tenant = "nobody";
-  EXPECT_EQ(run(list_endpoints(link, nobody)).error().kind, RefusalKind::unknown_tenant);
+  EXPECT_EQ(run(list_endpoints(link, nobody)).error().kind, RejectionKind::unknown_tenant);
 }
 
 TEST_F(Endpoints, ShowWhatIsPending) {

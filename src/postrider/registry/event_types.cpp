@@ -93,8 +93,8 @@ Task<std::vector<EventType>> list_event_types(pg::Link& link, std::string after,
   co_return types;
 }
 
-Task<base::Result<EventTypePut, Refusal>> put_event_type(pg::Link& link, const Caller& caller,
-                                                         PutEventType wanted) {
+Task<base::Result<EventTypePut, Rejection>> put_event_type(pg::Link& link, const Caller& caller,
+                                                           PutEventType wanted) {
   pg::Transaction transaction = co_await link.begin();
   const std::optional<std::string> one = wanted.name;
   const auto [locked, type_rows, counted] = co_await transaction.run(
@@ -104,12 +104,12 @@ Task<base::Result<EventTypePut, Refusal>> put_event_type(pg::Link& link, const C
   put.is_new = type_rows.empty();
   if (!put.is_new) put.type = read_type(type_rows.front());
   if (put.is_new ? caller.if_match.is_set : !caller.if_match.accepts(put.type.revision))
-    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
+    co_return base::Failure{Rejection{RejectionKind::changed_meanwhile}};
   if (!put.is_new && put.type.settings == wanted.settings) co_return put;
   if (put.is_new && counted.front().count >= event_types_max)
-    co_return base::Failure{Refusal{RefusalKind::too_many_event_types}};
+    co_return base::Failure{Rejection{RejectionKind::too_many_event_types}};
 
-  AuditEntry entry{.action = put.is_new ? "event_type.create" : "event_type.change", .object = wanted.name};
+  AuditEntry entry{.action = put.is_new ? "event_type.create" : "event_type.update", .object = wanted.name};
   if (!put.is_new) entry.before = snapshot(put.type.settings);
   entry.after = snapshot(wanted.settings);
   pg::Batch batch;
@@ -126,11 +126,11 @@ Task<base::Result<EventTypePut, Refusal>> put_event_type(pg::Link& link, const C
   co_return put;
 }
 
-Task<std::optional<Refusal>> delete_event_type(pg::Link& link, const Caller& caller, std::string name) {
+Task<std::optional<Rejection>> delete_event_type(pg::Link& link, const Caller& caller, std::string name) {
   pg::Transaction transaction = co_await link.begin();
   const auto found = co_await transaction.run(sql::lock_event_type{.name = name});
-  if (found.empty()) co_return Refusal{RefusalKind::unknown_event_type};
-  if (!caller.if_match.accepts(found.front().revision)) co_return Refusal{RefusalKind::changed_meanwhile};
+  if (found.empty()) co_return Rejection{RejectionKind::unknown_event_type};
+  if (!caller.if_match.accepts(found.front().revision)) co_return Rejection{RejectionKind::changed_meanwhile};
   pg::Batch batch;
   batch.add(sql::delete_event_type{.name = name});
   add_audit(batch, caller, {.action = "event_type.delete", .object = name});

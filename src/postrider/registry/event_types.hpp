@@ -13,7 +13,7 @@
 #include "postrider/base/time.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/registry/caller.hpp"
-#include "postrider/registry/refusal.hpp"
+#include "postrider/registry/rejection.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::registry {
@@ -62,10 +62,10 @@ struct EventTypePut {
   bool is_new = false;
 };
 // Makes it or turns it into this; the same once more changes nothing.
-runtime::Task<base::Result<EventTypePut, Refusal>> put_event_type(pg::Link& link, const Caller& caller,
-                                                                  PutEventType wanted);
+runtime::Task<base::Result<EventTypePut, Rejection>> put_event_type(pg::Link& link, const Caller& caller,
+                                                                    PutEventType wanted);
 
-runtime::Task<std::optional<Refusal>> delete_event_type(pg::Link& link, const Caller& caller,
-                                                        std::string name);
+runtime::Task<std::optional<Rejection>> delete_event_type(pg::Link& link, const Caller& caller,
+                                                          std::string name);
 
 }  // namespace postrider::registry

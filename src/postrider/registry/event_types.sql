@@ -18,10 +18,10 @@ select
 from event_type t
 cross join lateral (
   select
-    coalesce(array_agg(e.version order by e.place), '{}') as versions,
-    coalesce(array_agg(e.schema order by e.place), '{}') as schemas,
-    coalesce(array_agg(e.example order by e.place), '{}') as examples,
-    coalesce(array_agg(e.deprecated_at order by e.place), '{}') as deprecated_at
+    coalesce(array_agg(e.version order by e.position), '{}') as versions,
+    coalesce(array_agg(e.schema order by e.position), '{}') as schemas,
+    coalesce(array_agg(e.example order by e.position), '{}') as examples,
+    coalesce(array_agg(e.deprecated_at order by e.position), '{}') as deprecated_at
   from event_type_version e
   where e.type_name = t.name
 ) as v
@@ -61,16 +61,16 @@ where type_name = :name::text
 
 -- name: insert_event_type_versions
 -- Arrays of one length.
-insert into event_type_version (type_name, version, place, schema, example, deprecated_at)
+insert into event_type_version (type_name, version, position, schema, example, deprecated_at)
 select
   :name::text,
   given.version,
-  given.place,
+  given.position,
   given.schema,
   given.example,
   given.deprecated_at
 from unnest(:versions::text[], :schemas::text[], :examples::text[], :deprecated_at::timestamptz[])
-  with ordinality as given (version, schema, example, deprecated_at, place)
+  with ordinality as given (version, schema, example, deprecated_at, position)
 
 -- name: delete_event_type
 -- Primary key; its versions go with it.

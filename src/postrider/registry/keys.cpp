@@ -18,7 +18,7 @@ namespace {
 
 using runtime::Task;
 
-constexpr std::array<std::string_view, 4> kRoles{"admin", "operator", "publisher", "reader"};
+constexpr std::array<std::string_view, 5> kRoles{"admin", "operator", "customer", "publisher", "reader"};
 constexpr std::string_view kKeyPrefix = "pr_";
 constexpr std::string_view kConfigured = "configured as ADMIN_KEY";
 constexpr std::string_view kMade = "made at the first start";
@@ -34,10 +34,18 @@ std::string_view label(Role role) {
   return kRoles[static_cast<size_t>(role)];
 }
 
+std::string_view label(SessionKind kind) {
+  return kind == SessionKind::console ? "console" : "portal";
+}
+
 std::optional<Role> parse_role(std::string_view text) {
   const auto found = std::find(kRoles.begin(), kRoles.end(), text);
   if (found == kRoles.end()) return std::nullopt;
   return static_cast<Role>(found - kRoles.begin());
+}
+
+std::string_view label(KeyKind kind) {
+  return kind == KeyKind::token ? "token" : "key";
 }
 
 KeyHash hash_key(std::string_view key) {
@@ -68,7 +76,9 @@ Task<std::optional<FoundKey>> find_key(pg::Link& link, KeyHash hash) {
   FoundKey found;
   Principal& principal = found.principal;
   principal.key.uuid = row.id;
+  principal.kind = row.is_token ? KeyKind::token : KeyKind::key;
   principal.role = known(parse_role(row.role));
+  principal.is_read_only = row.is_read_only;
   principal.tenant = row.tenant_id;
   principal.sees_payloads = row.payloads;
   principal.rate_per_second = row.rate_per_second;

@@ -14,19 +14,39 @@
 
 namespace postrider::registry {
 
-enum class Role { admin, operator_, publisher, reader };
+enum class Role { admin, operator_, customer, publisher, reader };
 std::string_view label(Role role);  // as in the API: "operator"
 std::optional<Role> parse_role(std::string_view text);
+
+// A token is a key of a customer that lives for minutes to days. Both have the same kind of ID.
+enum class KeyKind { key, token };
+std::string_view label(KeyKind kind);
+
+// A browser that signed in: it has the rights of a key, and a life of its own.
+enum class SessionKind { console, portal };
+std::string_view label(SessionKind kind);
+struct Session {
+  model::SessionId id;
+  SessionKind kind = SessionKind::console;
+  base::Timestamp expires_at{};
+
+  bool operator==(const Session&) const = default;
+};
 
 // Who makes a call.
 struct Principal {
   model::KeyId key;
+  KeyKind kind = KeyKind::key;
   Role role = Role::reader;
+  bool is_read_only = false;              // of a customer: its reading half alone
   std::optional<model::TenantId> tenant;  // bound to it; none: all tenants
   bool sees_payloads = true;
   std::optional<double> rate_per_second{};  // requests per node; none: no limit
 
+  std::optional<Session> session{};  // none: the key itself was presented
+
   bool is_bound() const { return tenant.has_value(); }
+  bool is_customer() const { return role == Role::customer; }
   // Of the platform's own staff and programs, with the right to change things.
   bool is_operator() const { return !is_bound() && (role == Role::admin || role == Role::operator_); }
 

@@ -7,6 +7,8 @@ select
   hash,
   id,
   role,
+  is_token,
+  is_read_only,
   tenant_id,
   payloads,
   rate_per_second,
@@ -84,5 +86,5 @@ where description = :description::text
 returning id, description
 
 -- name: note_keys
--- As note_change, for what belongs to no tenant.
-select note_change('key', null)
+-- As record_change, for what belongs to no tenant.
+select record_change('key', null)

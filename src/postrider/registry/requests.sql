@@ -4,11 +4,11 @@
 -- For this transaction only.
 select set_config('lock_timeout', '1s', true)
 
--- name: note_requested_changes
--- Some at a time. Locks: as note_change.
-select note_requested_changes(200)
+-- name: record_requested_changes
+-- Some at a time. Locks: as record_change.
+select record_requested_changes(200)
 
--- name: make_requested_replay
--- The oldest replay: whether there was one. Locks: as make_replay().
+-- name: create_requested_replay
+-- The oldest replay: whether there was one. Locks: as create_replay().
 -- not null: all
-select make_requested_replay() as was_made
+select create_requested_replay() as was_made

@@ -70,9 +70,9 @@ where source_secret.id = given.id
 -- not null: all
 select
   id as shown_id,
-  'outbox_source/' || id as context,
+  'outbox_database/' || id as context,
   database_url_sealed as sealed
-from outbox_source
+from outbox_database
 where id > :after::text
   and substring(database_url_sealed from 2 for 8) <> :key::bytea
 order by id
@@ -80,11 +80,11 @@ limit :limit::integer
 
 -- name: reseal_outbox_urls
 -- As reseal_secrets. Primary key.
-update outbox_source
+update outbox_database
 set database_url_sealed = given.after
 from unnest(:ids::text[], :before::bytea[], :after::bytea[]) as given (id, before, after)
-where outbox_source.id = given.id
-  and outbox_source.database_url_sealed = given.before
+where outbox_database.id = given.id
+  and outbox_database.database_url_sealed = given.before
 
 -- name: outdated_contact_secrets
 -- As outdated_secrets. Primary key.

@@ -170,7 +170,7 @@ std::optional<std::string> why_not_secret(const ReferencePolicy* policy, crypto:
 }
 
 Resolved resolve(const ReferencePolicy& policy, std::string_view reference) {
-  if (auto refusal = why_not(policy, reference)) return base::Failure{"it " + *refusal};
+  if (auto rejection = why_not(policy, reference)) return base::Failure{"it " + *rejection};
   Resolved found = base::Failure{std::string()};
   if (reference.starts_with(kFile))
     found = read_file(policy, std::string(reference.substr(kFile.size())));

@@ -56,26 +56,26 @@ std::vector<OpenedSecret> read_secrets(const pg::RowsOf<sql::load_secrets>& rows
 }
 
 // The text to rotate to, or why not.
-base::Result<std::string, Refusal> choose_secret(const std::vector<OpenedSecret>& active,
-                                                 crypto::SignatureScheme scheme, const Rotation& rotation,
-                                                 const ReferencePolicy* references) {
+base::Result<std::string, Rejection> choose_secret(const std::vector<OpenedSecret>& active,
+                                                   crypto::SignatureScheme scheme, const Rotation& rotation,
+                                                   const ReferencePolicy* references) {
   if (rotation.overlap.count() > 0 && active.size() >= secrets_max)
-    return base::Failure{Refusal{RefusalKind::too_many_secrets}};
+    return base::Failure{Rejection{RejectionKind::too_many_secrets}};
   if (!rotation.secret) return crypto::generate_secret(scheme);
   if (const auto why = why_not_secret(references, scheme, *rotation.secret))
-    return base::Failure{Refusal{RefusalKind::secret_unfit, *why}};
+    return base::Failure{Rejection{RejectionKind::secret_invalid, *why}};
   for (const auto& other : active)
-    if (other.text == rotation.secret) return base::Failure{Refusal{RefusalKind::secret_in_use}};
+    if (other.text == rotation.secret) return base::Failure{Rejection{RejectionKind::secret_in_use}};
   return *rotation.secret;
 }
 
 }  // namespace
 
-Task<base::Result<std::vector<Secret>, Refusal>> list_secrets(pg::Link& link, const Context& context,
-                                                              EndpointRef ref) {
+Task<base::Result<std::vector<Secret>, Rejection>> list_secrets(pg::Link& link, const Context& context,
+                                                                EndpointRef ref) {
   const auto found =
       co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .public_id = ref.endpoint});
-  if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
+  if (found.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_endpoint}};
   const Sealing sealing{context.keys, EndpointId{found.front().id}};
   const auto rows = co_await link.run(sql::load_secrets{.endpoint = sealing.endpoint.uuid});
   std::vector<Secret> secrets;
@@ -83,13 +83,13 @@ Task<base::Result<std::vector<Secret>, Refusal>> list_secrets(pg::Link& link, co
   co_return secrets;
 }
 
-Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const Context& context,
-                                                         const Caller& caller, EndpointRef ref,
-                                                         Rotation rotation) {
+Task<base::Result<RotatedSecret, Rejection>> rotate_secret(pg::Link& link, const Context& context,
+                                                           const Caller& caller, EndpointRef ref,
+                                                           Rotation rotation) {
   pg::Transaction transaction = co_await link.begin();
   const auto found =
       co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .public_id = ref.endpoint});
-  if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
+  if (found.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_endpoint}};
   const Sealing sealing{context.keys, EndpointId{found.front().id}};
   const base::Uuid& endpoint = sealing.endpoint.uuid;
   const auto loaded = co_await transaction.run(sql::load_secrets{.endpoint = endpoint});
@@ -122,19 +122,19 @@ Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const C
   co_return rotated;
 }
 
-Task<std::optional<Refusal>> delete_secret(pg::Link& link, const Caller& caller, EndpointRef ref,
-                                           model::SecretId secret) {
+Task<std::optional<Rejection>> delete_secret(pg::Link& link, const Caller& caller, EndpointRef ref,
+                                             model::SecretId secret) {
   pg::Transaction transaction = co_await link.begin();
   const auto found =
       co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .public_id = ref.endpoint});
-  if (found.empty()) co_return Refusal{RefusalKind::unknown_endpoint};
+  if (found.empty()) co_return Rejection{RejectionKind::unknown_endpoint};
   const EndpointId endpoint{found.front().id};
   const auto [active, deleted] =
       co_await transaction.run(sql::load_secrets{.endpoint = endpoint.uuid},
                                sql::delete_secret{.id = secret.uuid, .endpoint = endpoint.uuid});
   if (deleted.affected_rows() == 0) {
     const bool is_current = !active.empty() && active.front().id == secret.uuid;
-    co_return Refusal{is_current ? RefusalKind::is_current_secret : RefusalKind::unknown_secret};
+    co_return Rejection{is_current ? RejectionKind::is_current_secret : RejectionKind::unknown_secret};
   }
   Snapshot before;
   before.add("secret_id", secret.public_id()).add("secret", masked_text);

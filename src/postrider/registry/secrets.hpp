@@ -13,13 +13,13 @@
 #include "postrider/pg/link.hpp"
 #include "postrider/registry/caller.hpp"
 #include "postrider/registry/context.hpp"
-#include "postrider/registry/refusal.hpp"
+#include "postrider/registry/rejection.hpp"
 #include "postrider/registry/subscriptions.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::registry {
 
-// Active at once; a rotation beyond that is refused until an overlap has ended.
+// Active at once; a rotation beyond that is rejected until an overlap has ended.
 inline constexpr size_t secrets_max = 5;
 
 struct Secret {
@@ -32,8 +32,9 @@ struct Secret {
 };
 
 // The current one first, then from the newest to the oldest.
-runtime::Task<base::Result<std::vector<Secret>, Refusal>> list_secrets(pg::Link& link, const Context& context,
-                                                                       EndpointRef ref);
+runtime::Task<base::Result<std::vector<Secret>, Rejection>> list_secrets(pg::Link& link,
+                                                                         const Context& context,
+                                                                         EndpointRef ref);
 
 struct Rotation {
   std::chrono::seconds overlap{86'400};
@@ -43,12 +44,12 @@ struct RotatedSecret {
   Secret secret;
   std::string text;  // outside form, to be shown this once
 };
-runtime::Task<base::Result<RotatedSecret, Refusal>> rotate_secret(pg::Link& link, const Context& context,
-                                                                  const Caller& caller, EndpointRef ref,
-                                                                  Rotation rotation);
+runtime::Task<base::Result<RotatedSecret, Rejection>> rotate_secret(pg::Link& link, const Context& context,
+                                                                    const Caller& caller, EndpointRef ref,
+                                                                    Rotation rotation);
 
 // Ends an overlap at once.
-runtime::Task<std::optional<Refusal>> delete_secret(pg::Link& link, const Caller& caller, EndpointRef ref,
-                                                    model::SecretId secret);
+runtime::Task<std::optional<Rejection>> delete_secret(pg::Link& link, const Caller& caller, EndpointRef ref,
+                                                      model::SecretId secret);
 
 }  // namespace postrider::registry

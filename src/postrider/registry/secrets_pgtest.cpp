@@ -20,7 +20,7 @@ struct Secrets : RegistryTest {
   Secrets() { make_tenant("acme"); }
 
   EndpointRef ref(const CreatedEndpoint& created) { return {"acme", created.endpoint.public_id}; }
-  base::Result<RotatedSecret, Refusal> rotate(const EndpointRef& of, Rotation rotation) {
+  base::Result<RotatedSecret, Rejection> rotate(const EndpointRef& of, Rotation rotation) {
     return run(rotate_secret(link, context, caller, of, std::move(rotation)));
   }
   LoadedEndpoint config(const CreatedEndpoint& created, const crypto::MasterKeys& with) {
@@ -92,9 +92,9 @@ TEST_F(Secrets, OverlapsEndEarlyButTheCurrentOneStays) {
   ASSERT_EQ(listed->size(), 2u);
   EXPECT_EQ(listed->at(0).id, rotated->secret.id);
   EXPECT_THAT(*listed->at(0).masked, Not(HasSubstr(rotated->text.substr(12))));
-  EXPECT_EQ(run(delete_secret(link, caller, of, rotated->secret.id))->kind, RefusalKind::is_current_secret);
+  EXPECT_EQ(run(delete_secret(link, caller, of, rotated->secret.id))->kind, RejectionKind::is_current_secret);
   EXPECT_FALSE(run(delete_secret(link, caller, of, listed->at(1).id)));
-  EXPECT_EQ(run(delete_secret(link, caller, of, listed->at(1).id))->kind, RefusalKind::unknown_secret);
+  EXPECT_EQ(run(delete_secret(link, caller, of, listed->at(1).id))->kind, RejectionKind::unknown_secret);
   EXPECT_EQ(run(list_secrets(link, context, of))->size(), 1u);
 }
 
@@ -102,14 +102,14 @@ TEST_F(Secrets, GivenOnesMustFitAndBeNew) {
   const auto created = make_endpoint("acme");
   Rotation rotation;
   rotation.secret = "short";
-  EXPECT_EQ(rotate(ref(created), rotation).error().kind, RefusalKind::secret_unfit);
+  EXPECT_EQ(rotate(ref(created), rotation).error().kind, RejectionKind::secret_invalid);
   rotation.secret = created.secret;
-  EXPECT_EQ(rotate(ref(created), rotation).error().kind, RefusalKind::secret_in_use);
+  EXPECT_EQ(rotate(ref(created), rotation).error().kind, RejectionKind::secret_in_use);
   for (size_t i = 1; i < secrets_max; ++i) ASSERT_TRUE(rotate(ref(created), {}).ok());
-  EXPECT_EQ(rotate(ref(created), {}).error().kind, RefusalKind::too_many_secrets);
+  EXPECT_EQ(rotate(ref(created), {}).error().kind, RejectionKind::too_many_secrets);
 }
 
-TEST_F(Secrets, ASchemeThatTheSecretDoesNotFitIsRefused) {
+TEST_F(Secrets, ASchemeThatTheSecretDoesNotFitIsRejected) {
   const auto created = make_endpoint("acme");
   const auto change = [&](crypto::SignatureScheme scheme) {
     EndpointEdit edit;
@@ -120,7 +120,7 @@ TEST_F(Secrets, ASchemeThatTheSecretDoesNotFitIsRefused) {
     return run(change_endpoint(link, context, caller, ref(created), std::move(edit)));
   };
   EXPECT_TRUE(change(crypto::SignatureScheme::hex_v1).ok());
-  EXPECT_EQ(change(crypto::SignatureScheme::standard_ed25519).error().kind, RefusalKind::secret_unfit);
+  EXPECT_EQ(change(crypto::SignatureScheme::standard_ed25519).error().kind, RejectionKind::secret_invalid);
 }
 
 TEST_F(Secrets, WithoutTheMasterKeyTheEndpointIsUnreadableNotLost) {

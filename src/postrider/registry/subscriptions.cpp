@@ -57,13 +57,13 @@ struct LockedEndpoint {
   Subscriptions subscriptions;
 };
 
-Task<base::Result<LockedEndpoint, Refusal>> lock(pg::Transaction& transaction, const Caller& caller,
-                                                 const EndpointRef& ref) {
+Task<base::Result<LockedEndpoint, Rejection>> lock(pg::Transaction& transaction, const Caller& caller,
+                                                   const EndpointRef& ref) {
   const auto found =
       co_await transaction.run(sql::lock_endpoint{.tenant = ref.tenant, .public_id = ref.endpoint});
-  if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
+  if (found.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_endpoint}};
   if (!caller.if_match.accepts(found.front().revision))
-    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
+    co_return base::Failure{Rejection{RejectionKind::changed_meanwhile}};
   LockedEndpoint locked{{model::EndpointId{found.front().id}, ref.tenant}, ref.endpoint, {}};
   const auto loaded = co_await transaction.run(sql::load_subscriptions{.endpoint = locked.key.id.uuid});
   locked.subscriptions = read_subscriptions(loaded);
@@ -79,7 +79,7 @@ Task<SubscriptionsResult> finish(pg::Transaction& transaction, pg::Batch batch, 
   Subscriptions subscriptions = read_subscriptions(results.take(loaded));
   pg::Batch last;
   add_audit(last, caller,
-            {.action = "subscriptions.change",
+            {.action = "subscriptions.update",
              .tenant = endpoint.key.tenant,
              .object = endpoint.public_id,
              .before = snapshot(endpoint.subscriptions),
@@ -119,7 +119,7 @@ void add_patterns(pg::Batch& batch, const EndpointKey& endpoint, const std::vect
 Task<SubscriptionsResult> find_subscriptions(pg::Link& link, EndpointRef ref) {
   const auto found =
       co_await link.run(sql::find_endpoint_id{.tenant = ref.tenant, .public_id = ref.endpoint});
-  if (found.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_endpoint}};
+  if (found.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_endpoint}};
   const auto rows = co_await link.run(sql::load_subscriptions{.endpoint = found.front().id});
   co_return read_subscriptions(rows);
 }
@@ -127,25 +127,25 @@ Task<SubscriptionsResult> find_subscriptions(pg::Link& link, EndpointRef ref) {
 Task<SubscriptionsResult> replace_subscriptions(pg::Link& link, const Caller& caller, EndpointRef ref,
                                                 Subscriptions subscriptions) {
   pg::Transaction transaction = co_await link.begin();
-  const base::Result<LockedEndpoint, Refusal> endpoint = co_await lock(transaction, caller, ref);
+  const base::Result<LockedEndpoint, Rejection> endpoint = co_await lock(transaction, caller, ref);
   if (!endpoint) co_return base::Failure{endpoint.error()};
   pg::Batch batch;
   add_subscriptions(batch, endpoint->key, subscriptions);
   co_return co_await finish(transaction, std::move(batch), caller, *endpoint);
 }
 
-Task<base::Result<Subscription, Refusal>> change_subscription(pg::Link& link, const Caller& caller,
-                                                              EndpointRef ref, std::string pattern,
-                                                              SubscriptionEdit edit) {
+Task<base::Result<Subscription, Rejection>> change_subscription(pg::Link& link, const Caller& caller,
+                                                                EndpointRef ref, std::string pattern,
+                                                                SubscriptionEdit edit) {
   pg::Transaction transaction = co_await link.begin();
-  const base::Result<LockedEndpoint, Refusal> endpoint = co_await lock(transaction, caller, ref);
+  const base::Result<LockedEndpoint, Rejection> endpoint = co_await lock(transaction, caller, ref);
   if (!endpoint) co_return base::Failure{endpoint.error()};
   Subscriptions subscriptions = endpoint->subscriptions;
   const auto wanted =
       std::find_if(subscriptions.begin(), subscriptions.end(),
                    [&](const Subscription& subscription) { return subscription.pattern == pattern; });
-  if (wanted == subscriptions.end()) co_return base::Failure{Refusal{RefusalKind::unknown_subscription}};
-  if (!edit(*wanted)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
+  if (wanted == subscriptions.end()) co_return base::Failure{Rejection{RejectionKind::unknown_subscription}};
+  if (!edit(*wanted)) co_return base::Failure{Rejection{RejectionKind::abandoned}};
 
   pg::Batch batch;
   batch.add(sql::update_subscription{.enabled = wanted->enabled,

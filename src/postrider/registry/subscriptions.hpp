@@ -11,7 +11,7 @@
 #include "postrider/pg/batch.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/registry/caller.hpp"
-#include "postrider/registry/refusal.hpp"
+#include "postrider/registry/rejection.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::registry {
@@ -30,7 +30,7 @@ struct EndpointRef {
   std::string endpoint;  // public ID
 };
 
-using SubscriptionsResult = base::Result<Subscriptions, Refusal>;
+using SubscriptionsResult = base::Result<Subscriptions, Rejection>;
 
 runtime::Task<SubscriptionsResult> find_subscriptions(pg::Link& link, EndpointRef ref);
 
@@ -40,9 +40,9 @@ runtime::Task<SubscriptionsResult> replace_subscriptions(pg::Link& link, const C
 
 // `edit` changes one that is there, but not its pattern; false abandons the change.
 using SubscriptionEdit = base::UniqueFunction<bool(Subscription&)>;
-runtime::Task<base::Result<Subscription, Refusal>> change_subscription(pg::Link& link, const Caller& caller,
-                                                                       EndpointRef ref, std::string pattern,
-                                                                       SubscriptionEdit edit);
+runtime::Task<base::Result<Subscription, Rejection>> change_subscription(pg::Link& link, const Caller& caller,
+                                                                         EndpointRef ref, std::string pattern,
+                                                                         SubscriptionEdit edit);
 
 // For changes of an endpoint that include its subscriptions.
 struct EndpointKey {

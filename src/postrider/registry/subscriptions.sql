@@ -31,7 +31,7 @@ from unnest(:patterns::text[]) as given (pattern)
 on conflict (tenant_id, pattern, endpoint_id) do nothing
 
 -- name: find_endpoint_id
--- endpoint_by_public_id.
+-- endpoint_by_tenant.
 -- not null: all
 select id
 from endpoint
@@ -40,7 +40,7 @@ where tenant_id = :tenant::text
   and status <> 'deleted'
 
 -- name: lock_endpoint
--- endpoint_by_public_id; locks the row against other changes, not against references.
+-- endpoint_by_tenant; locks the row against other changes, not against references.
 -- not null: all
 select
   id,

@@ -99,10 +99,10 @@ Task<TenantResult> finish(pg::Transaction& transaction, pg::Batch batch, TenantC
 Task<TenantResult> lock(pg::Transaction& transaction, const Caller& caller, const TenantId& id) {
   const auto [locked, tenant_rows] =
       co_await transaction.run(sql::lock_tenant{.id = id}, sql::load_tenants{.ids = one(id)});
-  if (locked.empty()) co_return base::Failure{Refusal{RefusalKind::unknown_tenant}};
+  if (locked.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_tenant}};
   Tenant tenant = read_tenant(tenant_rows.front());
   if (!caller.if_match.accepts(tenant.revision))
-    co_return base::Failure{Refusal{RefusalKind::changed_meanwhile}};
+    co_return base::Failure{Rejection{RejectionKind::changed_meanwhile}};
   co_return tenant;
 }
 
@@ -112,8 +112,8 @@ struct NewStatus {
 };
 
 Task<TenantResult> set_status(pg::Link& link, const Caller& caller, TenantId id, NewStatus wanted) {
-  if (id == model::kReservedTenant) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
-  if (caller.is_customer()) co_return base::Failure{Refusal{RefusalKind::operators_only}};
+  if (id == model::kReservedTenant) co_return base::Failure{Rejection{RejectionKind::reserved_tenant}};
+  if (caller.is_customer()) co_return base::Failure{Rejection{RejectionKind::operators_only}};
   pg::Transaction transaction = co_await link.begin();
   TenantResult found = co_await lock(transaction, caller, id);
   if (!found) co_return std::move(found);
@@ -138,7 +138,7 @@ Task<TenantResult> set_status(pg::Link& link, const Caller& caller, TenantId id,
 }  // namespace
 
 Task<TenantResult> create_tenant(pg::Link& link, const Caller& caller, TenantId id, TenantSettings settings) {
-  if (id == model::kReservedTenant) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
+  if (id == model::kReservedTenant) co_return base::Failure{Rejection{RejectionKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
   const auto [inserted, tenant_rows] =
       co_await transaction.run(sql::insert_tenant{.id = id,
@@ -154,7 +154,8 @@ Task<TenantResult> create_tenant(pg::Link& link, const Caller& caller, TenantId 
                                sql::is_deleted_tenant{.id = id});
   if (inserted.empty()) {
     const bool is_deleted = tenant_rows.front().is_deleted;
-    co_return base::Failure{Refusal{is_deleted ? RefusalKind::tenant_id_used : RefusalKind::tenant_exists}};
+    co_return base::Failure{
+        Rejection{is_deleted ? RejectionKind::tenant_id_used : RejectionKind::tenant_exists}};
   }
   pg::Batch batch;
   const ContactsChange contacts{.before = std::nullopt, .after = settings.contacts};
@@ -180,12 +181,12 @@ Task<std::vector<Tenant>> list_tenants(pg::Link& link, std::string after, int li
 }
 
 Task<TenantResult> change_tenant(pg::Link& link, const Caller& caller, TenantId id, TenantEdit edit) {
-  if (id == model::kReservedTenant) co_return base::Failure{Refusal{RefusalKind::reserved_tenant}};
+  if (id == model::kReservedTenant) co_return base::Failure{Rejection{RejectionKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
   TenantResult found = co_await lock(transaction, caller, id);
   if (!found) co_return std::move(found);
   TenantSettings settings = found->settings;
-  if (!edit(settings)) co_return base::Failure{Refusal{RefusalKind::abandoned}};
+  if (!edit(settings)) co_return base::Failure{Rejection{RejectionKind::abandoned}};
   if (is_same(found->settings, settings)) co_return std::move(found);
   pg::Batch batch;
   batch.add(sql::update_tenant{.name = settings.name,
@@ -199,7 +200,7 @@ Task<TenantResult> change_tenant(pg::Link& link, const Caller& caller, TenantId 
                                .id = id});
   const ContactsChange contacts{.before = found->settings.contacts, .after = settings.contacts};
   add_contacts_change(batch, caller, id, contacts);
-  TenantChange change{caller, id, "tenant.change", snapshot(*found)};
+  TenantChange change{caller, id, "tenant.update", snapshot(*found)};
   co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
 
@@ -215,9 +216,9 @@ Task<TenantResult> resume_tenant(pg::Link& link, const Caller& caller, TenantId 
   co_return co_await set_status(link, caller, std::move(id), std::move(wanted));
 }
 
-Task<std::optional<Refusal>> delete_tenant(pg::Link& link, const Caller& caller, TenantId id) {
-  if (id == model::kReservedTenant) co_return Refusal{RefusalKind::reserved_tenant};
-  if (caller.is_customer()) co_return Refusal{RefusalKind::operators_only};
+Task<std::optional<Rejection>> delete_tenant(pg::Link& link, const Caller& caller, TenantId id) {
+  if (id == model::kReservedTenant) co_return Rejection{RejectionKind::reserved_tenant};
+  if (caller.is_customer()) co_return Rejection{RejectionKind::operators_only};
   pg::Transaction transaction = co_await link.begin();
   const TenantResult found = co_await lock(transaction, caller, id);
   if (!found) co_return found.error();

@@ -15,7 +15,7 @@
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/registry/caller.hpp"
-#include "postrider/registry/refusal.hpp"
+#include "postrider/registry/rejection.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::registry {
@@ -48,7 +48,7 @@ struct Tenant {
   base::Timestamp updated_at{};
 };
 
-using TenantResult = base::Result<Tenant, Refusal>;
+using TenantResult = base::Result<Tenant, Rejection>;
 
 runtime::Task<TenantResult> create_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
                                           TenantSettings settings);
@@ -71,6 +71,7 @@ runtime::Task<TenantResult> resume_tenant(pg::Link& link, const Caller& caller, 
                                           std::optional<std::string> reason);
 
 // Its endpoints are deleted and its keys revoked with it. For operators only.
-runtime::Task<std::optional<Refusal>> delete_tenant(pg::Link& link, const Caller& caller, model::TenantId id);
+runtime::Task<std::optional<Rejection>> delete_tenant(pg::Link& link, const Caller& caller,
+                                                      model::TenantId id);
 
 }  // namespace postrider::registry

@@ -120,7 +120,7 @@ where tenant_id = :tenant::text
   and until is null
 
 -- name: delete_endpoints_of_tenant
--- endpoint_by_public_id; locks every endpoint of the tenant.
+-- endpoint_by_tenant; locks every endpoint of the tenant.
 update endpoint
 set
   status = 'deleted',
@@ -133,7 +133,7 @@ where tenant_id = :tenant::text
   and status <> 'deleted'
 
 -- name: delete_secrets_of_tenant
--- endpoint_by_public_id, endpoint_secret_by_endpoint.
+-- endpoint_by_tenant, endpoint_secret_by_endpoint.
 delete from endpoint_secret
 using endpoint
 where endpoint.tenant_id = :tenant::text

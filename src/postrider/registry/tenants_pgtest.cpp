@@ -33,10 +33,10 @@ TEST_F(Tenants, KeepWhatTheyWereGiven) {
 
 TEST_F(Tenants, AreNotMadeTwiceNorAfterDeletion) {
   make_tenant("acme");
-  EXPECT_EQ(run(create_tenant(link, caller, "acme", {})).error().kind, RefusalKind::tenant_exists);
+  EXPECT_EQ(run(create_tenant(link, caller, "acme", {})).error().kind, RejectionKind::tenant_exists);
   EXPECT_FALSE(run(delete_tenant(link, caller, "acme")));
-  EXPECT_EQ(run(create_tenant(link, caller, "acme", {})).error().kind, RefusalKind::tenant_id_used);
-  EXPECT_EQ(run(create_tenant(link, caller, "postrider", {})).error().kind, RefusalKind::reserved_tenant);
+  EXPECT_EQ(run(create_tenant(link, caller, "acme", {})).error().kind, RejectionKind::tenant_id_used);
+  EXPECT_EQ(run(create_tenant(link, caller, "postrider", {})).error().kind, RejectionKind::reserved_tenant);
   EXPECT_FALSE(run(find_tenant(link, "acme")));
 }
 
@@ -74,18 +74,18 @@ TEST_F(Tenants, ADeletedOneTakesItsEndpointsSecretsAndKeysWithIt) {
   EXPECT_EQ(sql("select count(*) from postrider.subscription"), "1");
   EXPECT_EQ(sql("select count(*) from postrider.api_key where revoked_at is null"), "0");
   EXPECT_EQ(run(find_endpoint(link, {"acme", created.endpoint.public_id})).error().kind,
-            RefusalKind::unknown_endpoint);
-  EXPECT_EQ(run(delete_tenant(link, caller, "acme"))->kind, RefusalKind::unknown_tenant);
+            RejectionKind::unknown_endpoint);
+  EXPECT_EQ(run(delete_tenant(link, caller, "acme"))->kind, RejectionKind::unknown_tenant);
 }
 
 TEST_F(Tenants, AnAbandonedEditChangesNothing) {
   make_tenant("acme");
   const auto before = run(current_version(link));
-  const auto refused = run(change_tenant(link, caller, "acme", [](TenantSettings& settings) {
+  const auto rejected = run(change_tenant(link, caller, "acme", [](TenantSettings& settings) {
     settings.name = "never";
     return false;
   }));
-  EXPECT_EQ(refused.error().kind, RefusalKind::abandoned);
+  EXPECT_EQ(rejected.error().kind, RejectionKind::abandoned);
   EXPECT_FALSE(run(find_tenant(link, "acme"))->settings.name);
   EXPECT_EQ(run(current_version(link)), before);
 }

@@ -58,7 +58,7 @@ std::string fault_of_line(std::string_view line) {
                                   .occurred_at = {},
                                   .written_at = {}};
   const bool is_row = is_outbox_row(line);
-  const auto faults = is_row ? model::faults_of(fields) : model::faults_of_form(fields);
+  const auto faults = is_row ? model::errors_of(fields) : model::errors_of_form(fields);
   if (!faults.empty()) return model::to_text(faults);
   const auto content = text_at(object, is_row ? "data" : "body").value_or("");
   if (!base::is_storable(content)) return "it has text that cannot be stored";

@@ -22,9 +22,9 @@ std::string text_of(const std::optional<model::TenantId>& tenant) {
 }  // namespace
 
 void Standing::add_refused(int64_t line, const std::string& why) {
-  ++refused;
-  if (first_refused.size() < kShownMax)
-    first_refused.push_back(place + ", line " + std::to_string(line) + ": " + why);
+  ++rejected;
+  if (first_rejected.size() < kShownMax)
+    first_rejected.push_back(origin + ", line " + std::to_string(line) + ": " + why);
 }
 
 Refanout::Refanout(runtime::Loop& loop, pg::Link& link, RefanoutRange range, RefanoutOptions options)
@@ -73,24 +73,24 @@ Task<Refanout::KeptSince> Refanout::kept_since() {
   co_return kept;
 }
 
-Task<Standing> Refanout::stand(std::string place) {
+Task<Standing> Refanout::stand(std::string origin) {
   Standing standing;
-  standing.place = std::move(place);
+  standing.origin = std::move(origin);
   const std::string tenant = text_of(range_.tenant);
   const auto rows = co_await link_.run(sql::unfinished{
-      .since = range_.since, .until = range_.until, .tenant = tenant, .place = standing.place});
+      .since = range_.since, .until = range_.until, .tenant = tenant, .origin = standing.origin});
   if (!rows.empty()) {
     const auto row = rows.front();
     standing.after_id = row.after_id;
     standing.after_endpoint = row.after_endpoint;
     standing.after_time = row.after_time;
     standing.after_row = row.after_row;
-    standing.looked_at = row.looked_at;
+    standing.scanned = row.scanned;
     standing.queued = row.queued;
     standing.is_resumed = true;
   } else if (!options_.is_dry) {
     co_await link_.run(sql::begin_refanout{
-        .since = range_.since, .until = range_.until, .tenant = tenant, .place = standing.place});
+        .since = range_.since, .until = range_.until, .tenant = tenant, .origin = standing.origin});
   }
   report(standing);
   co_return standing;
@@ -103,13 +103,13 @@ pg::Batch Refanout::move_batch(const Standing& standing, const Step& step) const
                                .after_endpoint = standing.after_endpoint,
                                .after_time = standing.after_time,
                                .after_row = standing.after_row,
-                               .more_looked_at = step.looked_at,
+                               .more_scanned = step.scanned,
                                .more_queued = step.queued,
                                .is_complete = step.is_last,
                                .since = range_.since,
                                .until = range_.until,
                                .tenant = tenant,
-                               .place = standing.place});
+                               .origin = standing.origin});
   lease_.fence(batch);
   if (holds_retention_) retention_lease_.fence(batch);
   return batch;
@@ -120,7 +120,7 @@ Task<void> Refanout::move(Standing& standing, Step step) {
     pg::Batch batch = move_batch(standing, step);
     co_await link_.run(std::move(batch));
   }
-  standing.looked_at += step.looked_at;
+  standing.scanned += step.scanned;
   standing.queued += step.queued;
   report(standing);
   co_await rest(step.queued);
@@ -160,7 +160,7 @@ Task<Refanout::Step> Refanout::fan_out(pg::Transaction& transaction, Ids ids, St
   const auto row = rows.front();
   Step step;
   step.queued = row.queued;
-  step.looked_at = row.completed;
+  step.scanned = row.completed;
   if (row.matched == options_.step_deliveries_max) {
     // The limit cut off the matches: the next step starts after the last one.
     standing.after_id = row.last_event;
@@ -196,7 +196,7 @@ Task<Standing> Refanout::from_events() {
       co_await transaction.run(std::move(moved));
     }
     co_await transaction.commit();
-    standing.looked_at += step.looked_at;
+    standing.scanned += step.scanned;
     standing.queued += step.queued;
     report(standing);
     auto resting = rest(step.queued);
@@ -224,7 +224,7 @@ Task<Refanout::Ids> Refanout::restore(pg::Transaction& transaction, const std::s
 Task<void> Refanout::fan_out_rows(const std::string& rows, Standing& standing, int64_t lines) {
   Ids ids;
   Standing within;
-  within.place = standing.place;
+  within.origin = standing.origin;
   Step step;
   bool is_first = true;
   do {
@@ -243,7 +243,7 @@ Task<void> Refanout::fan_out_rows(const std::string& rows, Standing& standing, i
     Step counted{0, step.queued, false};
     if (step.is_last) {
       standing.after_row += lines;
-      counted.looked_at = lines;
+      counted.scanned = lines;
     }
     if (options_.is_dry) {
       co_await transaction.rollback();
@@ -252,7 +252,7 @@ Task<void> Refanout::fan_out_rows(const std::string& rows, Standing& standing, i
       co_await transaction.run(std::move(moved));
       co_await transaction.commit();
     }
-    standing.looked_at += counted.looked_at;
+    standing.scanned += counted.scanned;
     standing.queued += counted.queued;
     report(standing);
     auto resting = rest(step.queued);
@@ -277,7 +277,7 @@ Task<void> Refanout::publish_rows(const std::string& rows, Standing& standing, i
     co_await transaction.run(std::move(moved));
   }
   co_await transaction.commit();
-  standing.looked_at += step.looked_at;
+  standing.scanned += step.scanned;
   standing.queued += step.queued;
   report(standing);
   auto resting = rest(step.queued);
@@ -335,12 +335,6 @@ Task<std::vector<size_t>> Refanout::lost(Named named) {
     co_await link_.run(sql::forget_keys{.tenants = gone.tenants, .events = gone.events});
   }
   co_return places;
-}
-
-base::Timestamp time_of(const base::Uuid& id) {
-  int64_t ms = 0;
-  for (size_t i = 0; i < 6; ++i) ms = ms << 8 | id.bytes[i];
-  return base::Timestamp(std::chrono::milliseconds(ms));
 }
 
 Task<std::optional<base::Timestamp>> unfinished_until(pg::Link& link, RefanoutRange range) {

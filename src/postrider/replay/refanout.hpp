@@ -36,19 +36,19 @@ struct RefanoutOptions {
   bool is_without_history = false;
 };
 
-// The progress of reading one place.
+// The progress of reading one origin.
 struct Standing {
-  std::string place;  // "events", "outbox:billing", "archive:/var/…"
+  std::string origin;  // "events", "outbox:billing", "archive:/var/…"
   std::optional<base::Uuid> after_id{}, after_endpoint{};
   std::optional<base::Timestamp> after_time{};
   int64_t after_row = 0;
-  int64_t looked_at = 0, queued = 0;
+  int64_t scanned = 0, queued = 0;
   bool is_resumed = false;
   bool is_of_rows = false;  // of an outbox: `queued` counts rows that are given to the relay again
   std::optional<base::Timestamp> unknown_before{};  // earlier events of the range were left out
   // Lines of an archive that were left out.
-  int64_t refused = 0;
-  std::vector<std::string> first_refused{};  // at most kShownMax, each with its reason
+  int64_t rejected = 0;
+  std::vector<std::string> first_rejected{};  // at most kShownMax, each with its reason
 
   static constexpr size_t kShownMax = 20;
   void add_refused(int64_t line, const std::string& why);
@@ -61,7 +61,7 @@ class Refanout {
  public:
   // The link has custom plans and is a session of its own.
   Refanout(runtime::Loop& loop, pg::Link& link, RefanoutRange range, RefanoutOptions options);
-  // Called at the beginning of a place and after each step.
+  // Called at the beginning of an origin and after each step.
   void on_progress(std::function<void(const Standing&)> callback) { progress_ = std::move(callback); }
 
   // Before anything else. False: another one is at work. Puts what a truncated queue lacks back.
@@ -73,9 +73,9 @@ class Refanout {
   runtime::Task<Standing> from_archive(std::string file, NextLine next_line);
 
   // For other places: where the last run stood, and that a step is done.
-  runtime::Task<Standing> stand(std::string place);
+  runtime::Task<Standing> stand(std::string origin);
   struct Step {
-    int64_t looked_at = 0, queued = 0;
+    int64_t scanned = 0, queued = 0;
     bool is_last = false;
   };
   runtime::Task<void> move(Standing& standing, Step step);
@@ -119,9 +119,6 @@ class Refanout {
   RefanoutOptions options_;
   std::function<void(const Standing&)> progress_;
 };
-
-// The time in an id.
-base::Timestamp time_of(const base::Uuid& id);
 
 // The end of an earlier run over the same range that was not finished, for one that names no end. Throws
 // pg::Error.

@@ -1,8 +1,8 @@
 -- Creates deliveries again from event rows, after the queue or the history was lost. Runs on connections with custom plans.
--- A run is identified by its range, its tenant ('' for all) and the place that it reads.
+-- A run is identified by its range, its tenant ('' for all) and the origin that it reads.
 
 -- name: fill_sentinels
--- A truncated queue lacks them: see 0001_engine.sql.
+-- A truncated queue lacks them: see 05_events_and_queue.sql.
 insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at)
 select -1, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '', 'infinity', 'epoch'
 from generate_series(1, 5000 - (select count(*) from queue where bucket = -1))
@@ -18,13 +18,13 @@ where e.name = 'events'
 
 -- name: unfinished
 -- The progress of a run that was started and not finished.
--- not null: after_row, looked_at, queued
-select after_id, after_endpoint, after_time, after_row, looked_at, queued
+-- not null: after_row, scanned, queued
+select after_id, after_endpoint, after_time, after_row, scanned, queued
 from refanout
 where since = :since::timestamptz
   and until = :until::timestamptz
   and tenant_id = :tenant::text
-  and place = :place::text
+  and origin = :origin::text
   and finished_at is null
 
 -- name: unfinished_until
@@ -40,10 +40,10 @@ limit 1
 
 -- name: begin_refanout
 -- A run that was finished starts again.
-insert into refanout (since, until, tenant_id, place)
-values (:since::timestamptz, :until::timestamptz, :tenant::text, :place::text)
-on conflict (since, until, tenant_id, place) do update
-  set after_id = null, after_endpoint = null, after_time = null, after_row = 0, looked_at = 0, queued = 0,
+insert into refanout (since, until, tenant_id, origin)
+values (:since::timestamptz, :until::timestamptz, :tenant::text, :origin::text)
+on conflict (since, until, tenant_id, origin) do update
+  set after_id = null, after_endpoint = null, after_time = null, after_row = 0, scanned = 0, queued = 0,
       started_at = now(), updated_at = now(), finished_at = null
 
 -- name: move_refanout
@@ -53,14 +53,14 @@ set after_id = :after_id?::uuid,
     after_endpoint = :after_endpoint?::uuid,
     after_time = :after_time?::timestamptz,
     after_row = :after_row::bigint,
-    looked_at = looked_at + :more_looked_at::bigint,
+    scanned = scanned + :more_scanned::bigint,
     queued = queued + :more_queued::bigint,
     updated_at = now(),
     finished_at = case when :is_complete::boolean then now() end
 where since = :since::timestamptz
   and until = :until::timestamptz
   and tenant_id = :tenant::text
-  and place = :place::text
+  and origin = :origin::text
 
 -- name: refan_out
 -- Creates (or with `count_only` counts) the deliveries that events lack according to the current subscriptions, some at a
@@ -135,7 +135,7 @@ match as materialized (
 ),
 made as materialized (
   select m.place, m.version_id as event_id, m.tenant_id, m.endpoint_id, m.bucket, m.is_strict, m.was_dead, m.first_id,
-         case when m.was_dead then make_id() else m.first_id end as id,
+         case when m.was_dead then new_id() else m.first_id end as id,
          case when m.was_dead then 0
               else coalesce((select max(a.attempt) from attempt a where a.delivery_id = m.first_id), 0) end as attempts
   from (select * from match order by place) as m
@@ -229,7 +229,7 @@ from (
     and r.id < :before::uuid
 ) as d
 cross join unnest(array['event', 'attempt', 'dead_letter']) as parent
-where make_partition(parent, d.day)
+where create_partition(parent, d.day)
 
 -- name: lost_events
 -- The arrays go together; `events` are public IDs. Returns the places (from 1) of those that have no event row.

@@ -25,7 +25,7 @@ TEST_F(RefanoutTest, MakesEveryDeliveryThatIsMissingUnderItsOwnId) {
   make_event("order.sent");
   lose_queue();
   const Standing done = go();
-  EXPECT_EQ(done.looked_at, 2);
+  EXPECT_EQ(done.scanned, 2);
   EXPECT_EQ(done.queued, 3);
   EXPECT_EQ(queued("count(*)"), "3");
   EXPECT_EQ(
@@ -44,7 +44,7 @@ TEST_F(RefanoutTest, MakesNoSecondDeliveryOfWhatIsPendingOrHasEnded) {
   make_event();
   EXPECT_EQ(go().queued, 1);
   EXPECT_EQ(go().queued, 0);
-  EXPECT_EQ(go().looked_at, 4) << "it looks again";
+  EXPECT_EQ(go().scanned, 4) << "it looks again";
 }
 
 TEST_F(RefanoutTest, SendsAgainWhatOnlyALostHistoryKnew) {
@@ -116,7 +116,7 @@ TEST_F(RefanoutTest, NeedsManyStepsForManyEndpointsAndCountsEachEventOnce) {
   for (int i = 0; i < 9; ++i) make_event();
   const Standing done = go({.step_events_max = 4, .step_deliveries_max = 3});
   EXPECT_EQ(done.queued, 63);
-  EXPECT_EQ(done.looked_at, 9);
+  EXPECT_EQ(done.scanned, 9);
 }
 
 TEST_F(RefanoutTest, GoesOnWhereItWasKilled) {
@@ -140,7 +140,7 @@ TEST_F(RefanoutTest, GoesOnWhereItWasKilled) {
   EXPECT_EQ(run(unfinished_until(link, open)), range.until);
   const Standing done = go(range);
   EXPECT_TRUE(done.is_resumed);
-  EXPECT_EQ(done.looked_at, 10);
+  EXPECT_EQ(done.scanned, 10);
   EXPECT_EQ(done.queued, 10);
   EXPECT_EQ(queued(), "10");
   EXPECT_EQ(run(unfinished_until(link, open)), std::nullopt);
@@ -156,7 +156,7 @@ TEST_F(RefanoutTest, KeepsTheOrderOfAStrictEndpoint) {
 TEST_F(RefanoutTest, BringsArchivedEventsBackAndSendsThem) {
   make_endpoint();
   db.sql("update endpoint set created_at = '2011-01-01'");
-  db.sql("select make_partition('event', date '2012-05-05')");
+  db.sql("select create_partition('event', date '2012-05-05')");
   db.sql(
       "insert into event (id, tenant_id, type, body) select id_floor('2012-05-05 12:00Z'::timestamptz + n * "
       "interval '1 s'), 'acme', 'a.b', '{\"text\":\"\\u0000 ä\"}' from generate_series(1, 10) n");
@@ -181,7 +181,7 @@ TEST_F(RefanoutTest, BringsArchivedEventsBackAndSendsThem) {
   EXPECT_EQ(read({.is_dry = true}).queued, 10);
   EXPECT_EQ(db.sql("select count(*) from event"), "0");
   const Standing done = read({});
-  EXPECT_EQ(done.looked_at, 10);
+  EXPECT_EQ(done.scanned, 10);
   EXPECT_EQ(done.queued, 10);
   EXPECT_EQ(queued("count(*), count(distinct event_id)"), "10|10");
   EXPECT_EQ(db.sql("select distinct body from event"), "{\"text\":\"\\u0000 ä\"}");
@@ -193,7 +193,7 @@ TEST_F(RefanoutTest, PublishesArchivedOutboxRowsAgainWhoseEventIsGone) {
   db.sql("select publish('acme', 'order.paid', '{\"n\": 1.50}', id => 'gone', version => '2')");
   db.sql("select publish('acme', 'order.paid', '2', id => 'kept')");
   db.sql(
-      "insert into event_key (tenant_id, kind, key, event_id, request_hash, answer) values ('acme', 'id', "
+      "insert into event_key (tenant_id, kind, key, event_id, request_hash, response) values ('acme', 'id', "
       "'kept', " +
       quoted(kept.uuid) + ", '', '{}'), ('acme', 'id', 'gone', " + quoted(ids.next()) + ", '', '{}')");
   std::vector<std::string> lines;
@@ -217,7 +217,7 @@ TEST_F(RefanoutTest, PublishesArchivedOutboxRowsAgainWhoseEventIsGone) {
   EXPECT_EQ(db.sql("select count(*) from outbox"), "0");
   const Standing done = read({});
   EXPECT_TRUE(done.is_of_rows);
-  EXPECT_EQ(done.looked_at, 2);
+  EXPECT_EQ(done.scanned, 2);
   EXPECT_EQ(done.queued, 1);
   EXPECT_EQ(db.sql("select public_id, data, version, tenant_id from outbox"), "gone|{\"n\": 1.50}|2|acme");
   EXPECT_EQ(db.sql("select key from event_key"), "kept") << "the lost one can be published again";
@@ -228,7 +228,7 @@ TEST_F(RefanoutTest, LeavesOutArchivedRowsThatBreakARuleAndNamesThem) {
   db.sql("select publish('acme', 'order.paid', '{\"n\": 1.50}', id => 'gone', version => '2')");
   db.sql("select publish('acme', 'order.paid', '2', id => 'kept')");
   db.sql(
-      "insert into event_key (tenant_id, kind, key, event_id, request_hash, answer) values ('acme', 'id', "
+      "insert into event_key (tenant_id, kind, key, event_id, request_hash, response) values ('acme', 'id', "
       "'kept', " +
       quoted(kept.uuid) + ", '', '{}'), ('acme', 'id', 'gone', " + quoted(ids.next()) + ", '', '{}')");
   std::vector<std::string> lines;
@@ -251,18 +251,18 @@ TEST_F(RefanoutTest, LeavesOutArchivedRowsThatBreakARuleAndNamesThem) {
   lines.insert(lines.begin(), R"({"tenant_id":"acme","type":"a b","data":"1","processed_at":"2026-01-01"})");
   lines.insert(lines.begin() + 2, "no json");
   const Standing done = read({});
-  EXPECT_EQ(done.looked_at, 4);
+  EXPECT_EQ(done.scanned, 4);
   EXPECT_EQ(done.queued, 1);
-  EXPECT_EQ(done.refused, 2);
-  ASSERT_EQ(done.first_refused.size(), 2u);
-  EXPECT_THAT(done.first_refused[0], testing::HasSubstr("line 1: type must be"));
-  EXPECT_THAT(done.first_refused[1], testing::HasSubstr("line 3: it is not a JSON object"));
+  EXPECT_EQ(done.rejected, 2);
+  ASSERT_EQ(done.first_rejected.size(), 2u);
+  EXPECT_THAT(done.first_rejected[0], testing::HasSubstr("line 1: type must be"));
+  EXPECT_THAT(done.first_rejected[1], testing::HasSubstr("line 3: it is not a JSON object"));
 }
 
 TEST_F(RefanoutTest, KnowsWhichEventsOfAnOutboxAreLost) {
   const auto kept = make_event();
   db.sql(
-      "insert into event_key (tenant_id, kind, key, event_id, request_hash, answer) values ('acme', 'id', "
+      "insert into event_key (tenant_id, kind, key, event_id, request_hash, response) values ('acme', 'id', "
       "'kept', " +
       quoted(kept.uuid) + ", '', '{}'), ('acme', 'id', 'gone', " + quoted(ids.next()) + ", '', '{}')");
   Refanout refanout(loop, link, hour(), {});

@@ -19,13 +19,13 @@ const std::vector<std::string> kCauses{"rejected", "gone",    "exhausted",
                                        "expired",  "blocked", "endpoint_disabled"};
 
 Single::Outcome outcome_of(std::string_view text) {
-  if (text == "made") return Single::Outcome::made;
+  if (text == "created") return Single::Outcome::made;
   if (text == "unknown_delivery") return Single::Outcome::unknown_delivery;
   if (text == "endpoint_inactive") return Single::Outcome::endpoint_inactive;
   if (text == "event_gone") return Single::Outcome::event_gone;
   if (text == "event_erased") return Single::Outcome::event_erased;
   if (text == "too_fast") return Single::Outcome::too_fast;
-  throw pg::Error(pg::Kind::other, "make_replay() returned an unknown outcome");
+  throw pg::Error(pg::Kind::other, "create_replay() returned an unknown outcome");
 }
 
 Replay read_replay(const sql::ReplayRow& row) {
@@ -96,13 +96,13 @@ std::optional<Scope> parse_scope(std::string_view text) {
 
 Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, SingleRequest request) {
   pg::Transaction transaction = co_await link.begin();
-  const auto rows = co_await transaction.run(sql::make_replay{.tenant = request.tenant,
-                                                              .delivery = request.delivery.uuid,
-                                                              .reason = request.reason,
-                                                              .requested_by = caller.id,
-                                                              .due_at = request.not_before,
-                                                              .per_second_max = singles_per_second_max,
-                                                              .actor = model::label(caller.actor)});
+  const auto rows = co_await transaction.run(sql::create_replay{.tenant = request.tenant,
+                                                                .delivery = request.delivery.uuid,
+                                                                .reason = request.reason,
+                                                                .requested_by = caller.id,
+                                                                .due_at = request.not_before,
+                                                                .per_second_max = kSinglesPerSecondMax,
+                                                                .actor = model::label(caller.actor)});
   const auto row = rows.front();
   Single single;
   single.outcome = outcome_of(row.outcome);

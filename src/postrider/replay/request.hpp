@@ -19,7 +19,7 @@
 namespace postrider::replay {
 
 // How many deliveries one key may replay one by one in a second, over all nodes.
-inline constexpr int singles_per_second_max = 10;
+inline constexpr int kSinglesPerSecondMax = 10;
 
 enum class Scope {
   failed,   // unresolved dead letters

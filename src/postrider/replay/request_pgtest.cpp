@@ -110,7 +110,7 @@ TEST_F(SingleReplay, IsLimitedToTenASecondForOneKey) {
 
 TEST_F(SingleReplay, WorksInSqlWithItsReasons) {
   const std::string made = db.sql("select replay_delivery('" + dead.public_id() + "', 'asked by phone')");
-  db.sql("select make_requested_replay()");  // as a node does
+  db.sql("select create_requested_replay()");  // as a node does
   EXPECT_THAT(made, StartsWith("dlv_"));
   EXPECT_THAT(db.sql("select requested_by, reason from replay"), HasSubstr("sql:"));
   const auto refusal = [&](const std::string& call) {
@@ -121,9 +121,9 @@ TEST_F(SingleReplay, WorksInSqlWithItsReasons) {
     }
     return std::string("(made)");
   };
-  EXPECT_THAT(refusal("'nonsense', 'x'"), HasSubstr("is not the id of a delivery"));
-  EXPECT_THAT(refusal("'" + dead.public_id() + "', ' '"), HasSubstr("needs a reason"));
-  EXPECT_THAT(refusal("'dlv_" + ids.next().hex() + "', 'x'"), HasSubstr("there is no delivery"));
+  EXPECT_THAT(refusal("'nonsense', 'x'"), HasSubstr("is not a delivery ID"));
+  EXPECT_THAT(refusal("'" + dead.public_id() + "', ' '"), HasSubstr("reason is required"));
+  EXPECT_THAT(refusal("'dlv_" + ids.next().hex() + "', 'x'"), HasSubstr("does not exist"));
   db.sql("update endpoint set status = 'disabled'");
   EXPECT_THAT(refusal("'" + dead.public_id() + "', 'x'"), HasSubstr("disabled or deleted"));
 }

@@ -1,11 +1,11 @@
 -- Requesting replays and reading them. Runs on connections with custom plans.
 
--- name: make_replay
+-- name: create_replay
 -- Replays one delivery, at `due_at` or now (null); a key may create at most `per_second_max` of these. `actor` is customer
 -- or operator. Returns one row: the outcome, the replay and the new delivery. Locks: see the function.
 -- not null: outcome
 select m.outcome, m.replay_id, m.delivery_id
-from make_replay(:tenant::text, :delivery::uuid, :reason::text, :requested_by::text,
+from create_replay(:tenant::text, :delivery::uuid, :reason::text, :requested_by::text,
                  coalesce(:due_at?::timestamptz, now()), :per_second_max::integer, on_behalf_of => :actor::text) as m
 
 -- name: insert_replay
@@ -13,7 +13,7 @@ from make_replay(:tenant::text, :delivery::uuid, :reason::text, :requested_by::t
 -- not null: all
 insert into replay (id, tenant_id, kind, status, scope, endpoint_id, event_types, causes, delivery_ids, since, until,
                     rate_per_second, reason, requested_by, on_behalf_of)
-values (make_id(), :tenant::text, 'range', 'queued', :scope::text, :endpoint?::uuid, :event_types?::text[],
+values (new_id(), :tenant::text, 'range', 'queued', :scope::text, :endpoint?::uuid, :event_types?::text[],
         :causes?::text[], :deliveries?::uuid[], :since::timestamptz, :until::timestamptz, :rate_per_second::float8,
         :reason::text, :requested_by::text, :actor::text)
 returning id
@@ -73,7 +73,7 @@ where tenant_id = :tenant::text
 returning id
 
 -- name: find_endpoint
--- Index endpoint_by_public_id.
+-- Index endpoint_by_tenant.
 -- not null: all
 select id, status
 from endpoint

@@ -86,22 +86,23 @@ struct CandidateColumns {
 
 }  // namespace
 
-struct ReplayRunner::State {
-  State(runtime::Loop& loop_, pg::Link& link_, RunnerOptions options_)
-      : loop(loop_), link(link_), options(options_), wakeup(loop_) {}
+void RunnerOptions::validate() const {
+  CHECK(lease_seconds > 0 && replays_max > 0 && step_deliveries_max > 0 && step_rows_max > 0);
+  CHECK(poll > 0ms && pace > 0ms);
+}
 
-  runtime::Loop& loop;
+struct ReplayRunner::State {
+  State(const ReplayRunner& runner_service, pg::Link& database, RunnerOptions runner_options)
+      : service(runner_service), link(database), options(runtime::validated(runner_options)) {}
+
+  const ReplayRunner& service;
   pg::Link& link;
   RunnerOptions options;
   base::UniqueFunction<void()> on_committed;
   std::vector<Held> held;
   SteadyTime look_at{};
-  runtime::Wakeup wakeup;
-  runtime::TaskGroup group;
-  bool is_stopping = false;
 
-  Task<void> run();
-  Task<SteadyTime> run_once(SteadyTime now);
+  Task<SteadyTime> run_steps(SteadyTime now);
   Task<void> take(SteadyTime now);
   Task<void> renew(SteadyTime now);
   Task<bool> step(Held& replay);
@@ -117,24 +118,7 @@ std::vector<base::Uuid> ReplayRunner::State::ids() const {
   return ids;
 }
 
-Task<void> ReplayRunner::State::run() {
-  while (!is_stopping) {
-    const SteadyTime now = base::BootClock::now();
-    SteadyTime next = now + options.poll;
-    try {
-      auto pass = run_once(now);
-      next = co_await pass;
-    } catch (const pg::Error& error) {
-      held.clear();  // the progress is in the rows, which are taken again
-      look_at = {};
-      if (error.kind() != pg::Kind::unavailable)
-        telemetry::log_warn("replay_failed").field("error", error.what());
-    }
-    if (!is_stopping) co_await wakeup.wait_until(next);
-  }
-}
-
-Task<SteadyTime> ReplayRunner::State::run_once(SteadyTime now) {
+Task<SteadyTime> ReplayRunner::State::run_steps(SteadyTime now) {
   if (now >= look_at) {
     look_at = now + options.poll;
     co_await take(now);
@@ -142,7 +126,7 @@ Task<SteadyTime> ReplayRunner::State::run_once(SteadyTime now) {
   }
   SteadyTime next = look_at;
   for (Held& replay : held) {
-    if (is_stopping) break;
+    if (service.is_stopping()) break;
     replay.fill(now, std::max(1.0, kBurstSeconds * replay.rate_per_second));
     if (now < replay.rest_until || (replay.is_counted && replay.allowance < 1)) {
       next = std::min<SteadyTime>(next, now + options.pace);
@@ -270,22 +254,29 @@ Task<bool> ReplayRunner::State::step(Held& replay) {
 }
 
 ReplayRunner::ReplayRunner(runtime::Loop& loop, pg::Link& link, RunnerOptions options)
-    : state_(std::make_unique<State>(loop, link, options)) {}
+    : Service(loop), state_(std::make_unique<State>(*this, link, options)) {}
 ReplayRunner::~ReplayRunner() = default;
 
 void ReplayRunner::on_committed(base::UniqueFunction<void()> callback) {
   state_->on_committed = std::move(callback);
 }
 
-void ReplayRunner::start() {
-  state_->group.spawn(state_->run());
+Task<SteadyTime> ReplayRunner::pass(SteadyTime now) {
+  State& state = *state_;
+  try {
+    const SteadyTime next = co_await state.run_steps(now);
+    co_return next;
+  } catch (const pg::Error& error) {
+    state.held.clear();  // the progress is in the rows, which are taken again
+    state.look_at = {};
+    if (error.kind() != pg::Kind::unavailable)
+      telemetry::log_warn("replay_failed").field("error", error.what());
+  }
+  co_return now + state.options.poll;
 }
 
-Task<void> ReplayRunner::stop() {
+Task<void> ReplayRunner::finish() {
   State& state = *state_;
-  state.is_stopping = true;
-  state.wakeup.notify();
-  co_await state.group.join();
   if (state.held.empty() || !state.link.is_up()) co_return;
   try {
     const std::vector<base::Uuid> ids = state.ids();
@@ -293,12 +284,6 @@ Task<void> ReplayRunner::stop() {
   } catch (const pg::Error& error) {
     telemetry::log_warn("replay_failed").field("error", error.what());  // the lease will expire
   }
-}
-
-Task<SteadyTime> ReplayRunner::run_once(SteadyTime now) {
-  auto pass = state_->run_once(now);
-  const SteadyTime next = co_await pass;
-  co_return next;
 }
 
 }  // namespace postrider::replay

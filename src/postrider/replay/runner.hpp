@@ -12,8 +12,7 @@
 #include "postrider/base/unique_function.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
-#include "postrider/runtime/loop.hpp"
-#include "postrider/runtime/task.hpp"
+#include "postrider/runtime/service.hpp"
 
 namespace postrider::replay {
 
@@ -25,28 +24,25 @@ struct RunnerOptions {
   int step_rows_max = 2'000;              // that one step scans
   std::chrono::milliseconds poll{1'000};  // for replays that wait or were released by other nodes
   std::chrono::milliseconds pace{100};    // between two steps of a replay that has reached its rate
+
+  void validate() const;
 };
 
-class ReplayRunner {
+class ReplayRunner : public runtime::Service {
  public:
   // The link has custom plans: see candidates.sql.
   ReplayRunner(runtime::Loop& loop, pg::Link& link, RunnerOptions options);
-  ~ReplayRunner();  // stop() was awaited, or start() never called
-  ReplayRunner(const ReplayRunner&) = delete;
-  ReplayRunner& operator=(const ReplayRunner&) = delete;
+  ~ReplayRunner() override;
 
   // Called after deliveries were committed; their owners may be on other nodes.
   void on_committed(base::UniqueFunction<void()> callback);
 
-  void start();
-  // Leaves its replays to other nodes.
-  runtime::Task<void> stop();
-
-  // Takes free replays and runs one step of each replay whose rate allows it. Returns when to run again: at
-  // once if there is more to do. Throws pg::Error.
-  runtime::Task<base::SteadyTime> run_once(base::SteadyTime now);
-
  private:
+  // Takes free replays and runs one step of each replay whose rate allows it. The next pass is due at once if
+  // there is more to do.
+  runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
+  runtime::Task<void> finish() override;  // leaves its replays to other nodes
+
   struct State;
   std::unique_ptr<State> state_;
 };

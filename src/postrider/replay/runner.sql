@@ -98,7 +98,7 @@ resolved as (
   returning d.delivery_id
 ),
 made as materialized (
-  select i.place, make_id() as id, i.event_id, i.endpoint_id, i.origin_id, i.bucket, i.is_strict
+  select i.place, new_id() as id, i.event_id, i.endpoint_id, i.origin_id, i.bucket, i.is_strict
   from (select * from item order by place) as i
   where i.origin_id is null
      or exists (select from resolved r where r.delivery_id = i.origin_id)

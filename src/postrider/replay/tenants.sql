@@ -1,7 +1,7 @@
 -- The tenants that a replay over all tenants concerns.
 
 -- name: tenants_of_endpoint
--- endpoint_by_name. Two rows are enough to know that the ID is ambiguous.
+-- endpoint_by_public_id. Two rows are enough to know that the ID is ambiguous.
 -- not null: all
 select tenant_id
 from endpoint

@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kPatternsMax = 200;
-constexpr size_t kNodesMax = 2 * places_max;  // references may lead to places that are no subschemas
+constexpr size_t kNodesMax = 2 * kPlacesMax;  // references may lead to places that are no subschemas
 
 constexpr std::array<std::pair<std::string_view, uint8_t>, 7> kTypes = {{
     {"null", type_null},
@@ -338,12 +338,12 @@ void Compiler::dynamic_anchors() {
 }
 
 base::Result<Schema, Violation> Schema::compile(std::string_view text) {
-  if (text.size() > schema_bytes_max)
+  if (text.size() > kSchemaBytesMax)
     return base::Failure{
-        Violation{"", "must not be longer than " + std::to_string(schema_bytes_max) + " bytes"}};
+        Violation{"", "must not be longer than " + std::to_string(kSchemaBytesMax) + " bytes"}};
   auto program = std::make_shared<Program>();
   json::parse_options options;
-  options.max_depth = depth_max;
+  options.max_depth = kDepthMax;
   json::error_code error;
   program->document = json::parse(json::string_view(text.data(), text.size()), error, {}, options);
   if (error) return base::Failure{Violation{"", "is not valid JSON: " + error.message()}};

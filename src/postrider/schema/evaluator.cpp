@@ -75,7 +75,7 @@ void Evaluator::spend(size_t work) {
 }
 
 bool Evaluator::fail(const Path& path, std::string detail) {
-  if (!is_collecting() || violations_->size() >= violations_max) return false;
+  if (!is_collecting() || violations_->size() >= kViolationsMax) return false;
   std::vector<const Path*> steps;
   for (const Path* step = &path; step->parent != nullptr; step = step->parent) steps.push_back(step);
   std::string pointer;
@@ -88,7 +88,7 @@ bool Evaluator::fail(const Path& path, std::string detail) {
 
 bool Evaluator::eval(NodeIndex index, const Subject& subject) {
   spend(1);
-  if (depth_ >= eval_depth_max) has_given_up_ = true;
+  if (depth_ >= kEvalDepthMax) has_given_up_ = true;
   if (has_given_up_) return false;
   const Node& node = program_.nodes[index];
   if (node.constant) return *node.constant || fail(subject.path, "is not allowed here");

@@ -13,8 +13,8 @@
 namespace postrider::schema {
 
 // About 50 ns each: a check ends within a tenth of a second, whatever schema and document are like.
-inline constexpr size_t work_max = 1'000'000;
-inline constexpr int eval_depth_max = 512;
+inline constexpr size_t kWorkMax = 1'000'000;
+inline constexpr int kEvalDepthMax = 512;
 
 class Evaluator {
  public:
@@ -76,7 +76,7 @@ class Evaluator {
   const Program& program_;
   std::vector<Violation>* violations_;
   std::vector<uint32_t> scope_;  // resources entered, the outermost first
-  size_t work_ = work_max;
+  size_t work_ = kWorkMax;
   int depth_ = 0;
   int quiet_ = 0;
   bool has_given_up_ = false;

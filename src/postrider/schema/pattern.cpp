@@ -33,8 +33,8 @@ Pattern::Pattern(std::shared_ptr<const re2::RE2> expression)
     : expression_(std::move(expression)), program_size_(static_cast<size_t>(expression_->ProgramSize())) {}
 
 base::Result<Pattern, std::string> Pattern::compile(std::string_view text) {
-  if (text.size() > pattern_bytes_max)
-    return base::Failure{"must not be longer than " + std::to_string(pattern_bytes_max) + " bytes"};
+  if (text.size() > kPatternBytesMax)
+    return base::Failure{"must not be longer than " + std::to_string(kPatternBytesMax) + " bytes"};
   re2::RE2::Options options;
   options.set_log_errors(false);
   options.set_max_mem(kMemoryMax);

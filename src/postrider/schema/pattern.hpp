@@ -13,7 +13,7 @@ class RE2;
 
 namespace postrider::schema {
 
-inline constexpr size_t pattern_bytes_max = 1'000;
+inline constexpr size_t kPatternBytesMax = 1'000;
 
 class Pattern {
  public:

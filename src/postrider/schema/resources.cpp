@@ -118,8 +118,8 @@ base::Result<Resources, std::string> Resources::find_all(const json::value& docu
 }
 
 std::optional<std::string> Resources::visit(const json::value& schema, uint32_t resource, size_t depth) {
-  if (depth > depth_max) return "is nested too deeply";
-  if (places_.size() >= places_max) return "has too many parts";
+  if (depth > kDepthMax) return "is nested too deeply";
+  if (places_.size() >= kPlacesMax) return "has too many parts";
   const auto* object = schema.if_object();
   if (object == nullptr) return std::nullopt;
   if (auto problem = identify(schema, resource)) return problem;

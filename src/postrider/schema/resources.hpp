@@ -19,8 +19,8 @@ enum class Draft { draft_07, draft_2020_12 };
 // The draft that `$schema` names; 2020-12 where there is none; nothing for one that is not supported.
 std::optional<Draft> draft_of(const boost::json::value& document);
 
-inline constexpr size_t depth_max = 64;       // of the schema's JSON
-inline constexpr size_t places_max = 10'000;  // subschemas
+inline constexpr size_t kDepthMax = 64;       // of the schema's JSON
+inline constexpr size_t kPlacesMax = 10'000;  // subschemas
 
 // How a keyword holds schemas.
 enum class Holds { nothing, one, list, map, one_or_list, map_or_names };

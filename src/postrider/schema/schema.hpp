@@ -15,8 +15,8 @@
 
 namespace postrider::schema {
 
-inline constexpr size_t schema_bytes_max = 256 << 10;
-inline constexpr size_t violations_max = 10;
+inline constexpr size_t kSchemaBytesMax = 256 << 10;
+inline constexpr size_t kViolationsMax = 10;
 
 struct Violation {
   std::string pointer;  // RFC 6901: into the document, or into the schema when that is at fault

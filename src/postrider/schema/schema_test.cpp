@@ -45,7 +45,7 @@ TEST(SchemaViolations, PointToTheValueAndSayWhatIsWrong) {
 TEST(SchemaViolations, AreLimitedInNumber) {
   const Schema schema = compiled(R"({"items":{"type":"string"}})");
   json::array many(1'000);
-  EXPECT_EQ(schema.check(many).violations.size(), violations_max);
+  EXPECT_EQ(schema.check(many).violations.size(), kViolationsMax);
 }
 
 TEST(SchemaNumbers, AreComparedExactlyBeyondWhatADoubleHolds) {
@@ -126,7 +126,7 @@ TEST(HostileSchemas, PatternsAreLinearAndBounded) {
 
 TEST(HostileSchemas, DepthAndSizeAreBounded) {
   EXPECT_NE(problem(repeated(R"({"not":)", 100) + "true" + repeated("}", 100)), "");
-  EXPECT_THAT(problem("{\"description\":\"" + repeated("x", schema_bytes_max) + "\"}"),
+  EXPECT_THAT(problem("{\"description\":\"" + repeated("x", kSchemaBytesMax) + "\"}"),
               HasSubstr("must not be longer"));
 }
 

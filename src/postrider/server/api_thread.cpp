@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "postrider/api/wire/metrics.hpp"
+#include "postrider/delivery/engine_options.hpp"
 #include "postrider/http/server/cors.hpp"
 #include "postrider/inbox/receiver.hpp"
 #include "postrider/inbox/waiters.hpp"
@@ -20,18 +22,16 @@ pg::LinkOptions publish_link(const ApiTools& tools) {
   // A publisher is told within seconds when the database hangs; a batch that takes so long is run again.
   options.connect.statement_timeout = pg::Milliseconds(5'000);
   options.connect.response_timeout = pg::Milliseconds(8'000);
-  options.connect.is_session_ours = tools.config.direct_database_url.empty();  // else it is a pooler's
-  return options;
+  return delivery::pooled(std::move(options), tools.config);
 }
 
 pg::LinkOptions query_links(const ApiTools& tools) {
   pg::LinkOptions options;
   options.connect.url = tools.database_url;
-  options.connect.is_session_ours = tools.config.direct_database_url.empty();
   options.connect.application_name = "postrider api";
   options.connect.statement_timeout = pg::Milliseconds(10'000);  // final: the caller is asked to ask for less
   options.connect.plan_cache_mode = "force_custom_plan";  // lists: what is rare differs from tenant to tenant
-  return options;
+  return delivery::pooled(std::move(options), tools.config);
 }
 
 // Keys, sources, the catalogue: what every call waits for, so a statement that hangs is given up soon.
@@ -81,8 +81,7 @@ http::ServerOptions server_options(const config::Config& config) {
   options.head_timeout = config.request_timeout;
   options.body_timeout = config.request_timeout;
   options.idle_timeout = config.idle_timeout;
-  for (const config::Network& network : config.trusted_proxies)
-    options.trusted_proxies.push_back(network.text());
+  options.trusted_proxies = config.trusted_proxies;
   return options;
 }
 
@@ -116,17 +115,19 @@ struct ApiThread::State {
              .worker = &tools.worker,
              .publish_rates = &tools.rates,
              .key_rates = &tools.key_rates,
+             .sign_in_guard = &tools.sign_in_guard,
              .readiness_note = [this] { return tools.database.note(); },
              .take_effect =
                  [this](registry::ChangedEndpoints changed) {
                    return tools.engine.take_effect(std::move(changed), loop);
                  }}),
         cors(api.router(), tools.config.cors_origins),
-        server(loop, tools.listener, cors, tools.metrics, server_options(tools.config)) {
+        server(loop, tools.listener, cors, api::server_metrics(tools.metrics), server_options(tools.config)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.engine.committed(); });
     publisher.on_wide([this] { tools.fanout.notify(); });
-    receiver.on_stored(
-        [this](std::vector<inbox::SourceId> sources) { tools.inbox_duties.wake(std::move(sources)); });
+    receiver.on_stored([this](std::vector<inbox::SourceId> sources) {
+      tools.inbox_maintenance.wake_consumers(std::move(sources));
+    });
   }
 
   runtime::Task<void> drain(base::SteadyTime deadline) {
@@ -173,6 +174,10 @@ void ApiThread::start() {
 void ApiThread::apply(const registry::Change& change) {
   State& state = *state_;
   state.loop.post([&state, change] { state.api.apply({&change, 1}); });
+}
+
+void ApiThread::post(std::function<void()> job) {
+  state_->loop.post(std::move(job));
 }
 
 void ApiThread::wake_consumers(std::string source) {

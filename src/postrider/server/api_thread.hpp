@@ -1,16 +1,18 @@
 // One thread of the HTTP API: server, handlers and publisher on a loop of their own.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "postrider/api/api.hpp"
 #include "postrider/config/config.hpp"
 #include "postrider/delivery/engine.hpp"
 #include "postrider/http/server/server.hpp"
-#include "postrider/inbox/duties.hpp"
+#include "postrider/inbox/maintenance.hpp"
 #include "postrider/publish/fanout.hpp"
 #include "postrider/publish/publisher.hpp"
 #include "postrider/server/database.hpp"
+#include "postrider/web/sign_in_guard.hpp"
 
 namespace postrider::server {
 
@@ -25,14 +27,15 @@ struct ApiTools {
   model::IdSource& ids;
   delivery::Engine& engine;
   publish::WideFanout& fanout;
-  publish::PublishRates& rates;      // by tenant
-  publish::PublishRates& key_rates;  // by key
+  base::RateLimiter& rates;      // by tenant
+  base::RateLimiter& key_rates;  // by key
   inbox::Rejections& rejections;
-  inbox::Duties& inbox_duties;
+  inbox::Maintenance& inbox_maintenance;
   const http::Listener& listener;
   registry::SecretResolver& secrets;
   runtime::Worker& worker;
   const Database& database;
+  web::SignInGuard& sign_in_guard;
 };
 
 class ApiThread {
@@ -42,6 +45,7 @@ class ApiThread {
 
   void start();
   void apply(const registry::Change& change);  // any thread
+  void post(std::function<void()> job);        // any thread; runs on this one
   void wake_consumers(std::string source);     // any thread; messages of the source were stored
   // Requests in progress are answered, up to the deadline; nothing new is accepted.
   void stop(base::SteadyTime deadline);

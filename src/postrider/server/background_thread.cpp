@@ -38,6 +38,13 @@ pg::LinkOptions upkeep_link(const std::string& url) {
   return options;
 }
 
+// For notices to URLs.
+http::ClientOptions client_options(const config::Config& config) {
+  http::ClientOptions options;
+  if (!config.bind_address.empty()) options.bind_address = http::IpAddress::parse(config.bind_address);
+  return options;
+}
+
 }  // namespace
 
 struct BackgroundThread::State {
@@ -55,7 +62,7 @@ struct BackgroundThread::State {
                {.retention = upkeep::RetentionOptions::from(tools.config),
                 .disable_after = tools.config.disable_after}),
         lock_watch(loop, link),
-        client(loop, tools.guard, tools.tls, http::ClientOptions{}),
+        client(loop, tools.guard, tools.tls, client_options(tools.config)),
         mails(loop, {.server = {tools.config.smtp_url, tools.config.extra_ca_file},
                      .from = tools.config.mail_from,
                      .public_url = tools.config.public_url}),
@@ -104,8 +111,8 @@ publish::WideFanout& BackgroundThread::fanout() {
   return state_->fanout;
 }
 
-inbox::Duties& BackgroundThread::inbox_duties() {
-  return state_->inbox.duties();
+inbox::Maintenance& BackgroundThread::inbox_maintenance() {
+  return state_->inbox.maintenance();
 }
 
 void BackgroundThread::start() {

@@ -1,4 +1,4 @@
-// The thread for work that nobody waits for: fan-out of very wide events, replays, notices, duties of the
+// The thread for work that no request waits for: wide fan-out, replays, notices, maintenance of the
 // inbox, and upkeep.
 #pragma once
 
@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "postrider/base/rate_limiter.hpp"
 #include "postrider/config/config.hpp"
 #include "postrider/delivery/engine.hpp"
-#include "postrider/inbox/duties.hpp"
+#include "postrider/inbox/maintenance.hpp"
 #include "postrider/publish/fanout.hpp"
-#include "postrider/publish/rates.hpp"
 
 namespace postrider::server {
 
@@ -22,7 +22,7 @@ struct BackgroundTools {
   delivery::Engine& engine;
   inbox::Rejections& rejections;
   model::IdSource& ids;
-  publish::PublishRates& rates;
+  base::RateLimiter& rates;
   // Called on this thread when messages of a source were stored, here or on another node.
   std::function<void(std::string source)> on_inbox;
   const crypto::MasterKeys& keys;
@@ -39,7 +39,7 @@ class BackgroundThread {
   void start();  // when it returns, the sources of the configuration file are there, or tried again
   void stop();
   publish::WideFanout& fanout();
-  inbox::Duties& inbox_duties();
+  inbox::Maintenance& inbox_maintenance();
 
  private:
   struct State;

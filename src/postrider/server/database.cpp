@@ -18,15 +18,15 @@
 namespace postrider::server {
 namespace {
 
-constexpr auto reach_timeout = std::chrono::seconds(60);
-constexpr auto reach_pause = std::chrono::seconds(1);
+constexpr auto kReachTimeout = std::chrono::seconds(60);
+constexpr auto kReachPause = std::chrono::seconds(1);
 // The role, its password or the database is wrong: waiting does not help.
-constexpr std::array<std::string_view, 3> final_refusals{"28000", "28P01", "3D000"};
-constexpr std::string_view no_right = "42501";
+constexpr std::array<std::string_view, 3> kFinalRefusals{"28000", "28P01", "3D000"};
+constexpr std::string_view kNoRight = "42501";
 
 bool is_worth_waiting(const pg::Error& error) {
   return error.kind() == pg::Kind::unavailable &&
-         std::find(final_refusals.begin(), final_refusals.end(), error.sqlstate()) == final_refusals.end();
+         std::find(kFinalRefusals.begin(), kFinalRefusals.end(), error.sqlstate()) == kFinalRefusals.end();
 }
 
 std::string loss_of(const std::vector<std::string>& tables) {
@@ -118,17 +118,17 @@ pg::MigrateReport migrate_database(const config::Config& config, const std::stri
   const pg::MigrateOptions options{.migrations = postrider::sql::migrations,
                                    .postrider_version = std::string(base::kVersion),
                                    .buckets = config.buckets};
-  const auto deadline = std::chrono::steady_clock::now() + reach_timeout;
+  const auto deadline = std::chrono::steady_clock::now() + kReachTimeout;
   while (true) {
     try {
       return migrate_once(url, options);
     } catch (const pg::Error& error) {
-      if (error.sqlstate() == no_right)
+      if (error.sqlstate() == kNoRight)
         throw pg::Error(error.kind(), std::string(error.what()) +
                                           ": the role must own the database, or the schema postrider in it");
       if (!is_worth_waiting(error) || std::chrono::steady_clock::now() > deadline) throw;
       telemetry::log_warn("database_unreachable").field("error", error.what());
-      std::this_thread::sleep_for(reach_pause);
+      std::this_thread::sleep_for(kReachPause);
     }
   }
 }

@@ -35,20 +35,20 @@ pg::ListenerOptions listener_options(const BackgroundTools& tools) {
 struct InboxBackground::State {
   State(runtime::Loop& loop, pg::Link& link, const BackgroundTools& background_tools)
       : tools(background_tools),
-        duties(loop, link, tools.rejections, tools.metrics, {.measures = tools.config.roles.upkeep}),
+        maintenance(loop, link, tools.rejections, tools.metrics, {.measures = tools.config.roles.upkeep}),
         publisher(loop, link, tools.ids, tools.engine, tools.metrics, publisher_options(tools)),
         forwarder(loop, link, publisher, tools.engine.id().public_id()),
         sources(loop, link, {tools.keys, tools.ids, tools.config.buckets}, std::move(tools.sources)),
         listener(loop, listener_options(tools)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.engine.committed(); });
     listener.on_notification([this](std::string_view, std::string_view source) {
-      forwarder.notify();
+      forwarder.wake();
       if (tools.on_inbox) tools.on_inbox(std::string(source));
     });
   }
 
   BackgroundTools tools;
-  inbox::Duties duties;
+  inbox::Maintenance maintenance;
   publish::Publisher publisher;
   inbox::Forwarder forwarder;
   inbox::SourceKeeper sources;
@@ -59,12 +59,12 @@ InboxBackground::InboxBackground(runtime::Loop& loop, pg::Link& link, const Back
     : state_(std::make_unique<State>(loop, link, tools)) {}
 InboxBackground::~InboxBackground() = default;
 
-inbox::Duties& InboxBackground::duties() {
-  return state_->duties;
+inbox::Maintenance& InboxBackground::maintenance() {
+  return state_->maintenance;
 }
 
 void InboxBackground::start() {
-  state_->duties.start();
+  state_->maintenance.start();
   state_->listener.start();
   if (state_->tools.config.roles.inbox) state_->forwarder.start();
 }
@@ -78,7 +78,7 @@ runtime::Task<void> InboxBackground::stop() {
   co_await state_->listener.stop();
   co_await state_->forwarder.stop();
   co_await state_->publisher.stop();
-  co_await state_->duties.stop();
+  co_await state_->maintenance.stop();
 }
 
 }  // namespace postrider::server

@@ -17,7 +17,7 @@ class InboxBackground {
   void start();
   runtime::Task<void> apply_sources();  // of the configuration file; what fails is tried again from then on
   runtime::Task<void> stop();
-  inbox::Duties& duties();
+  inbox::Maintenance& maintenance();
 
  private:
   struct State;

@@ -16,7 +16,7 @@
 namespace postrider::server {
 namespace {
 
-constexpr auto command_timeout = std::chrono::seconds(30);
+constexpr auto kCommandTimeout = std::chrono::seconds(30);
 
 crypto::MasterKeys parsed(const std::string& text, const std::string& from) {
   auto keys = crypto::MasterKeys::parse(text);
@@ -62,7 +62,7 @@ std::string make_key_file(const std::string& path) {
 }  // namespace
 
 crypto::MasterKeys load_master_keys(const config::Config& config, bool is_private) {
-  if (const auto text = config::resolve_master_key(config, command_timeout))
+  if (const auto text = config::resolve_master_key(config, kCommandTimeout))
     return parsed(*text, config.master_key.empty() ? "the master key command" : "the setting master_key");
   if (!is_private)
     throw config::ConfigError(

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "postrider/outbox/capture.hpp"
-#include "postrider/outbox/judge.hpp"
 #include "postrider/outbox/keeper.hpp"
 #include "postrider/outbox/publisher_sink.hpp"
 #include "postrider/outbox/relay.hpp"
 #include "postrider/outbox/same_database.hpp"
+#include "postrider/outbox/validator.hpp"
 #include "postrider/runtime/loop_thread.hpp"
 
 namespace postrider::server {
@@ -34,10 +34,10 @@ publish::PublisherOptions publisher_options(const RelayTools& tools) {
   return options;
 }
 
-outbox::MoveLimits move_limits(const config::Config& config, outbox::Judge& judge,
-                               const pg::Lease* lease = nullptr) {
-  outbox::MoveLimits limits;
-  limits.judge = &judge;
+outbox::DrainLimits drain_limits(const config::Config& config, outbox::Validator& validator,
+                                 const pg::Lease* lease = nullptr) {
+  outbox::DrainLimits limits;
+  limits.validator = &validator;
   limits.lease = lease;
   limits.rows_max = config.publish_batch_items_max;
   limits.bytes_max = config.publish_batch_bytes_max;
@@ -73,21 +73,24 @@ struct RelayThread::State {
         link(loop, outbox::relay_link(tools.direct_database_url)),
         lease(link, outbox::relay_lease(relay_options(tools))),
         publish_link(others_loop, outbox::relay_link(tools.direct_database_url)),
-        judge(link, tools.metrics, !tools.config.allow_unknown_event_types),
-        others_judge(publish_link, tools.metrics, !tools.config.allow_unknown_event_types),
+        validator(link, tools.metrics, !tools.config.allow_unknown_event_types),
+        others_validator(publish_link, tools.metrics, !tools.config.allow_unknown_event_types),
         writer(link, tools.ids, tools.engine, tools.metrics, writer_options(tools)),
-        mover(link, writer, tools.metrics.outbox(kLocal), move_limits(tools.config, judge, &lease)),
-        relay(loop, link, lease, mover, tools.metrics.outbox(kLocal), relay_options(tools)),
+        drainer(loop, link, writer, outbox::OutboxMetrics(tools.metrics, kLocal),
+                drain_limits(tools.config, validator, &lease)),
+        relay(loop, link, lease, drainer, outbox::OutboxMetrics(tools.metrics, kLocal), relay_options(tools)),
         capture_writer(link, tools.ids, tools.engine, tools.metrics, writer_options(tools)),
-        taker(link, capture_writer, tools.metrics.outbox(kLocal), move_limits(tools.config, judge, &lease)),
-        capture({loop, link, link, lease, taker, tools.metrics.capture(kLocal)},
-                outbox::capture_options(kLocal, tools.direct_database_url, move_limits(tools.config, judge)),
-                [this] { return relay.is_active(); }),
+        capture_publisher(loop, link, capture_writer, outbox::OutboxMetrics(tools.metrics, kLocal),
+                          drain_limits(tools.config, validator, &lease)),
+        capture(
+            {loop, link, link, lease, capture_publisher, outbox::CaptureMetrics(tools.metrics, kLocal)},
+            outbox::capture_options(kLocal, tools.direct_database_url, drain_limits(tools.config, validator)),
+            [this] { return relay.is_active(); }),
         publisher(others_loop, publish_link, tools.ids, tools.engine, tools.metrics,
                   publisher_options(tools)),
         sink(publisher),
         keeper({others_loop, publish_link, sink, tools.keys, tools.metrics, configured(tools.config)},
-               relay_options(tools), move_limits(tools.config, others_judge)) {
+               relay_options(tools), drain_limits(tools.config, others_validator)) {
     publisher.on_committed([this](const std::vector<int>&) { tools.engine.committed(); });
     publisher.on_wide([this] { tools.fanout.notify(); });
     for (auto* each : {&writer, &capture_writer}) {
@@ -116,12 +119,12 @@ struct RelayThread::State {
   pg::Link link;
   pg::Lease lease;
   pg::Link publish_link;
-  outbox::Judge judge, others_judge;
+  outbox::Validator validator, others_validator;
   publish::EventWriter writer;
-  outbox::SameDatabaseMover mover;
+  outbox::SameDatabaseDrainer drainer;
   outbox::Relay relay;
   publish::EventWriter capture_writer;
-  outbox::SameDatabaseTaker taker;
+  outbox::SameDatabaseCapturePublisher capture_publisher;
   outbox::Capture capture;
   // For outboxes in other databases.
   publish::Publisher publisher;
@@ -149,8 +152,8 @@ void RelayThread::start() {
 
 void RelayThread::apply(const registry::Change& change) {
   State& state = *state_;
-  state.loop.post([&state, change] { state.judge.apply(change); });
-  state.others_loop.post([&state, change] { state.others_judge.apply(change); });
+  state.loop.post([&state, change] { state.validator.apply(change); });
+  state.others_loop.post([&state, change] { state.others_validator.apply(change); });
 }
 
 void RelayThread::stop() {

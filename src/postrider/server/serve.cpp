@@ -19,6 +19,7 @@
 #include "postrider/server/database.hpp"
 #include "postrider/server/logging.hpp"
 #include "postrider/server/relay_thread.hpp"
+#include "postrider/server/service_manager.hpp"
 #include "postrider/server/signals.hpp"
 #include "postrider/upkeep/upkeep.hpp"
 
@@ -44,7 +45,7 @@ runtime::Task<Prepared> prepare(pg::Link& link, const config::Config& config,
   co_await link.wait_up(deadline);
   co_await registry::verify_master_key(link, keys);
   const int days_back = upkeep::days_back(upkeep::RetentionOptions::from(config));
-  co_await upkeep::make_partitions(link, days_back);
+  co_await upkeep::create_partitions(link, days_back);
   prepared.buckets = co_await registry::read_buckets(link);
   prepared.new_admin_key = co_await registry::ensure_admin_key(link, config.admin_key);
   co_return prepared;
@@ -78,11 +79,8 @@ Prepared prepare_database(const std::string& url, const config::Config& config,
 http::GuardPolicy guard_policy(const config::Config& config) {
   http::GuardPolicy policy;
   policy.allow_http = config.allow_http;
-  for (const config::Network& network : config.allow_networks)
-    policy.allow_networks.push_back(*http::Network::parse(network.text()));
-  policy.allow_ports.clear();
-  for (const config::PortRange& range : config.allow_ports)
-    policy.allow_ports.push_back({static_cast<uint16_t>(range.first), static_cast<uint16_t>(range.last)});
+  policy.allow_networks = config.allow_networks;
+  policy.allow_ports = config.allow_ports;
   return policy;
 }
 
@@ -138,9 +136,10 @@ class Serving {
                      std::move(sources)}),
         relay_({config, database.direct_url(), keys, metrics_, ids_, engine_, background_.fanout()}) {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
-      api_.push_back(std::make_unique<ApiThread>(ApiTools{
-          config, database.url(), keys, guard_, tls_, metrics_, ids_, engine_, background_.fanout(), rates_,
-          key_rates_, rejections_, background_.inbox_duties(), listener_, secrets_, worker_, database}));
+      api_.push_back(std::make_unique<ApiThread>(
+          ApiTools{config, database.url(), keys, guard_, tls_, metrics_, ids_, engine_, background_.fanout(),
+                   rates_, key_rates_, rejections_, background_.inbox_maintenance(), listener_, secrets_,
+                   worker_, database, sign_in_guard_}));
     engine_.on_change([this](const registry::Change& change) {
       for (const auto& each : api_) each->apply(change);
       if (config_.roles.relay) relay_.apply(change);
@@ -166,6 +165,12 @@ class Serving {
     engine_.stop();
   }
 
+  // Every thread that serves requests or sends deliveries runs the job.
+  void probe(const std::function<void()>& job) {
+    for (const auto& each : api_) each->post(job);
+    engine_.post_to_shards(job);
+  }
+
   std::string address() const { return listener_.address(); }
   std::string id() const { return engine_.id().public_id(); }
 
@@ -183,7 +188,8 @@ class Serving {
   registry::SecretResolver secrets_;
   http::TlsContext tls_;
   delivery::Engine engine_;
-  publish::PublishRates rates_, key_rates_;
+  base::RateLimiter rates_, key_rates_;
+  web::SignInGuard sign_in_guard_;
   BackgroundThread background_;
   RelayThread relay_;
   runtime::Worker worker_;
@@ -255,6 +261,7 @@ void stop_or_quit(Serving& serving, StopSignals& signals, Database& database, te
 int serve(const config::Loaded& loaded) {
   ::umask(S_IRWXG | S_IRWXO);  // whatever this process writes may hold payloads or keys
   config::Config config = loaded.config;
+  const NotifySettings notify = NotifySettings::take_from_environment();
   StopSignals signals;
   telemetry::Log log(log_options(config));
   auto sources = read_sources(config);
@@ -278,6 +285,7 @@ int serve(const config::Loaded& loaded) {
   if (prepared.new_admin_key) print_admin_key(*prepared.new_admin_key);
 
   Serving serving(config, listener, database, keys, std::move(sources));
+  ServiceManager service(notify);
   std::optional<StopSignal> signal = start_or_quit(serving, signals, quit);
   telemetry::log_info("started")
       .field("version", base::kVersion)
@@ -285,8 +293,11 @@ int serve(const config::Loaded& loaded) {
       .field("listen", serving.address())
       .field("schema", schema.version)
       .field("private_postgres", database.is_private());
+  service.ready("Listening on " + serving.address(),
+                [&serving](const std::function<void()>& job) { serving.probe(job); });
   while (!signal && !(signal = signals.wait_for(500ms))) database.keep_alive();
 
+  service.stopping();
   log_stopping(*signal, config);
   stop_or_quit(serving, signals, database, log);
   database.stop();

@@ -1,7 +1,10 @@
-// Every metric of the process, as named members. Each series exists at 0 from the start for each known label
-// value. prometheus-cpp keeps the numbers and writes the text; it stays behind this header. Threads: any.
+// The metrics of the process: counters, gauges and histograms by name and labels. Each folder declares its
+// own set, such as delivery/metrics.hpp; a series exists at 0 from then on. Declaring a series twice returns
+// the same one. prometheus-cpp keeps the numbers and writes the text; it stays behind this header. Threads:
+// any.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,34 +18,38 @@ class Histogram;
 
 namespace postrider::telemetry {
 
+// A handle to a series. A default-constructed one counts nothing.
 class Counter {
  public:
+  Counter() = default;
   explicit Counter(prometheus::Counter& series) : series_(&series) {}
   void add(double count = 1) const;
   double value() const;
 
  private:
-  prometheus::Counter* series_;
+  prometheus::Counter* series_ = nullptr;
 };
 
 class Gauge {
  public:
+  Gauge() = default;
   explicit Gauge(prometheus::Gauge& series) : series_(&series) {}
   void set(double value) const;
   void add(double change) const;
   double value() const;
 
  private:
-  prometheus::Gauge* series_;
+  prometheus::Gauge* series_ = nullptr;
 };
 
 class Histogram {
  public:
+  Histogram() = default;
   explicit Histogram(prometheus::Histogram& series) : series_(&series) {}
   void observe(double value) const;
 
  private:
-  prometheus::Histogram* series_;
+  prometheus::Histogram* series_ = nullptr;
 };
 
 // The series of one family, by label value ("exhausted") or by two joined with a slash ("delivered/2xx").
@@ -63,87 +70,40 @@ class Labelled {
   std::vector<Entry> series_;
 };
 
-// The series of one outbox.
-struct OutboxSeries {
-  Counter published, refused;
-  Gauge stuck;            // rows set aside
-  Gauge oldest_seconds;   // age of the oldest row that is not set aside
-  Gauge active;           // 1: this node relays it
-  Histogram lag_seconds;  // written → published
-};
-
-// The series of one outbox's replication slot (change data capture).
-struct CaptureSeries {
-  Gauge active;          // 1: emit() writes messages and this node reads them
-  Gauge behind_bytes;    // of log that is not read and done
-  Gauge retained_bytes;  // of log that the server keeps for the slot
-  Gauge age_seconds;     // since everything was read and done
-  Counter spilled;       // messages that became rows, because the slot was over its limit
-  Counter ignored;       // messages that are not emit()'s
-  Counter fallbacks;     // times the slot was over its limit
-  Counter lost_slots;    // slots that were found missing or invalid
+using Labels = std::map<std::string, std::string>;
+using Names = std::vector<std::string>;  // values of a label
+using Boundaries = std::vector<double>;  // of a histogram's buckets
+struct LabelNames {
+  std::string label;
+  Names values;
 };
 
 class Metrics {
-  struct Registry;
-  std::unique_ptr<Registry> registry_;
-
  public:
   Metrics();
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
+  // One series. tools/lists.py reads these calls, so name and help are literals.
+  Counter counter(const std::string& name, const std::string& help, const Labels& labels = {}) const;
+  Gauge gauge(const std::string& name, const std::string& help, const Labels& labels = {}) const;
+  Histogram histogram(const std::string& name, const std::string& help, const Boundaries& boundaries,
+                      const Labels& labels = {}) const;
+
+  // One series for each value of a label, or for each pair of values.
+  Labelled<Counter> counter_by(const std::string& name, const std::string& help, const std::string& label,
+                               const Names& values) const;
+  Labelled<Counter> counter_by(const std::string& name, const std::string& help, const LabelNames& first,
+                               const LabelNames& second) const;
+  Labelled<Gauge> gauge_by(const std::string& name, const std::string& help, const std::string& label,
+                           const Names& values) const;
+
   std::string text() const;  // Prometheus text format 0.0.4
 
-  // The path of an event.
-  Counter events_created;
-  Labelled<Counter> unfit_events;  // action: warned|refused; by the catalogue of event types
-  Labelled<Counter>
-      deliveries_attempted;  // outcome/status_class: delivered|retrying|dead_letter, 2xx..5xx|none
-  Counter deliveries_succeeded;
-  Labelled<Counter> deliveries_failed;  // reason: an http::NetError, status_3xx, status_4xx or status_5xx
-  Labelled<Counter> dead_lettered;      // cause: rejected|gone|exhausted|expired|blocked|endpoint_disabled
-  Counter replay_requests;
-  Histogram delivery_duration_seconds;
-  Histogram delivery_lag_seconds;
-  Histogram delivery_attempt_count;
-  Labelled<Gauge> queue_depth;  // state: pending|processing|retrying
-  Gauge oldest_pending_seconds;
-  Labelled<Gauge> endpoints;               // status: active|paused|disabled
-  Labelled<Counter> blocked_destinations;  // reason: an http::BlockedReason
-
-  // The inbox.
-  Labelled<Counter> inbox_received;   // outcome: stored|duplicate|duplicate_content
-  Labelled<Counter> inbox_rejected;   // reason: an inbox::RejectReason
-  Labelled<Gauge> inbox_lag_seconds;  // work: consume|forward
-  Gauge inbox_depth;
-
-  // Messages to tenants' contacts.
-  Labelled<Counter> notices;             // outcome: sent|failed|capped
-  Labelled<Counter> confirmation_mails;  // outcome: sent|failed|capped
-
-  // The machinery.
-  Labelled<Histogram> batch_size;  // batch: publish|settle|fetch|inbox
-  Counter database_round_trips;
-  Gauge leases_held;
-  Gauge lanes;
-  Gauge lanes_held;
-  Gauge in_flight;
-  Counter late_settles_dropped;
-
-  // Retention.
-  Counter retention_kept;      // rows that outlived their day
-  Gauge retention_expiring;    // deliveries that will be canceled unless what they wait for ends
-  Counter retention_canceled;  // deliveries that were
-
-  // Made when it is first asked for; `local` is there from the start. Any thread.
-  OutboxSeries outbox(const std::string& name) const;
-  CaptureSeries capture(const std::string& name) const;
-
-  // The API's listener.
-  Labelled<Counter> api_requests;  // status_class: 1xx..5xx
-  Gauge api_connections;
+ private:
+  struct Registry;
+  std::unique_ptr<Registry> registry_;
 };
 
 }  // namespace postrider::telemetry

@@ -25,71 +25,58 @@ std::map<std::string, double> parse(const std::string& text) {
   return series;
 }
 
-TEST(Metrics, ExistAtZeroFromTheStart) {
+TEST(Metrics, ExistAtZeroOnceTheyAreDeclared) {
   const Metrics metrics;
+  metrics.counter("events_total", "Events.");
+  metrics.counter_by("attempts_total", "Attempts.", LabelNames{"outcome", {"good", "bad"}},
+                     LabelNames{"class", {"2xx", "none"}});
+  metrics.gauge_by("depth", "Depth.", "state", {"pending", "done"});
+  metrics.histogram("seconds", "Seconds.", {0.1, 1}, {{"batch", "settle"}});
   const auto series = parse(metrics.text());
   for (const auto& [name, value] : series) EXPECT_EQ(value, 0) << name;
-  for (const char* name : {
-           "webhook_events_created_total",
-           "webhook_deliveries_attempted_total{outcome=\"delivered\",status_class=\"2xx\"}",
-           "webhook_deliveries_attempted_total{outcome=\"retrying\",status_class=\"none\"}",
-           "webhook_deliveries_attempted_total{outcome=\"dead_letter\",status_class=\"4xx\"}",
-           "webhook_deliveries_succeeded_total",
-           "webhook_deliveries_failed_total{reason=\"timeout_connect\"}",
-           "webhook_deliveries_failed_total{reason=\"status_5xx\"}",
-           "webhook_dead_lettered_total{cause=\"rejected\"}",
-           "webhook_dead_lettered_total{cause=\"gone\"}",
-           "webhook_dead_lettered_total{cause=\"exhausted\"}",
-           "webhook_dead_lettered_total{cause=\"expired\"}",
-           "webhook_dead_lettered_total{cause=\"blocked\"}",
-           "webhook_dead_lettered_total{cause=\"endpoint_disabled\"}",
-           "webhook_replay_requests_total",
-           "webhook_delivery_duration_seconds_count",
-           "webhook_delivery_lag_seconds_count",
-           "webhook_delivery_attempt_count_count",
-           "webhook_queue_depth{state=\"pending\"}",
-           "webhook_queue_depth{state=\"processing\"}",
-           "webhook_queue_depth{state=\"retrying\"}",
-           "webhook_oldest_pending_seconds",
-           "webhook_endpoints{status=\"active\"}",
-           "webhook_endpoints{status=\"paused\"}",
-           "webhook_endpoints{status=\"disabled\"}",
-           "webhook_blocked_destinations_total{reason=\"private_network\"}",
-           "webhook_batch_items_count{batch=\"publish\"}",
-           "webhook_batch_items_count{batch=\"settle\"}",
-           "webhook_batch_items_count{batch=\"fetch\"}",
-           "webhook_database_round_trips_total",
-           "webhook_leases_held",
-           "webhook_lanes",
-           "webhook_in_flight",
-           "webhook_late_settles_dropped_total",
-           "webhook_api_requests_total{status_class=\"2xx\"}",
-           "webhook_api_connections",
-       })
+  for (const char* name : {"events_total", "attempts_total{class=\"2xx\",outcome=\"good\"}",
+                           "attempts_total{class=\"none\",outcome=\"bad\"}", "depth{state=\"pending\"}",
+                           "depth{state=\"done\"}", "seconds_count{batch=\"settle\"}"})
     EXPECT_TRUE(series.contains(name)) << name;
 }
 
 TEST(Metrics, ShowWhatWasCounted) {
   const Metrics metrics;
-  metrics.events_created.add(3);
-  metrics.dead_lettered.at("gone").add();
-  metrics.deliveries_attempted.at("delivered/2xx").add();
-  metrics.queue_depth.at("pending").set(7);
-  metrics.delivery_duration_seconds.observe(0.003);
+  const auto attempts = metrics.counter_by("attempts_total", "Attempts.", LabelNames{"outcome", {"good"}},
+                                           LabelNames{"class", {"2xx"}});
+  metrics.counter("events_total", "Events.").add(3);
+  attempts.at("good/2xx").add();
+  metrics.gauge_by("depth", "Depth.", "state", {"pending"}).at("pending").set(7);
+  metrics.histogram("seconds", "Seconds.", {0.0025, 0.005}).observe(0.003);
   auto series = parse(metrics.text());
-  EXPECT_EQ(series["webhook_events_created_total"], 3);
-  EXPECT_EQ(series["webhook_dead_lettered_total{cause=\"gone\"}"], 1);
-  EXPECT_EQ(series["webhook_deliveries_attempted_total{outcome=\"delivered\",status_class=\"2xx\"}"], 1);
-  EXPECT_EQ(series["webhook_queue_depth{state=\"pending\"}"], 7);
-  EXPECT_EQ(series["webhook_delivery_duration_seconds_bucket{le=\"0.0025\"}"], 0);
-  EXPECT_EQ(series["webhook_delivery_duration_seconds_bucket{le=\"0.005\"}"], 1);
+  EXPECT_EQ(series["events_total"], 3);
+  EXPECT_EQ(series["attempts_total{class=\"2xx\",outcome=\"good\"}"], 1);
+  EXPECT_EQ(series["depth{state=\"pending\"}"], 7);
+  EXPECT_EQ(series["seconds_bucket{le=\"0.0025\"}"], 0);
+  EXPECT_EQ(series["seconds_bucket{le=\"0.005\"}"], 1);
+}
+
+TEST(Metrics, DeclaredTwiceAreOneSeries) {
+  const Metrics metrics;
+  metrics.counter("events_total", "Events.", {{"kind", "a"}}).add();
+  metrics.counter("events_total", "Events.", {{"kind", "a"}}).add();
+  EXPECT_EQ(parse(metrics.text())["events_total{kind=\"a\"}"], 2);
 }
 
 TEST(Metrics, KnowWhichLabelsTheyHave) {
   const Metrics metrics;
-  EXPECT_NE(metrics.dead_lettered.find("expired"), nullptr);
-  EXPECT_EQ(metrics.dead_lettered.find("bored"), nullptr);
-  EXPECT_DEATH(metrics.dead_lettered.at("bored"), "");
+  const auto causes = metrics.counter_by("dead_lettered_total", "Dead letters.", "cause", {"expired"});
+  EXPECT_NE(causes.find("expired"), nullptr);
+  EXPECT_EQ(causes.find("bored"), nullptr);
+  EXPECT_DEATH(causes.at("bored"), "");
+}
+
+TEST(Metrics, AHandleWithoutASeriesCountsNothing) {
+  const Counter counter;
+  counter.add();
+  EXPECT_EQ(counter.value(), 0);
+  Gauge().set(1);
+  Histogram().observe(1);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "postrider/base/check.hpp"
 #include "postrider/pg/error.hpp"
 #include "postrider/registry/contact_links.hpp"
 #include "postrider/telemetry/log.hpp"
@@ -14,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using runtime::Task;
 
-constexpr auto kPass = 2s;
+constexpr auto kInterval = 2s;
 constexpr auto kMailTimeout = 30s;
 constexpr int kRetrySeconds = 300;
 constexpr int kTriesMax = 12;
@@ -25,7 +26,7 @@ Mail confirmation_mail(const std::string& url) {
   Mail mail;
   mail.subject = "Confirm your address for webhook notices";
   mail.text =
-      "This e-mail address was entered as a contact for webhook endpoints. Contacts are told when an\n"
+      "This e-mail address was entered as a contact for webhook endpoints. Contacts are notified when an\n"
       "endpoint keeps failing or is disabled.\n\n"
       "To receive these notices, open this page and press the button:\n\n" +
       url + "\n\nThe link works for " + std::to_string(registry::confirmation_link_days) +
@@ -36,33 +37,25 @@ Mail confirmation_mail(const std::string& url) {
 
 Confirmations::Confirmations(runtime::Loop& loop, pg::Link& link, MailSender& mails,
                              const telemetry::Metrics& metrics, ConfirmationOptions options)
-    : link_(link), mails_(mails), metrics_(metrics), options_(options), wakeup_(loop) {}
+    : Service(loop), link_(link), mails_(mails), metrics_(metrics), options_(runtime::validated(options)) {}
 
-void Confirmations::start() {
-  if (mails_.is_configured()) tasks_.spawn(run());
+void ConfirmationOptions::validate() const {
+  CHECK(per_tenant >= 0 && per_address >= 0);
 }
 
-Task<void> Confirmations::stop() {
-  is_stopping_ = true;
-  wakeup_.notify();
-  co_await tasks_.join();
-}
-
-Task<void> Confirmations::run() {
-  while (!is_stopping_) {
-    bool has_more = false;
-    try {
-      auto pass = run_once();
-      has_more = co_await pass;
-    } catch (const pg::Error& error) {
-      if (error.kind() != pg::Kind::unavailable)
-        telemetry::log_warn("confirmation_failed").field("error", error.what());
-    }
-    if (!has_more && !is_stopping_) co_await wakeup_.wait_for(kPass);
+Task<runtime::SteadyTime> Confirmations::pass(runtime::SteadyTime now) {
+  if (!mails_.is_configured()) co_return now + kInterval;
+  try {
+    const bool has_sent = co_await send_one();
+    if (has_sent) co_return now;
+  } catch (const pg::Error& error) {
+    if (error.kind() != pg::Kind::unavailable)
+      telemetry::log_warn("confirmation_failed").field("error", error.what());
   }
+  co_return base::BootClock::now() + kInterval;
 }
 
-Task<bool> Confirmations::run_once() {
+Task<bool> Confirmations::send_one() {
   const auto rows = co_await link_.run(
       sql::take_confirmation{.per_tenant = options_.per_tenant, .per_address = options_.per_address});
   if (rows.empty()) co_return false;

@@ -20,7 +20,7 @@ class Health : public UpkeepTest {
     return db.sql("select string_agg(type, ' ' order by id) from event where tenant_id = 'postrider'");
   }
   std::string status(const std::string& endpoint) {
-    return db.sql("select status, reported from endpoint where id = " + endpoint);
+    return db.sql("select status, reported_stage from endpoint where id = " + endpoint);
   }
 };
 
@@ -116,7 +116,8 @@ TEST_F(Health, ContactsGetOneNoticeWhoseNewsReplaceOlderOnes) {
   report();
   EXPECT_EQ(db.sql("select kind, stage, contacts, due_at <= now() from notice"),
             "warning|50|{ops@acme.example}|t");
-  db.sql("update endpoint set told = 50, told_at = now() where id = " + endpoint + "; delete from notice");
+  db.sql("update endpoint set notified_stage = 50, notified_at = now() where id = " + endpoint +
+         "; delete from notice");
   fail(endpoint, 75);
   report();
   EXPECT_EQ(db.sql("select stage, due_at > now() + interval '50 minutes' from notice"), "70|t");
@@ -139,12 +140,12 @@ TEST_F(Health, OnlyContactsThatWantNoticesGetThem) {
   db.sql(
       "update tenant set contacts = '[\"Ops@acme.example\", \"new@acme.example\", \"gone@acme.example\", "
       "\"https://acme.example/\"]'; insert into contact values ('acme', 'gone@acme.example', now(), now())");
-  EXPECT_EQ(db.sql("select contacts_to_tell('acme')"), "{Ops@acme.example,https://acme.example/}");
+  EXPECT_EQ(db.sql("select contacts_to_notify('acme')"), "{Ops@acme.example,https://acme.example/}");
   db.sql("update tenant set contacts = '[\"new@acme.example\"]'");
   const auto endpoint = make_endpoint();
   db.sql("update endpoint set status = 'disabled', status_by = 'postrider' where id = " + endpoint);
   report();
-  EXPECT_EQ(db.sql("select reported from endpoint"), "100");
+  EXPECT_EQ(db.sql("select reported_stage from endpoint"), "100");
   EXPECT_EQ(db.sql("select count(*) from notice"), "0");
 }
 

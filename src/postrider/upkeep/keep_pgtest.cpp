@@ -16,7 +16,7 @@ constexpr int kDaysAgo = 12, kKept = 10;
 class Keep : public UpkeepTest {
  protected:
   Keep() {
-    db.sql("select make_partitions(25, 1)");
+    db.sql("select create_partitions(25, 1)");
     endpoint = make_endpoint();
   }
 
@@ -55,7 +55,7 @@ class Keep : public UpkeepTest {
   void range_replay(const std::string& scope, const std::string& after) {
     db.sql(
         "insert into replay (id, tenant_id, kind, status, reason, requested_by, scope, since, until, "
-        "is_counted, after_id) values (make_id(), 'acme', 'range', 'running', 'x', 'y', '" +
+        "is_counted, after_id) values (new_id(), 'acme', 'range', 'running', 'x', 'y', '" +
         scope + "', now() - interval '14 days', now(), " +
         (after.empty() ? "false, null" : "true, " + after) + ")");
   }
@@ -99,7 +99,7 @@ class Keep : public UpkeepTest {
         std::to_string(days_ago) + " days') at time zone 'UTC', 'YYYYMMDD'))  and relkind = 'r'");
   }
   std::string replay_of(const std::string& id) {
-    return db.sql("select outcome from make_replay('acme', " + id + ", 'x', 'y', now())");
+    return db.sql("select outcome from create_replay('acme', " + id + ", 'x', 'y', now())");
   }
   std::string day_table(const std::string& parent) {
     return db.sql("select '" + parent + "_' || to_char((now() - interval '" + std::to_string(kDaysAgo) +
@@ -159,7 +159,7 @@ TEST_F(Keep, AnUnresolvedDeadLetterIsKeptAndCanBeReplayed) {
   EXPECT_EQ(tables(), "0");
   EXPECT_EQ(rows("event", id) + rows("attempt", id) + rows("dead_letter", id), "111");
   EXPECT_EQ(db.sql("select sum(unresolved) from dead_letter_delta"), counted);
-  EXPECT_EQ(replay_of(id), "made");
+  EXPECT_EQ(replay_of(id), "created");
   EXPECT_EQ(db.sql("select sum(unresolved) from dead_letter_delta"), "0");
   pass();
   EXPECT_EQ(rows("event", id), "1") << "the new delivery needs it";
@@ -184,15 +184,15 @@ TEST_F(Keep, APendingReplayAndAFanOutKeepTheirEvents) {
   db.sql(
       "insert into queue (bucket, id, event_id, endpoint_id, tenant_id, due_at, created_at, replay_id) "
       "select "
-      "bucket, make_id(), " +
+      "bucket, new_id(), " +
       replayed +
-      ", id, 'acme', now(), now(), make_id() from endpoint; insert into "
+      ", id, 'acme', now(), now(), new_id() from endpoint; insert into "
       "fanout_task (event_id, tenant_id, type, created_at) values (" +
       wide +
       ", 'acme', 't', now()); insert into "
       "dead_letter (delivery_id, bucket, endpoint_id, event_id, tenant_id, cause, attempts, created_at) "
       "select "
-      "make_id(), bucket, id, " +
+      "new_id(), bucket, id, " +
       letter + ", 'acme', 'exhausted', 1, now() from endpoint");
   pass();
   EXPECT_EQ(rows("event", replayed) + rows("event", wide) + rows("event", letter), "111");
@@ -226,7 +226,7 @@ TEST_F(Keep, AReplayThatIsRequestedWhileTheDayIsDetachedHasItsEvent) {
   const auto id = event_of(kDaysAgo);
   attempt(id, "delivered");
   support::SyncSql person(db.url());
-  person("begin; select make_replay('acme', " + id + ", 'x', 'y', now())");
+  person("begin; select create_replay('acme', " + id + ", 'x', 'y', now())");
   pass_while(person);
   EXPECT_EQ(db.sql("select count(*) from queue where bucket >= 0 and event_id = " + id), "1");
   EXPECT_EQ(rows("event", id), "1");
@@ -280,7 +280,7 @@ TEST_F(Keep, KeysAndNotesOfReplaysLiveAsLongAsTheirEvents) {
   for (const auto& each : {id, done})
     db.sql("insert into event_key values ('acme', 'id', " + each + ", " + each +
            ", '', ''); insert into replayed values (" + each + ", " + endpoint +
-           ", make_id(), null, make_id())");
+           ", new_id(), null, new_id())");
   queue(id);
   pass();
   EXPECT_EQ(db.sql("select string_agg(event_id::text, ',') from event_key"), id.substr(1, 36));
@@ -356,7 +356,7 @@ TEST_F(Keep, OperatorsAreToldOnceBeforeWaitingDeliveriesAreCanceled) {
   EXPECT_EQ(db.sql("select count(*) from endpoint where cancel_before is not null"), "0");
   end_deliveries();
   pass();
-  db.sql("select make_partitions(25, 1)");
+  db.sql("select create_partitions(25, 1)");
   queue(event_of(16));
   pass();
   EXPECT_EQ(db.sql(told), "2") << "another time";
@@ -374,12 +374,12 @@ TEST_F(Keep, AfterTwiceTheTimeWhatWaitsIsMarkedForItsOwnerToCancel) {
   EXPECT_EQ(db.sql("select string_agg(cancel_reason, ';' order by id = " + held +
                    ") from endpoint where cancel_before <= now() - interval '20 days'"),
             "canceled by retention after twice retain_events: the endpoint is paused;"
-            "canceled by retention after twice retain_events: nothing can be signed for the endpoint");
+            "canceled by retention after twice retain_events: the deliveries cannot be signed");
   EXPECT_EQ(db.sql("select count(*) from control_log where kind = 'endpoint'"), "2");
   db.sql("update brakes set is_paused = true");
   pass();
   EXPECT_EQ(db.sql("select cancel_reason from endpoint where id = " + sending),
-            "canceled by retention after twice retain_events: all sending is paused");
+            "canceled by retention after twice retain_events: all deliveries are paused");
 }
 
 }  // namespace

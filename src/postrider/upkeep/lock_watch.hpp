@@ -7,29 +7,23 @@
 #include <utility>
 
 #include "postrider/pg/link.hpp"
-#include "postrider/runtime/loop.hpp"
-#include "postrider/runtime/task.hpp"
+#include "postrider/runtime/service.hpp"
 
 namespace postrider::upkeep {
 
-class LockWatch {
+class LockWatch : public runtime::Service {
  public:
-  LockWatch(runtime::Loop& loop, pg::Link& link) : link_(link), wakeup_(loop) {}
+  LockWatch(runtime::Loop& loop, pg::Link& link) : Service(loop), link_(link) {}
 
-  void start();
-  runtime::Task<void> stop();
   // One look; returns how many lines it logged. Throws pg::Error.
-  runtime::Task<int> run_once();
+  runtime::Task<int> look();
 
  private:
   using Pair = std::pair<int, int>;  // process IDs: the blocked session, the blocking one
-  runtime::Task<void> run();
+  runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
 
   pg::Link& link_;
-  runtime::Wakeup wakeup_;
-  runtime::TaskGroup tasks_;
-  bool is_stopping_ = false;
-  std::set<Pair> seen_, told_;
+  std::set<Pair> seen_, logged_;
 };
 
 }  // namespace postrider::upkeep

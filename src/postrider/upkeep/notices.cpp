@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "postrider/base/check.hpp"
 #include "postrider/base/encoding.hpp"
 #include "postrider/base/version.hpp"
 #include "postrider/crypto/digest.hpp"
@@ -21,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using runtime::Task;
 
-constexpr auto kPass = 2s;
+constexpr auto kInterval = 2s;
 constexpr std::chrono::nanoseconds kPostTimeout = 10s;
 constexpr int kRetrySeconds = 300;
 constexpr int kTriesMax = 12;
@@ -59,31 +60,24 @@ Notice read_notice(const sql::take_notice::Row& row) {
 }  // namespace
 
 Notices::Notices(runtime::Loop& loop, Tools tools, NoticeOptions options)
-    : tools_(tools), options_(options), wakeup_(loop) {}
+    : Service(loop),
+      tools_(tools),
+      metrics_(tools.metrics),
+      options_(runtime::validated(std::move(options))) {}
 
-void Notices::start() {
-  runner_.spawn(run());
+void NoticeOptions::validate() const {
+  CHECK(per_tenant >= 0 && workers > 0 && workers_per_tenant > 0 && time > 0s);
 }
 
-Task<void> Notices::stop() {
-  is_stopping_ = true;
-  wakeup_.notify();
-  co_await runner_.join();
-  co_await workers_.join();
-}
-
-Task<void> Notices::run() {
-  while (!is_stopping_) {
-    bool has_more = false;
-    try {
-      auto pass = start_one();
-      has_more = co_await pass;
-    } catch (const pg::Error& error) {
-      if (error.kind() != pg::Kind::unavailable)
-        telemetry::log_warn("notice_failed").field("error", error.what());
-    }
-    if (!has_more && !is_stopping_) co_await wakeup_.wait_for(kPass);
+Task<runtime::SteadyTime> Notices::pass(runtime::SteadyTime now) {
+  try {
+    const bool has_started = co_await start_one();
+    if (has_started) co_return now;
+  } catch (const pg::Error& error) {
+    if (error.kind() != pg::Kind::unavailable)
+      telemetry::log_warn("notice_failed").field("error", error.what());
   }
+  co_return base::BootClock::now() + kInterval;
 }
 
 std::vector<std::string> Notices::busy_tenants() const {
@@ -94,36 +88,35 @@ std::vector<std::string> Notices::busy_tenants() const {
 }
 
 Task<bool> Notices::start_one() {
-  if (workers_.running() >= options_.workers) co_return false;
+  if (spawned() >= options_.workers) co_return false;
   const std::vector<std::string> busy = busy_tenants();
   const auto rows =
       co_await tools_.link.run(sql::take_notice{.busy = busy, .per_tenant = options_.per_tenant});
   if (rows.empty()) co_return false;
   const auto row = rows.front();
   if (row.outcome == "capped") {
-    tools_.metrics.notices.at("capped").add();
+    metrics_.notices.at("capped").add();
     telemetry::log_warn("notice_capped").field("tenant_id", row.tenant_id).field("endpoint_id", row.endpoint);
   }
-  if (row.outcome == "send") workers_.spawn(tell_all(read_notice(row)));
+  if (row.outcome == "send") spawn(notify_all(read_notice(row)));
   co_return true;
 }
 
-Task<void> Notices::tell_all(Notice notice) {
+Task<void> Notices::notify_all(Notice notice) {
   ++sending_[notice.tenant];
   const base::SteadyTime deadline = base::BootClock::now() + options_.time;
   const bool is_last_try = notice.tries >= kTriesMax;
   std::vector<std::string> unreached, failed;
   try {
     for (const std::string& contact : notice.contacts) {
-      if (is_stopping_ || base::BootClock::now() >= deadline) {
+      if (is_stopping() || base::BootClock::now() >= deadline) {
         unreached.push_back(contact);
         continue;
       }
-      auto telling = tell(notice, contact, deadline);
-      const std::optional<std::string> trouble = co_await telling;
-      tools_.metrics.notices.at(trouble ? "failed" : "sent").add();
-      if (trouble) {
-        telemetry::log_warn("notice_failed").field("endpoint_id", notice.endpoint).field("error", *trouble);
+      const std::optional<std::string> error = co_await notify(notice, contact, deadline);
+      metrics_.notices.at(error ? "failed" : "sent").add();
+      if (error) {
+        telemetry::log_warn("notice_failed").field("endpoint_id", notice.endpoint).field("error", *error);
         failed.push_back(contact);
       } else {
         telemetry::log_info("notice_sent").field("endpoint_id", notice.endpoint).field("kind", notice.kind);
@@ -142,14 +135,14 @@ Task<void> Notices::tell_all(Notice notice) {
     telemetry::log_warn("notice_failed").field("endpoint_id", notice.endpoint).field("error", error.what());
   }
   if (--sending_[notice.tenant] == 0) sending_.erase(notice.tenant);
-  wakeup_.notify();
+  wake();
 }
 
-Task<std::optional<std::string>> Notices::tell(const Notice& notice, std::string contact,
-                                               base::SteadyTime deadline) {
-  auto telling = is_url(contact) ? post(notice, std::move(contact), deadline)
+Task<std::optional<std::string>> Notices::notify(const Notice& notice, std::string contact,
+                                                 base::SteadyTime deadline) {
+  auto sending = is_url(contact) ? post(notice, std::move(contact), deadline)
                                  : mail(notice, std::move(contact), deadline);
-  co_return co_await telling;
+  co_return co_await sending;
 }
 
 Task<std::optional<std::string>> Notices::post(const Notice& notice, std::string contact,

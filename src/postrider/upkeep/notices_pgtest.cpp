@@ -132,7 +132,8 @@ TEST_F(NoticesTest, ANoticeIsFinishedWhileItsEndpointIsLocked) {
   receiver.answer("/ops", {});
   run(until("select count(*) from notice", "0"));
   person("commit");
-  EXPECT_EQ(db.sql("select told, told_at is not null from endpoint where id = " + endpoint), "50|t");
+  EXPECT_EQ(db.sql("select notified_stage, notified_at is not null from endpoint where id = " + endpoint),
+            "50|t");
   run(notices.stop());
 }
 

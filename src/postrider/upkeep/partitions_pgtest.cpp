@@ -19,7 +19,7 @@ struct Partitions : UpkeepTest {
   }
   runtime::Task<void> make_missing(int& made, std::string& error) {
     try {
-      made = co_await make_partitions(link);
+      made = co_await create_partitions(link);
     } catch (const pg::Error& thrown) {
       error = thrown.what();
     }
@@ -39,7 +39,7 @@ TEST_F(Partitions, AreThereAWeekBackAndTwoAhead) {
     db.sql("drop table " + parent + "_" +
            db.sql("select to_char(now() at time zone 'UTC' + interval '14 days', 'YYYYMMDD')"));
   }
-  EXPECT_EQ(run(make_partitions(link)), 8);
+  EXPECT_EQ(run(create_partitions(link)), 8);
   for (const std::string parent : kParents) EXPECT_EQ(days(parent), "-7|14|22") << parent;
   EXPECT_EQ(db.sql("select count(*) from pg_partitioned_table where partdefid <> 0"), "0")
       << "with a default partition none can be detached beside others' work";
@@ -50,7 +50,7 @@ TEST_F(Partitions, TwoNodesMakeTheSameDayAtOnce) {
   for (const std::string ahead : {"13", "14"})
     db.sql("drop table event_" + db.sql("select to_char(" + day + ahead + ", 'YYYYMMDD')"));
   support::SyncSql other(db.url());
-  other("begin; select make_partition('event', " + day + "13)");
+  other("begin; select create_partition('event', " + day + "13)");
   int made = -1;
   std::string error;
   runtime::TaskGroup group;
@@ -70,13 +70,13 @@ TEST_F(Partitions, ADayIsMadeBesideAnOpenQuery) {
       "select "
       "count(*) from inbox");
   for (const std::string parent : kParents)
-    EXPECT_EQ(db.sql("set lock_timeout = '1s'; select make_partition('" + parent +
+    EXPECT_EQ(db.sql("set lock_timeout = '1s'; select create_partition('" + parent +
                      "', (now() at time zone 'UTC')::date + 30)"),
               "t");
 }
 
 TEST_F(Partitions, NobodyWaitsBehindADayThatIsTakenAway) {
-  db.sql("select make_partition('event', (now() at time zone 'UTC')::date - 12)");
+  db.sql("select create_partition('event', (now() at time zone 'UTC')::date - 12)");
   support::SyncSql support(db.url());
   support("begin; select count(*) from event");
   Retired retired;

@@ -27,8 +27,9 @@ select inbox_held_by(:day::text::date) as held_by
 
 -- name: commands
 -- SQL text for a partition, because none of it can be prepared: to detach it, finish an interrupted detach, attach it again,
--- drop it, read its rows and the kept rows of its day (after row $1, at most $2), and copy rows ($1 IDs) of the detached
--- table to the kept table. A detached day keeps its bounds as a constraint, so attaching it reads nothing. A row that is in
+-- drop it, count its blocks, read the rows of its blocks from $1 to before $2, read the kept rows of its day (after row $1,
+-- at most $2), and copy rows ($1 IDs) of the detached table to the kept table. Blocks, because rows come in no particular
+-- order: a join may be a right anti join (Postgres 16), and a scan may start in the middle of a table. A detached day keeps its bounds as a constraint, so attaching it reads nothing. A row that is in
 -- both tables is read from the kept one, because its payload may have been erased there.
 -- not null: all but read_kept, copy
 with day as (
@@ -59,13 +60,15 @@ select format('alter table postrider.%I detach partition postrider.%I concurrent
        format('alter table postrider.%I attach partition postrider.%I for values from (%L) to (%L)', days, name, low,
               high) as attach,
        format('drop table postrider.%I', name) as drop_table,
-       format('select t.ctid::text, row_to_json(r)::text from postrider.%I t cross join lateral (select %s) r '
-              'where t.ctid > $1::text::tid %s limit $2::integer', name, values,
+       format('select pg_relation_size(%L) / current_setting(''block_size'')::bigint', 'postrider.' || quote_ident(name))
+         as count_blocks,
+       format('select row_to_json(r)::text from postrider.%I t cross join lateral (select %s) r '
+              'where t.ctid >= $1::text::tid and t.ctid < $2::text::tid %s', name, values,
               case when parent <> 'inbox'
                 then format('and not exists (select from postrider.%I k where %s)', kept, same_row) end) as read_rows,
        case when parent <> 'inbox'
          then format('select t.ctid::text, row_to_json(r)::text from postrider.%I t cross join lateral (select %s) r '
-                     'where t.ctid > $1::text::tid and t.%I >= %L and t.%I < %L limit $2::integer',
+                     'where t.ctid > $1::text::tid and t.%I >= %L and t.%I < %L order by t.ctid limit $2::integer',
                      kept, values, id, low, id, high) end as read_kept,
        case parent
          when 'event' then

@@ -16,7 +16,7 @@ constexpr auto kDay = std::chrono::hours(24);
 
 class Retention : public UpkeepTest {
  protected:
-  Retention() { db.sql("select make_partitions(20, 1)"); }
+  Retention() { db.sql("select create_partitions(20, 1)"); }
 
   // Rows of a day so many days ago; the id, quoted.
   std::string event_of(int days_ago) {
@@ -182,7 +182,7 @@ TEST_F(Retention, ADayGoesToTheArchiveFirst) {
   std::filesystem::remove_all(directory);
 
   options.archive_dir = "/nowhere";
-  db.sql("select make_partitions(20, 1)");
+  db.sql("select create_partitions(20, 1)");
   event_of(16);
   EXPECT_THROW(pass(options), std::runtime_error);
   EXPECT_EQ(db.sql("select count(*) > 0 from pg_class where relname = 'event_' || to_char((now() - interval "

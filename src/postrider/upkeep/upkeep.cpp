@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "postrider/base/check.hpp"
 #include "postrider/pg/error.hpp"
 #include "postrider/telemetry/log.hpp"
 #include "postrider/upkeep/health.hpp"
@@ -14,8 +15,8 @@ namespace postrider::upkeep {
 
 namespace {
 using namespace std::chrono_literals;
-constexpr auto kPass = 1s;
-constexpr auto kHourPutOff = 24h;
+constexpr auto kInterval = 1s;
+constexpr auto kHourPostponed = 24h;
 constexpr auto kRetentionStall = 60s;
 
 // Often enough for each stage to be seen in its time.
@@ -32,9 +33,9 @@ bool was_created_by_another_node(const pg::Error& error) {
 }
 
 // False: it exists already.
-runtime::Task<bool> make_partition(pg::Link& link, std::string parent, std::string day) {
+runtime::Task<bool> create_partition(pg::Link& link, std::string parent, std::string day) {
   try {
-    const auto rows = co_await link.run(sql::make_partition{.parent = parent, .day = day});
+    const auto rows = co_await link.run(sql::create_partition{.parent = parent, .day = day});
     co_return rows.front().is_new;
   } catch (const pg::Error& error) {
     if (!was_created_by_another_node(error)) throw;
@@ -50,12 +51,16 @@ bool is_caused_by_hour(const pg::Error& error) {
 }
 }  // namespace
 
-runtime::Task<int> make_partitions(pg::Link& link, int days_back) {
+void UpkeepOptions::validate() const {
+  CHECK(disable_after >= 0s);
+}
+
+runtime::Task<int> create_partitions(pg::Link& link, int days_back) {
   const auto missing =
       co_await link.run(sql::missing_partitions{.days_back = days_back, .days_ahead = kPartitionDaysAhead});
   int made = 0;
   for (const auto& row : missing) {
-    auto task = make_partition(link, std::string(row.parent), std::string(row.day));
+    auto task = create_partition(link, std::string(row.parent), std::string(row.day));
     const bool is_new = co_await task;
     if (is_new) ++made;
   }
@@ -63,63 +68,53 @@ runtime::Task<int> make_partitions(pg::Link& link, int days_back) {
   co_return made;
 }
 
-Upkeep::Upkeep(runtime::Loop& loop, pg::Link& link, telemetry::Metrics& metrics, UpkeepOptions options)
-    : link_(link),
+Upkeep::Upkeep(runtime::Loop& loop, pg::Link& link, const telemetry::Metrics& metrics, UpkeepOptions options)
+    : Service(loop),
+      link_(link),
       retention_lease_(link, {.name = kRetentionLease, .stall = kRetentionStall}),
       retention_keeper_(loop, retention_lease_),
       metrics_(metrics),
-      options_(std::move(options)),
-      wakeup_(loop) {
-  duties_ = {
+      options_(runtime::validated(std::move(options))) {
+  routines_ = {
       {"partitions", 1h, [this] { return keep_partitions(); }},
       {"logs", 60s, [this] { return trim_logs(); }},
       {"gauges", 5s, [this] { return read_gauges(); }},
       {"endpoints", 60s, [this] { return count_endpoints(); }},
       {"statistics", 1h, [this] { return analyze_parents(); }},
-      {"health", health_interval(options_.disable_after), [this] { return tell_health(); }},
-      {"dead_letters", 10s, [this] { return tell_dead_letters(); }},
+      {"health", health_interval(options_.disable_after), [this] { return notify_of_health(); }},
+      {"dead_letters", 10s, [this] { return notify_of_dead_letters(); }},
       {"retention", 600s, [this] { return drop_old(); }},
       {"rollups", 60s, [this] { return close_hours(); }},
       {"dead_letter_counts", 60s, [this] { return add_up_dead_letters(); }},
   };
 }
 
-void Upkeep::start() {
-  tasks_.spawn(run());
-}
-
-runtime::Task<void> Upkeep::run() {
-  while (!is_stopping_) {
-    co_await run_once(base::BootClock::now());
-    if (!is_stopping_) co_await wakeup_.wait_for(kPass);
-  }
-}
-
-runtime::Task<void> Upkeep::run_once(base::SteadyTime now) {
-  for (Duty& duty : duties_) {
-    if (is_stopping_ || now < duty.due || !link_.is_up()) continue;
-    duty.due = now + duty.interval;
+runtime::Task<runtime::SteadyTime> Upkeep::pass(runtime::SteadyTime now) {
+  for (Routine& routine : routines_) {
+    if (is_stopping() || now < routine.due || !link_.is_up()) continue;
+    routine.due = now + routine.interval;
     try {
-      auto task = duty.run();
+      auto task = routine.run();
       co_await task;
     } catch (const std::exception& error) {
-      if (is_stopping_) co_return;
+      if (is_stopping()) break;
       // A lock timeout is normal: retry soon, not after the full interval.
-      duty.due = now + std::min<std::chrono::nanoseconds>(duty.interval, 30s);
-      telemetry::log_warn("upkeep_failed").field("duty", duty.name).field("error", error.what());
+      routine.due = now + std::min<std::chrono::nanoseconds>(routine.interval, 30s);
+      telemetry::log_warn("upkeep_failed").field("routine", routine.name).field("error", error.what());
     }
   }
+  co_return base::BootClock::now() + kInterval;
 }
 
 runtime::Task<void> Upkeep::keep_partitions() {
-  co_await make_partitions(link_, days_back(options_.retention));
+  co_await create_partitions(link_, days_back(options_.retention));
 }
 
-runtime::Task<void> Upkeep::tell_health() {
+runtime::Task<void> Upkeep::notify_of_health() {
   co_await report_health(link_, options_.disable_after);
 }
 
-runtime::Task<void> Upkeep::tell_dead_letters() {
+runtime::Task<void> Upkeep::notify_of_dead_letters() {
   co_await report_dead_letters(link_);
 }
 
@@ -139,7 +134,7 @@ runtime::Task<void> Upkeep::trim_logs() {
 
 runtime::Task<void> Upkeep::read_gauges() {
   const auto depth = co_await link_.run(sql::queue_depth{});
-  if (!depth.empty()) metrics_.queue_depth.at("pending").set(static_cast<double>(depth.front().deliveries));
+  if (!depth.empty()) metrics_.queue_rows.set(static_cast<double>(depth.front().deliveries));
 }
 
 runtime::Task<void> Upkeep::count_endpoints() {
@@ -172,14 +167,14 @@ runtime::Task<void> Upkeep::close_hours() {
   const std::vector<base::Timestamp> postponed = postponed_hours();
   const auto rows = co_await link_.run(sql::hours_to_close{.postponed = postponed});
   for (const auto& row : rows) {
-    if (is_stopping_) break;
+    if (is_stopping()) break;
     const base::Timestamp hour = row.hour;
     try {
       co_await link_.run(sql::close_hour{.hour = hour});
     } catch (const pg::Error& error) {
       if (!is_caused_by_hour(error)) throw;
-      postponed_[hour] = base::BootClock::now() + kHourPutOff;
-      telemetry::log_warn("rollup_hour_put_off")
+      postponed_[hour] = base::BootClock::now() + kHourPostponed;
+      telemetry::log_warn("rollup_hour_postponed")
           .field("hour", base::to_rfc3339(hour))
           .field("error", error.what());
     }
@@ -190,11 +185,8 @@ runtime::Task<void> Upkeep::add_up_dead_letters() {
   co_await link_.run(sql::add_up_dead_letters{});
 }
 
-runtime::Task<void> Upkeep::stop() {
-  is_stopping_ = true;
-  wakeup_.notify();
+runtime::Task<void> Upkeep::interrupt() {
   co_await link_.stop();
-  co_await tasks_.join();
 }
 
 }  // namespace postrider::upkeep

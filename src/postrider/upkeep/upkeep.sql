@@ -11,10 +11,10 @@ from unnest(array['event', 'attempt', 'dead_letter', 'inbox']) as parent,
 where to_regclass('postrider.' || parent || '_' || to_char(day, 'YYYYMMDD')) is null
 order by day, parent
 
--- name: make_partition
+-- name: create_partition
 -- One at a time, each in its own transaction, so that locks are short. The session has a lock_timeout. False: it exists.
 -- not null: all
-select make_partition(:parent::text, :day::text::date) as is_new
+select create_partition(:parent::text, :day::text::date) as is_new
 
 -- name: trim_publish_log
 -- A follower that was disconnected for longer reads all its buckets again; it decides so well before these 15 minutes.
@@ -93,8 +93,8 @@ gone as (
   where rollup.hour = closing.hour
 )
 insert into rollup (hour, tenant_id, endpoint_id, event_type, node_id, delivered, delivered_attempts,
-                    first_attempt_successes, retried, dead, dead_attempts, canceled, exchanges, latency_us,
-                    latency_us_max)
+                    first_attempt_successes, retried, dead_letters, dead_letter_attempts, canceled, exchanges,
+                    latency_us, latency_us_max)
 select :hour, a.tenant_id, a.endpoint_id, coalesce(e.type, ''), '00000000-0000-0000-0000-000000000000',
        count(*) filter (where a.outcome = 'delivered'),
        coalesce(sum(a.attempt) filter (where a.outcome = 'delivered'), 0),

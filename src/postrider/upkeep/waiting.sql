@@ -28,7 +28,7 @@ waiting as materialized (
   join endpoint e on e.id = o.endpoint_id
   join tenant t on t.id = e.tenant_id
   where e.status in ('active', 'paused')
-    and waits_for(e.status, t.status, e.held_reason) is not null
+    and waiting_reason(e.status, t.status, e.held_reason) is not null
 ),
 free as materialized (
   select e.id
@@ -46,7 +46,7 @@ changed as (
       cancel_before = case when w.is_canceled then (select canceled from cutoff) else e.cancel_before end,
       cancel_reason = case
         when w.is_canceled then 'canceled by retention after twice retain_events: '
-                                || waits_for(e.status, w.tenant_status, e.held_reason)
+                                || waiting_reason(e.status, w.tenant_status, e.held_reason)
         else e.cancel_reason
       end
   from waiting w
@@ -54,8 +54,8 @@ changed as (
     and e.id in (select f.id from free f)
     and (w.is_new or w.is_canceled)
     and (e.cancel_before is null or not w.is_canceled)
-    and waits_for(e.status, w.tenant_status, e.held_reason) is not null
-  returning e.id, e.tenant_id, e.public_id, e.status, waits_for(e.status, w.tenant_status, e.held_reason) as what,
+    and waiting_reason(e.status, w.tenant_status, e.held_reason) is not null
+  returning e.id, e.tenant_id, e.public_id, e.status, waiting_reason(e.status, w.tenant_status, e.held_reason) as what,
             w.deliveries, w.oldest_at, w.is_new, w.is_canceled, case when w.is_canceled then w.expired else 0 end as expired
 ),
 ended as (
@@ -67,11 +67,11 @@ ended as (
 )
 select s.deliveries as waiting, c.tenant_id, c.public_id, c.what, c.deliveries, c.oldest_at, c.expired, c.is_new,
        case when c.is_new and c.tenant_id <> 'postrider' then
-         operational_event('endpoint.deliveries_expiring', json_build_object(
+         publish_operational_event('endpoint.deliveries_expiring', json_build_object(
            'tenant_id', c.tenant_id, 'endpoint_id', c.public_id, 'status', c.status, 'waiting_for', c.what,
            'deliveries', c.deliveries, 'oldest_at', c.oldest_at,
            'canceled_from', c.oldest_at + 2 * make_interval(secs => :retain_seconds)))
        end as event_id,
-       case when c.is_canceled then note_change('endpoint', c.tenant_id, c.id) end as change
+       case when c.is_canceled then record_change('endpoint', c.tenant_id, c.id) end as change
 from (select coalesce(sum(w.deliveries), 0)::bigint as deliveries from waiting w) as s
 left join changed c on true

@@ -29,9 +29,9 @@ std::string proven(std::string_view message) {
 void check(const outbox::Captured& captured) {
   outbox::Row row;
   row.event = captured.event();
-  const std::string fault = outbox::fault_of(row);
-  CHECK(fault.size() < 2'000);
-  if (!fault.empty()) return;
+  const auto error = outbox::error_of(row);
+  CHECK(!error || error->size() < 2'000);
+  if (error) return;
   const publish::NewEvent& event = row.event;
   const std::string id = event.id.value_or(event.given_id->public_id());
   CHECK(http::is_header("webhook-id", id) && http::is_header("traceparent", event.traceparent));

@@ -24,7 +24,7 @@ void check_url(std::string_view input) {
   CHECK(url->address.has_value() == (url->host_kind == HostKind::address));
   for (const char c : url->target + std::string(url->authority())) CHECK(c > 0x20 && c < 0x7F);
   const auto again = parse_url(url->origin + url->target);
-  if (url->origin.size() + url->target.size() <= url_bytes_max) {
+  if (url->origin.size() + url->target.size() <= kUrlBytesMax) {
     CHECK(again && again->origin == url->origin && again->target == url->target &&
           again->host() == url->host());
   }

@@ -8,8 +8,8 @@ import { samples } from "./samples.js";
 import { key_field, try_panel } from "./try_it.js";
 
 const ROLES = {
-  everyone: "no key", authenticated: "any key", read: "reader, operator, admin", publish: "publisher, operator, admin",
-  operate: "operator, admin", operators: "operator, admin (not bound to a tenant)", administer: "admin",
+  everyone: "no key", authenticated: "any key", read: "reader, customer, operator, admin", publish: "publisher, operator, admin",
+  customer: "customer, operator, admin", operate: "operator, admin", operators: "operator, admin (not bound to a tenant)", administer: "admin",
 };
 
 // ── one operation ──

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "postrider/api/resources/delivery_filter.hpp"
+#include "postrider/api/resources/lists.hpp"
 #include "postrider/api/wire/export.hpp"
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/page.hpp"
@@ -33,10 +34,10 @@ history::AttemptFilter read_attempt_filter(Query& query) {
   history::AttemptFilter filter;
   filter.outcome = query.value("outcome");
   if (filter.outcome && std::ranges::count(kOutcomes, *filter.outcome) == 0)
-    query.refuse("outcome", "must be one of: delivered, retrying, dead_letter, canceled");
+    query.reject("outcome", "must be one of: delivered, retrying, dead_letter, canceled");
   if (const auto code = query.value("status_code")) {
     filter.status_code = parse_status_code(*code);
-    if (!filter.status_code) query.refuse("status_code", "must be a number from 100 to 999");
+    if (!filter.status_code) query.reject("status_code", "must be a number from 100 to 999");
   }
   filter.error = query.value("error");
   const auto [since, until] = query.range();
@@ -102,27 +103,31 @@ Task<std::vector<std::string>> details(const Call& call, pg::Link& link,
   co_return items;
 }
 
-Task<Response> list_page(Call& call) {
+}  // namespace
+
+Task<Response> list_attempts(Call& call) {
   Query query(call.request);
   DeliveryQuery which = read_which(call, query);
   history::AttemptFilter filter = read_attempt_filter(query);
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   auto resolved = co_await resolve(*lease, std::move(which));
-  if (!resolved) co_return call.refuse(resolved.error());
+  if (!resolved) co_return call.reject(resolved.error());
   if (!*resolved) co_return Response::json(200, R"({"data":[]})");
   filter.which = std::move(**resolved);
   const auto scanned = co_await history::scan_attempts(*lease, std::move(filter));
-  if (!scanned) co_return call.refuse(invalid({{"cursor", "invalid cursor"}}));
+  if (!scanned) co_return call.reject(invalid({{"cursor", "invalid cursor"}}));
   const std::vector<std::string> items = co_await details(call, *lease, scanned->attempts);
   co_return page(items, scanned->next);
 }
 
+namespace {
+
 Task<Response> list(Call& call) {
-  if (!is_export(call)) return list_page(call);
+  if (!is_export(call)) return list_attempts(call);
   return export_list(
-      call, list_page,
+      call, list_attempts,
       {"attempts",
        {"delivery_id", "tenant_id", "endpoint_id", "url", "event_id", "event_type", "replay_id", "attempt",
         "outcome", "status_code", "error", "error_detail", "started_at", "phases", "response_preview",

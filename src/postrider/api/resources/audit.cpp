@@ -22,6 +22,7 @@ using registry::AuditRecord;
 AuditRecord shown_to(const registry::Principal& reader, AuditRecord record) {
   if (!reader.is_bound() || record.on_behalf_of != model::Actor::operator_) return record;
   record.actor.clear();
+  record.actor_name.reset();
   record.reason.reset();
   record.address.reset();
   record.request_id.reset();
@@ -33,6 +34,7 @@ std::string record_json(const AuditRecord& record) {
   JsonObject actor;
   actor.add("kind", record.actor_kind)
       .add("id", record.actor.empty() ? nothing : std::optional(record.actor))
+      .add("name", record.actor_name)
       .add("on_behalf_of", model::label(record.on_behalf_of));
   JsonObject json;
   json.add("id", fmt::format("aud_{:016x}", record.id))
@@ -65,7 +67,7 @@ void read_cursor(Query& query, AuditFilter& filter) {
     filter.before_at = base::Timestamp(std::chrono::microseconds(microseconds));
     if (id.ec == std::errc() && id.ptr == end) return;
   }
-  query.refuse("cursor", "invalid cursor");
+  query.reject("cursor", "invalid cursor");
 }
 
 AuditFilter read_filter(const Call& call, Query& query) {
@@ -81,7 +83,7 @@ AuditFilter read_filter(const Call& call, Query& query) {
   read_cursor(query, filter);
   if (call.principal.tenant) {
     if (filter.tenant && filter.tenant != call.principal.tenant)
-      query.refuse("tenant", "this key is bound to another tenant");
+      query.reject("tenant", "this key is bound to another tenant");
     filter.tenant = call.principal.tenant;
     filter.is_customer = true;
   }
@@ -92,7 +94,7 @@ Task<Response> list(Call& call) {
   Query query(call.request);
   AuditFilter filter = read_filter(call, query);
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const int limit = filter.limit - 1;
   const pg::Pool::Lease lease = co_await call.database();
   const std::vector<AuditRecord> records = co_await registry::list_audit(*lease, std::move(filter));

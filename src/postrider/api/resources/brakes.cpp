@@ -15,7 +15,7 @@ namespace {
 constexpr double kRateMax = 1e6;
 constexpr size_t kReasonMax = 1'000;
 
-Response answer(const registry::BrakeState& state) {
+Response respond(const registry::BrakeState& state) {
   JsonObject json;
   json.add("pause_all", state.settings.is_paused)
       .add("retry_rate_per_second", state.settings.retry_rate_per_second)
@@ -29,7 +29,7 @@ Response answer(const registry::BrakeState& state) {
 Task<Response> show(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const registry::BrakeState state = co_await registry::load_brakes(*lease);
-  co_return answer(state);
+  co_return respond(state);
 }
 
 void read(const boost::json::object& document, registry::BrakeSettings& settings, std::string& reason,
@@ -45,12 +45,12 @@ void read(const boost::json::object& document, registry::BrakeSettings& settings
 
 Task<Response> change(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   registry::BrakeSettings checked;
   registry::BrakeChange wanted;
   read(*document, checked, wanted.reason, problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   wanted.apply = [&document](registry::BrakeSettings& settings) {
     FieldProblems none;
     std::string reason;
@@ -59,7 +59,7 @@ Task<Response> change(Call& call) {
   wanted.caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
   const registry::BrakeState state = co_await registry::change_brakes(*lease, std::move(wanted));
-  co_return answer(state);
+  co_return respond(state);
 }
 
 }  // namespace

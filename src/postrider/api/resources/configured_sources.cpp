@@ -34,7 +34,7 @@ class Reader {
     read_source_identity(document, wanted, problems);
     for (const auto* name : {"id", "provider"}) document.erase(name);
     if (problems.empty()) read_source(document, wanted.provider, wanted.settings, problems);
-    if (!problems.empty()) refuse(problems.front().pointer, problems.front().detail);
+    if (!problems.empty()) reject(problems.front().pointer, problems.front().detail);
     ConfiguredSource read{wanted.id, wanted.provider, std::move(wanted.settings), {}};
     read_secrets(read);
     return read;
@@ -50,7 +50,7 @@ class Reader {
     }
     return source_.from;
   }
-  [[noreturn]] void refuse(const std::string& pointer, std::string_view detail) const {
+  [[noreturn]] void reject(const std::string& pointer, std::string_view detail) const {
     throw config::ConfigError(
         fmt::format("The source {}: {} ({}) {}.", source_.id, spelled(pointer), place(pointer), detail));
   }
@@ -59,7 +59,7 @@ class Reader {
     const size_t count = source_.secrets.size();
     const std::string key = source_.places.contains("/secrets") ? "/secrets" : "/secret";
     if (count > inbox::source_secrets_max)
-      refuse(key, fmt::format("must not be more than {}", inbox::source_secrets_max));
+      reject(key, fmt::format("must not be more than {}", inbox::source_secrets_max));
     for (size_t i = 0; i < count; ++i) {
       const std::string pointer = key == "/secrets" ? fmt::format("/secrets/{}", i) : key;
       std::string text = source_.secrets[i];
@@ -67,16 +67,16 @@ class Reader {
       if (is_reference && policy_ == nullptr) continue;
       if (is_reference) text = look_up(pointer, text);
       const auto fit = inbox::choose_source_secret(read.provider, read.settings.signature, text);
-      if (!fit) refuse(pointer, fit.error().detail);
-      if (std::ranges::count(read.secrets, text) > 0) refuse(pointer, "is listed twice");
+      if (!fit) reject(pointer, fit.error().detail);
+      if (std::ranges::count(read.secrets, text) > 0) reject(pointer, "is listed twice");
       read.secrets.push_back(std::move(text));
     }
   }
 
   std::string look_up(const std::string& pointer, const std::string& reference) const {
-    if (const auto why = registry::why_not(*policy_, reference)) refuse(pointer, *why);
+    if (const auto why = registry::why_not(*policy_, reference)) reject(pointer, *why);
     auto found = registry::resolve(*policy_, reference);
-    if (!found) refuse(pointer, found.error());
+    if (!found) reject(pointer, found.error());
     return std::move(*found);
   }
 

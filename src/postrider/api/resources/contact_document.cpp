@@ -47,14 +47,14 @@ std::optional<std::string> read_contact(Fields& fields, const json::value& eleme
     Fields of_contact(*object, fields.pointer("contacts") + "/" + std::to_string(index), problems);
     std::optional<std::string> ignored;
     of_contact.require("address");
-    of_contact.read("address", address, {.bytes_max = http::url_bytes_max});
+    of_contact.read("address", address, {.bytes_max = http::kUrlBytesMax});
     of_contact.read("confirmed_at", ignored, {.bytes_max = 64});
     of_contact.read("unsubscribed_at", ignored, {.bytes_max = 64});
     of_contact.finish();
     if (problems.size() > problems_before) return std::nullopt;
   }
   if (is_mail_address(address) || http::parse_url(address)) return address;
-  fields.refuse("contacts", index, "must be an e-mail address or a URL");
+  fields.reject("contacts", index, "must be an e-mail address or a URL");
   return std::nullopt;
 }
 
@@ -66,14 +66,14 @@ void read_contacts(Fields& fields, std::optional<std::string>& contacts, FieldPr
   if (value->is_null()) return contacts.reset();
   const auto* array = value->if_array();
   if (!array || array->size() > kContactsMax)
-    return fields.refuse("contacts", "must be an array of at most " + std::to_string(kContactsMax) +
+    return fields.reject("contacts", "must be an array of at most " + std::to_string(kContactsMax) +
                                          " e-mail addresses or URLs");
   json::array addresses;
   std::set<std::string> seen;
   for (size_t i = 0; i < array->size(); ++i) {
     const std::optional<std::string> address = read_contact(fields, (*array)[i], i, problems);
     if (!address) continue;
-    if (!seen.insert(registry::contact_key(*address)).second) fields.refuse("contacts", i, "is listed twice");
+    if (!seen.insert(registry::contact_key(*address)).second) fields.reject("contacts", i, "is listed twice");
     addresses.emplace_back(*address);
   }
   if (addresses.size() == array->size() && seen.size() == array->size())

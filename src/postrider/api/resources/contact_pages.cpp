@@ -27,7 +27,7 @@ constexpr std::string_view kStyle =
 struct Page {
   int status = 200;
   std::string_view title, text;
-  std::string_view button = {};  // none: the page is an answer
+  std::string_view button = {};  // none: the page shows a result
 };
 
 constexpr Page kAskConfirm{
@@ -47,11 +47,7 @@ constexpr Page kInvalid{404, "This link does not work",
                         "It was used before, has expired, or is incomplete. If you have already confirmed or "
                         "unsubscribed the address, there is nothing to do."};
 http::Problem too_busy() {
-  http::Problem problem;
-  problem.status = 503;
-  problem.detail = "The server is busy; try again in a moment.";
-  problem.retry_after = std::chrono::seconds(1);
-  return problem;
+  return try_later(503, "unavailable", "The server is busy; try again in a moment.");
 }
 
 // The form has no action, so it posts to the address of the page, token included.
@@ -109,7 +105,7 @@ class InUse {
 Task<Response> follow(Call& call, LinkPurpose purpose) {
   std::string token = call.parameter("token");
   if (!registry::is_link_token(token)) co_return respond(kInvalid);
-  if (call.services.contact_links_in_use >= kInUseMax) co_return call.refuse(too_busy());
+  if (call.services.contact_links_in_use >= kInUseMax) co_return call.reject(too_busy());
   const InUse in_use(call.services.contact_links_in_use);
   // The person's network address is not recorded: the tenant reads this log, too.
   registry::Caller caller;

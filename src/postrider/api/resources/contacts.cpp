@@ -22,7 +22,7 @@ Task<Response> make_secret(Call& call) {
   const model::TenantId tenant = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
-  if (!known) co_return call.refuse(unknown_tenant());
+  if (!known) co_return call.reject(unknown("tenant"));
   const std::string secret = crypto::generate_secret(crypto::SignatureScheme::standard);
   const std::string sealed =
       call.services.registry.keys.seal(crypto::Purpose::stored_secret, secret, "contact_secret/" + tenant);
@@ -50,20 +50,20 @@ struct ContactAction {
 
 Task<Response> run(Call& call, ContactAction action) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   std::string address;
   Fields fields(*document, "", problems);
   fields.require("address");
-  fields.read("address", address, {.bytes_max = http::url_bytes_max});
+  fields.read("address", address, {.bytes_max = http::kUrlBytesMax});
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   model::TenantId tenant = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   auto acting = action.act(*lease, caller, std::move(tenant), std::move(address));
   const ContactResult contact = co_await acting;
-  if (!contact) co_return call.refuse(problem_of(contact.error()));
+  if (!contact) co_return call.reject(problem_of(contact.error()));
   co_return Response::json(action.status, contact_json(*contact));
 }
 
@@ -78,10 +78,10 @@ Task<Response> request_confirmation(Call& call) {
 }  // namespace
 
 void add_contact_routes(Routes& routes) {
-  routes.add(Method::post, "/v1/tenants/{tenant}/contact-secret", Access::operate, make_secret);
+  routes.add(Method::post, "/v1/tenants/{tenant}/contact-secret", Access::customer, make_secret);
   // A customer cannot vouch for an address that may be a stranger's.
   routes.add(Method::post, "/v1/tenants/{tenant}/contacts/confirm", Access::operators, vouch);
-  routes.add(Method::post, "/v1/tenants/{tenant}/contacts/request-confirmation", Access::operate,
+  routes.add(Method::post, "/v1/tenants/{tenant}/contacts/request-confirmation", Access::customer,
              request_confirmation);
 }
 

@@ -5,6 +5,7 @@
 #include "postrider/api/resources/replay_document.hpp"
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/problems.hpp"
+#include "postrider/api/wire/writable.hpp"
 #include "postrider/registry/audit.hpp"
 
 namespace postrider::api {
@@ -18,6 +19,8 @@ constexpr int kTenantsMax = 1'000;
 base::Result<RangeBody, http::Problem> read_request(const Call& call) {
   const auto document = parse_body(call.request);
   if (!document) return base::Failure{document.error()};
+  if (auto rejected = check_writable(call.principal, Written::replay, *document, call.services.config))
+    return base::Failure{std::move(*rejected)};
   FieldProblems problems;
   const base::Timestamp now = call.services.registry.ids.now();
   RangeBody body = read_dead_letters(*document, call.services.config, now, problems);
@@ -27,11 +30,11 @@ base::Result<RangeBody, http::Problem> read_request(const Call& call) {
 
 Task<Response> replay_of_tenant(Call& call) {
   auto body = read_request(call);
-  if (!body) co_return call.refuse(body.error());
+  if (!body) co_return call.reject(body.error());
   body->request.range.tenant = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<http::Problem> problem = co_await resolve(*lease, *body);
-  if (problem) co_return call.refuse(*problem);
+  if (problem) co_return call.reject(*problem);
   co_return co_await request_replay(call, *lease, std::move(body->request));
 }
 
@@ -48,13 +51,13 @@ Task<base::Result<std::vector<RangeRequest>, http::Problem>> split_by_tenant(pg:
   if (body.endpoint) {
     const std::vector<model::TenantId> tenants = co_await replay::find_endpoint_tenants(link, *body.endpoint);
     if (tenants.empty())
-      co_return base::Failure{problem_of(registry::Refusal{registry::RefusalKind::unknown_endpoint})};
+      co_return base::Failure{problem_of(registry::Rejection{registry::RejectionKind::unknown_endpoint})};
     if (tenants.size() > 1)
       co_return base::Failure{invalid(
           {{"/endpoint", "several tenants have an endpoint with this ID; use the path of its tenant"}})};
     body.request.range.tenant = tenants.front();
-    const std::optional<http::Problem> refused = co_await resolve(link, body);
-    if (refused) co_return base::Failure{*refused};
+    const std::optional<http::Problem> rejected = co_await resolve(link, body);
+    if (rejected) co_return base::Failure{*rejected};
     requests.push_back(body.request);
     co_return requests;
   }
@@ -87,17 +90,17 @@ pg::Batch audit_request(const Call& call, const RangeBody& body, size_t tenants)
 
 Task<Response> replay_over_tenants(Call& call) {
   auto body = read_request(call);
-  if (!body) co_return call.refuse(body.error());
+  if (!body) co_return call.reject(body.error());
   const pg::Pool::Lease lease = co_await call.database();
   const auto requests = co_await split_by_tenant(*lease, *body);
-  if (!requests) co_return call.refuse(requests.error());
+  if (!requests) co_return call.reject(requests.error());
   pg::Batch audit = audit_request(call, *body, requests->size());
   co_await lease->run(std::move(audit));
   const registry::Caller caller = call.caller();
   const std::vector<model::ReplayId> ids = co_await replay::request_ranges(*lease, caller, *requests);
   std::vector<std::string> items;
   for (size_t i = 0; i < ids.size(); ++i) {
-    call.services.metrics.replay_requests.add();
+    call.services.own_metrics.replay_requests.add();
     JsonObject item;
     item.add("id", ids[i].public_id()).add("tenant_id", (*requests)[i].range.tenant).add("status", "queued");
     items.push_back(item.text());
@@ -110,7 +113,7 @@ Task<Response> replay_over_tenants(Call& call) {
 }  // namespace
 
 void add_dead_letter_replay_routes(Routes& routes) {
-  routes.add(Method::post, "/v1/tenants/{tenant}/dead-letters/replay", Access::operate, replay_of_tenant);
+  routes.add(Method::post, "/v1/tenants/{tenant}/dead-letters/replay", Access::customer, replay_of_tenant);
   routes.add(Method::post, "/v1/dead-letters/replay", Access::operate, replay_over_tenants);
 }
 

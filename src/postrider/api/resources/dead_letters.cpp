@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "postrider/api/resources/delivery_filter.hpp"
+#include "postrider/api/resources/lists.hpp"
 #include "postrider/api/wire/document.hpp"
 #include "postrider/api/wire/export.hpp"
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
-#include "postrider/delivery/discard.sql.hpp"
+#include "postrider/delivery/settle/discard.sql.hpp"
 #include "postrider/history/dead_letters.sql.hpp"
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/tenants.hpp"
@@ -46,9 +47,9 @@ Filter read_filter(const Call& call, Query& query) {
   filter.tenant = tenant_of(call);
   filter.endpoint_name = query.value("endpoint");
   filter.cause = query.value("cause");
-  if (filter.cause && !is_cause(*filter.cause)) query.refuse("cause", cause_rule);
+  if (filter.cause && !is_cause(*filter.cause)) query.reject("cause", cause_rule);
   if (const auto resolved = query.value("resolved")) {
-    if (*resolved != "true" && *resolved != "false") query.refuse("resolved", "must be true or false");
+    if (*resolved != "true" && *resolved != "false") query.reject("resolved", "must be true or false");
     filter.resolved = *resolved == "true";
   }
   filter.before.bytes.fill(0xFF);
@@ -61,7 +62,7 @@ Filter read_filter(const Call& call, Query& query) {
   if (const auto last = base::Uuid::from_hex(after))
     filter.before = std::min(filter.before, *last);
   else
-    query.refuse("cursor", "invalid cursor");
+    query.reject("cursor", "invalid cursor");
   return filter;
 }
 
@@ -69,7 +70,7 @@ Filter read_filter(const Call& call, Query& query) {
 Task<std::optional<http::Problem>> resolve(pg::Link& link, Filter& filter) {
   if (filter.tenant) {
     const std::optional<registry::Tenant> known = co_await registry::find_tenant(link, *filter.tenant);
-    if (!known) co_return unknown_tenant();
+    if (!known) co_return unknown("tenant");
   }
   if (!filter.endpoint_name) co_return std::nullopt;
   const auto lane = co_await find_lane(link, filter.tenant, *filter.endpoint_name);
@@ -128,14 +129,16 @@ std::string letter_json(const LetterRow& row, const history::DeliveryNames& name
   return json.text();
 }
 
-Task<Response> list_page(Call& call) {
+}  // namespace
+
+Task<Response> list_dead_letters(Call& call) {
   Query query(call.request);
   Filter filter = read_filter(call, query);
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<http::Problem> problem = co_await resolve(*lease, filter);
-  if (problem) co_return call.refuse(*problem);
+  if (problem) co_return call.reject(*problem);
   const bool is_filtered = filter.cause || filter.resolved;
   const int scanned_max = is_filtered ? kScannedMax : filter.limit + 1;
   const pg::RowList<LetterRow> rows = co_await find_letters(*lease, filter, scanned_max);
@@ -156,9 +159,11 @@ Task<Response> list_page(Call& call) {
   co_return page(items, next);
 }
 
+namespace {
+
 Task<Response> list(Call& call) {
-  if (!is_export(call)) return list_page(call);
-  return export_list(call, list_page,
+  if (!is_export(call)) return list_dead_letters(call);
+  return export_list(call, list_dead_letters,
                      {"dead-letters",
                       {"id", "tenant_id", "endpoint_id", "url", "event_id", "event_type", "subject", "cause",
                        "attempts", "created_at", "dead_at", "last_status_code", "last_error",
@@ -168,12 +173,12 @@ Task<Response> list(Call& call) {
 Task<Response> summary(Call& call) {
   Query query(call.request);
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   Filter filter;
   filter.tenant = tenant_of(call);
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<http::Problem> problem = co_await resolve(*lease, filter);
-  if (problem) co_return call.refuse(*problem);
+  if (problem) co_return call.reject(*problem);
   const auto rows =
       co_await lease->run(history::sql::dead_letter_summary{.tenant = filter.tenant, .rows = kSummaryMax});
   std::vector<std::string> items;
@@ -202,7 +207,7 @@ struct Discard {
 void read_ids(const boost::json::value& value, Fields& fields, Discard& wanted) {
   const auto* array = value.if_array();
   if (array == nullptr || array->empty() || array->size() > kIdsMax) {
-    fields.refuse("ids", "must be an array of 1 to 1,000 delivery IDs");
+    fields.reject("ids", "must be an array of 1 to 1,000 delivery IDs");
     return;
   }
   for (size_t i = 0; i < array->size(); ++i) {
@@ -211,7 +216,7 @@ void read_ids(const boost::json::value& value, Fields& fields, Discard& wanted) 
     if (id)
       wanted.ids.push_back(id->uuid);
     else
-      fields.refuse("ids", i, "must be a delivery ID, such as dlv_01980a6c7d5e7b0e9d0c2f6f8a4b3c21");
+      fields.reject("ids", i, "must be a delivery ID, such as dlv_01980a6c7d5e7b0e9d0c2f6f8a4b3c21");
   }
   std::sort(wanted.ids.begin(), wanted.ids.end());
 }
@@ -222,7 +227,7 @@ std::optional<base::Uuid> read_floor(Fields& fields, std::string_view name,
   if (!text) return std::nullopt;
   const auto time = base::parse_rfc3339(*text);
   if (time) return model::id_floor(*time);
-  fields.refuse(name, time_rule);
+  fields.reject(name, time_rule);
   return std::nullopt;
 }
 
@@ -235,7 +240,7 @@ Discard read_discard(const Call& call, const boost::json::object& document, Fiel
   fields.read("reason", wanted.reason, TextRule{.bytes_max = kReasonMax});
   fields.read("endpoint", filter.endpoint_name, TextRule{.bytes_max = 64});
   fields.read("cause", filter.cause, TextRule{.bytes_max = 32});
-  if (filter.cause && !is_cause(*filter.cause)) fields.refuse("cause", cause_rule);
+  if (filter.cause && !is_cause(*filter.cause)) fields.reject("cause", cause_rule);
   if (const auto floor = read_floor(fields, "since", wanted.since)) filter.from = *floor;
   if (const auto floor = read_floor(fields, "until", wanted.until)) filter.before = *floor;
   bool is_all = false;
@@ -243,7 +248,7 @@ Discard read_discard(const Call& call, const boost::json::object& document, Fiel
   if (const auto* ids = fields.take("ids")) read_ids(*ids, fields, wanted);
   const bool has_filter = filter.endpoint_name || filter.cause || wanted.since || wanted.until || is_all;
   if (problems.empty() && wanted.ids.empty() == !has_filter)
-    fields.refuse("ids", "give either ids or a filter: endpoint, cause, since, until, or \"all\": true");
+    fields.reject("ids", "give either ids or a filter: endpoint, cause, since, until, or \"all\": true");
   fields.finish();
   return wanted;
 }
@@ -255,9 +260,13 @@ Task<int64_t> discard_matching(const Call& call, const Discard& wanted) {
   std::optional<base::Uuid> endpoint;
   if (filter.endpoint) endpoint = filter.endpoint->id.uuid;
   while (discarded < kDiscardMax) {
-    pg::Params params(filter.tenant, endpoint, filter.cause, filter.before, filter.from, kDiscardChunk);
     const pg::Pool::Lease lease = co_await call.database();
-    const pg::Rows rows = co_await lease->run_one(delivery::sql::discard_some, std::move(params));
+    const auto rows = co_await lease->run(delivery::sql::discard_some{.tenant = filter.tenant,
+                                                                      .endpoint = endpoint,
+                                                                      .cause = filter.cause,
+                                                                      .before = filter.before,
+                                                                      .from = filter.from,
+                                                                      .rows_max = kDiscardChunk});
     discarded += static_cast<int64_t>(rows.size());
     if (rows.size() < static_cast<size_t>(kDiscardChunk)) break;
   }
@@ -265,9 +274,11 @@ Task<int64_t> discard_matching(const Call& call, const Discard& wanted) {
 }
 
 Task<int64_t> discard_named(const Call& call, const Discard& wanted) {
-  pg::Params params(wanted.ids, wanted.ids.front(), wanted.ids.back(), wanted.filter.tenant);
   const pg::Pool::Lease lease = co_await call.database();
-  const pg::Rows rows = co_await lease->run_one(delivery::sql::discard_ids, std::move(params));
+  const auto rows = co_await lease->run(delivery::sql::discard_ids{.deliveries = wanted.ids,
+                                                                   .smallest = wanted.ids.front(),
+                                                                   .largest = wanted.ids.back(),
+                                                                   .tenant = wanted.filter.tenant});
   co_return static_cast<int64_t>(rows.size());
 }
 
@@ -287,14 +298,14 @@ pg::Batch discard_note(const Call& call, const boost::json::object& document, co
 
 Task<Response> discard(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   Discard wanted = read_discard(call, *document, problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   {
     const pg::Pool::Lease lease = co_await call.database();
     const std::optional<http::Problem> problem = co_await resolve(*lease, wanted.filter);
-    if (problem) co_return call.refuse(*problem);
+    if (problem) co_return call.reject(*problem);
     // Before it is done: should the work be interrupted, the log has the request.
     pg::Batch note = discard_note(call, *document, wanted);
     co_await lease->run(std::move(note));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "postrider/api/resources/delivery_filter.hpp"
+#include "postrider/api/resources/lists.hpp"
 #include "postrider/api/wire/export.hpp"
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/page.hpp"
@@ -18,25 +19,19 @@ namespace {
 
 constexpr int kTimelineMax = 250;  // attempts shown with one delivery
 
-http::Problem unknown_delivery() {
-  http::Problem unknown;
-  unknown.status = 404;
-  unknown.type = "unknown-delivery";
-  unknown.detail = "There is no such delivery.";
-  return unknown;
-}
+}  // namespace
 
-Task<Response> list_page(Call& call) {
+Task<Response> list_deliveries(Call& call) {
   Query query(call.request);
   DeliveryQuery wanted = read_delivery_query(call, query);
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   auto filter = co_await resolve(*lease, std::move(wanted));
-  if (!filter) co_return call.refuse(filter.error());
+  if (!filter) co_return call.reject(filter.error());
   if (!*filter) co_return Response::json(200, R"({"data":[]})");
   const auto scanned = co_await history::scan_deliveries(*lease, std::move(**filter));
-  if (!scanned) co_return call.refuse(invalid({{"cursor", "invalid cursor"}}));
+  if (!scanned) co_return call.reject(invalid({{"cursor", "invalid cursor"}}));
   std::vector<std::string> items;
   runtime::Pause pause(call.services.loop);
   for (const history::Delivery& delivery : scanned->deliveries) {
@@ -46,9 +41,11 @@ Task<Response> list_page(Call& call) {
   co_return page(items, scanned->next);
 }
 
+namespace {
+
 Task<Response> list(Call& call) {
-  if (!is_export(call)) return list_page(call);
-  return export_list(call, list_page,
+  if (!is_export(call)) return list_deliveries(call);
+  return export_list(call, list_deliveries,
                      {"deliveries",
                       {"id", "tenant_id", "endpoint_id", "url", "event_id", "event_type", "subject", "status",
                        "attempts", "max_attempts", "created_at", "next_attempt_at", "last_attempt_at",
@@ -108,10 +105,10 @@ Task<std::optional<Shown>> find(const Call& call, pg::Link& link, model::Deliver
 
 Task<Response> show(Call& call) {
   const auto id = delivery_of(call);
-  if (!id) co_return call.refuse(unknown_delivery());
+  if (!id) co_return call.reject(unknown("delivery"));
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<Shown> shown = co_await find(call, *lease, *id);
-  if (!shown || !is_visible(call, shown->delivery)) co_return call.refuse(unknown_delivery());
+  if (!shown || !is_visible(call, shown->delivery)) co_return call.reject(unknown("delivery"));
   std::vector<history::Delivery> only{shown->delivery};
   co_await history::mark_processing(*lease, only);
   const history::DeliveryNames names = co_await history::find_names(*lease, only);
@@ -134,14 +131,14 @@ Task<Response> attempts(Call& call) {
       after.size() < 10)
     behind = std::stoi(after);
   else if (!after.empty())
-    query.refuse("cursor", "invalid cursor");
+    query.reject("cursor", "invalid cursor");
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const auto id = delivery_of(call);
-  if (!id) co_return call.refuse(unknown_delivery());
+  if (!id) co_return call.reject(unknown("delivery"));
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<Shown> shown = co_await find(call, *lease, *id);
-  if (!shown || !is_visible(call, shown->delivery)) co_return call.refuse(unknown_delivery());
+  if (!shown || !is_visible(call, shown->delivery)) co_return call.reject(unknown("delivery"));
   const auto rows = co_await lease->run(
       history::sql::attempts_of{.delivery = id->uuid, .after = behind, .rows = limit + 1});
   std::vector<PageRow> items;

@@ -5,7 +5,7 @@
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
-#include "postrider/delivery/delivery_actions.sql.hpp"
+#include "postrider/delivery/settle/delivery_actions.sql.hpp"
 #include "postrider/history/deliveries.sql.hpp"
 #include "postrider/history/delivery.sql.hpp"
 #include "postrider/history/delivery_rows.hpp"
@@ -16,14 +16,6 @@ namespace postrider::api {
 namespace {
 
 constexpr size_t kReasonMax = 1'000;
-
-http::Problem make(int status, const char* type, std::string detail) {
-  http::Problem problem;
-  problem.status = status;
-  problem.type = type;
-  problem.detail = std::move(detail);
-  return problem;
-}
 
 bool has_tenant(const Call& call) {
   return call.request.path_parameters.front().name == "tenant";
@@ -36,33 +28,41 @@ Task<http::Problem> why_not(const Call& call, pg::Link& link, model::DeliveryId 
       history::sql::history_of_ids{.deliveries = ids, .smallest = id.uuid, .largest = id.uuid});
   const std::vector<history::Delivery> found = history::read_history(rows);
   const bool is_visible = !found.empty() && (!has_tenant(call) || found.front().tenant == call.tenant());
-  if (!is_visible) co_return make(404, "unknown-delivery", "There is no such delivery.");
-  co_return make(409, "delivery-not-pending",
-                 "The delivery is not pending: it is " + std::string(label(found.front().status)) +
-                     ". Use replay to send it again as a new delivery.");
+  if (!is_visible) co_return unknown("delivery");
+  co_return problem(409, "delivery-not-pending",
+                    "The delivery is not pending: it is " + std::string(label(found.front().status)) +
+                        ". Use replay to send it again as a new delivery.");
 }
 
-Task<Response> act(Call& call, pg::Statement statement, const char* status) {
+template <pg::Query Action>
+Task<Response> act(Call& call, const char* status) {
   const auto document = parse_body(call.request, Body::may_be_empty);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   std::optional<std::string> reason;
   Fields fields(*document, "", problems);
   fields.read("reason", reason, TextRule{.bytes_max = kReasonMax});
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const auto id = model::DeliveryId::from_public_id(call.parameter("delivery"));
-  if (!id) co_return call.refuse(make(404, "unknown-delivery", "There is no such delivery."));
+  if (!id) co_return call.reject(unknown("delivery"));
   std::optional<std::string> tenant;
   if (has_tenant(call)) tenant = call.tenant();
   const registry::Caller caller = call.caller();
-  pg::Params params(id->uuid, tenant, caller.id, reason, caller.address, caller.request_id,
-                    registry::label(caller.kind), model::label(caller.actor));
+  Action action{};
+  action.delivery = id->uuid;
+  action.tenant = tenant;
+  action.actor_kind = registry::label(caller.kind);
+  action.actor = caller.id;
+  action.reason = reason;
+  action.address = caller.address;
+  action.request_id = caller.request_id;
+  action.on_behalf_of = model::label(caller.actor);
   const pg::Pool::Lease lease = co_await call.database();
-  const pg::Rows done = co_await lease->run_one(statement, std::move(params));
+  const auto done = co_await lease->run(action);
   if (done.empty()) {
     const http::Problem problem = co_await why_not(call, *lease, *id);
-    co_return call.refuse(problem);
+    co_return call.reject(problem);
   }
   JsonObject json;
   json.add("id", id->public_id()).add("status", status);
@@ -70,20 +70,22 @@ Task<Response> act(Call& call, pg::Statement statement, const char* status) {
 }
 
 Task<Response> cancel(Call& call) {
-  return act(call, delivery::sql::cancel_delivery, "canceled");
+  return act<delivery::sql::cancel_delivery>(call, "canceled");
 }
 
 Task<Response> retry(Call& call) {
-  return act(call, delivery::sql::retry_delivery, "pending");
+  return act<delivery::sql::retry_delivery>(call, "pending");
 }
 
 }  // namespace
 
 void add_delivery_action_routes(Routes& routes) {
-  for (const std::string all : {"/v1/tenants/{tenant}/deliveries", "/v1/deliveries"}) {
-    routes.add(Method::post, all + "/{delivery}/cancel", Access::operate, cancel);
-    routes.add(Method::post, all + "/{delivery}/retry", Access::operate, retry);
-  }
+  const std::string of_tenant = "/v1/tenants/{tenant}/deliveries/{delivery}",
+                    of_all = "/v1/deliveries/{delivery}";
+  routes.add(Method::post, of_tenant + "/cancel", Access::customer, cancel);
+  routes.add(Method::post, of_tenant + "/retry", Access::customer, retry);
+  routes.add(Method::post, of_all + "/cancel", Access::operate, cancel);
+  routes.add(Method::post, of_all + "/retry", Access::operate, retry);
 }
 
 }  // namespace postrider::api

@@ -15,14 +15,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kCauses{"rejected", "gone",    "exhausted",
                                                   "expired",  "blocked", "endpoint_disabled"};
 
-http::Problem not_found(const char* type, const char* detail) {
-  http::Problem problem;
-  problem.status = 404;
-  problem.type = type;
-  problem.detail = detail;
-  return problem;
-}
-
 bool has_tenant(const Call& call) {
   return !call.request.path_parameters.empty() && call.request.path_parameters.front().name == "tenant";
 }
@@ -43,7 +35,7 @@ DeliveryQuery read_which(const Call& call, Query& query) {
   filter.limit = query.limit();
   filter.after = query.after();
   if (wanted.event && !filter.tenant && !model::EventId::from_public_id(*wanted.event))
-    query.refuse("event", "custom event IDs are unique only within a tenant; use /v1/tenants/{tenant}/…");
+    query.reject("event", "custom event IDs are unique only within a tenant; use /v1/tenants/{tenant}/…");
   return wanted;
 }
 
@@ -54,7 +46,7 @@ DeliveryQuery read_delivery_query(const Call& call, Query& query) {
   if (const auto status = query.value("status")) {
     filter.status = history::parse_delivery_status(*status);
     if (!filter.status)
-      query.refuse("status",
+      query.reject("status",
                    "must be one of: pending, processing, retrying, delivered, dead_letter, canceled");
   }
   filter.before.bytes.fill(0xFF);
@@ -72,7 +64,7 @@ runtime::Task<base::Result<history::LaneRef, http::Problem>> find_lane(pg::Link&
     rows = co_await link.run(history::sql::lane_of_endpoint{.tenant = *tenant, .public_id = endpoint});
   else
     rows = co_await link.run(history::sql::lanes_by_public_id{.public_id = endpoint});
-  if (rows.empty()) co_return base::Failure{not_found("unknown-endpoint", "There is no such endpoint.")};
+  if (rows.empty()) co_return base::Failure{unknown("endpoint")};
   if (rows.size() > 1)
     co_return base::Failure{
         invalid({{"endpoint", "several tenants have an endpoint with this ID; use /v1/tenants/{tenant}/…"}})};
@@ -85,7 +77,7 @@ runtime::Task<base::Result<std::optional<history::DeliveryFilter>, http::Problem
   history::DeliveryFilter& filter = wanted.filter;
   if (filter.tenant) {
     const std::optional<registry::Tenant> known = co_await registry::find_tenant(link, *filter.tenant);
-    if (!known) co_return base::Failure{unknown_tenant()};
+    if (!known) co_return base::Failure{unknown("tenant")};
   }
   if (wanted.endpoint) {
     auto lane = co_await find_lane(link, filter.tenant, *wanted.endpoint);

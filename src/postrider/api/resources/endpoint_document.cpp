@@ -8,7 +8,8 @@
 #include "postrider/api/wire/document.hpp"
 #include "postrider/api/wire/header_rules.hpp"
 #include "postrider/api/wire/json_writer.hpp"
-#include "postrider/delivery/retry_schedule.hpp"
+#include "postrider/base/text.hpp"
+#include "postrider/delivery/attempt/retry_schedule.hpp"
 #include "postrider/model/event_type.hpp"
 #include "postrider/registry/audience.hpp"
 
@@ -16,7 +17,7 @@ namespace postrider::api {
 
 namespace {
 
-constexpr TextRule kUrlRule{.bytes_max = http::url_bytes_max};
+constexpr TextRule kUrlRule{.bytes_max = http::kUrlBytesMax};
 constexpr TextRule kDescriptionRule{.bytes_max = 1024, .may_be_empty = true};
 constexpr TextRule kSecretRule{.bytes_max = 512};
 constexpr IntegerRule kAttemptsRule{1, 100};
@@ -37,11 +38,11 @@ void read_url(Fields& fields, EndpointDocument& into, const EndpointRules& rules
   fields.read("url", text, kUrlRule);
   if (text.empty()) return;
   auto url = http::parse_url(text);
-  if (!url) return fields.refuse("url", std::string(http::describe(url.error())));
-  // What cannot be judged now is judged at each delivery.
-  const auto refused = rules.guard.judge(*url);
-  if (refused && refused->reason != http::BlockedReason::unknown_own)
-    return fields.refuse("url", http::describe(*refused, rules.audience));
+  if (!url) return fields.reject("url", std::string(http::describe(url.error())));
+  // What cannot be checked now is checked at each delivery.
+  const auto rejected = rules.guard.judge(*url);
+  if (rejected && rejected->reason != http::BlockedReason::unknown_own)
+    return fields.reject("url", http::describe(*rejected, rules.audience));
   into.draft.settings.url = std::move(text);
   into.url = std::move(*url);
 }
@@ -51,25 +52,19 @@ void read_patterns(Fields& fields, EndpointDocument& into, size_t patterns_max) 
   if (!value) return;
   const auto* array = value->if_array();
   if (!array || array->empty() || array->size() > patterns_max)
-    return fields.refuse("event_types", "must be an array of 1 to " + std::to_string(patterns_max) +
+    return fields.reject("event_types", "must be an array of 1 to " + std::to_string(patterns_max) +
                                             " event types or patterns");
   std::vector<std::string> patterns;
   for (size_t i = 0; i < array->size(); ++i) {
     const auto* text = (*array)[i].if_string();
     if (!text || !model::is_pattern(*text)) {
-      fields.refuse("event_types", i,
+      fields.reject("event_types", i,
                     "must be an event type like invoice.paid, a prefix like invoice.*, or *");
     } else if (std::find(patterns.begin(), patterns.end(), std::string_view(*text)) == patterns.end()) {
       patterns.emplace_back(*text);
     }
   }
   into.draft.patterns = std::move(patterns);
-}
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 void read_headers(Fields& fields, EndpointDocument& into, FieldProblems& problems,
@@ -80,22 +75,22 @@ void read_headers(Fields& fields, EndpointDocument& into, FieldProblems& problem
   if (!value->is_null()) {
     const auto* object = value->if_object();
     if (!object || object->size() > static_cast<size_t>(config.custom_headers_max))
-      return fields.refuse("headers", "must be an object of at most " +
+      return fields.reject("headers", "must be an object of at most " +
                                           std::to_string(config.custom_headers_max) + " names and values");
     Fields members(*object, fields.pointer("headers"), problems);
     for (const auto& member : *object) {
       const std::string_view name = member.key();
       const auto* text = member.value().if_string();
       const auto is_same_name = [&](const registry::CustomHeader& other) {
-        return equal_ignoring_case(other.name, name);
+        return base::equals_ignoring_case(other.name, name);
       };
       if (!text) {
-        members.refuse(name, "must be a string");
+        members.reject(name, "must be a string");
       } else if (const auto why =
                      why_not_header(name, *text, static_cast<size_t>(config.custom_header_bytes_max))) {
-        members.refuse(name, *why);
+        members.reject(name, *why);
       } else if (std::any_of(headers.begin(), headers.end(), is_same_name)) {
-        members.refuse(name, "duplicate header");
+        members.reject(name, "duplicate header");
       } else {
         headers.push_back({std::string(name), std::string(*text)});
       }
@@ -130,7 +125,7 @@ void read_schedule(Fields& fields, std::optional<std::string>& schedule, const c
   }
   std::string text = boost::json::serialize(*value);
   const auto parsed = delivery::RetrySchedule::from_json(text);
-  if (!parsed) return fields.refuse("retry_schedule", parsed.error());
+  if (!parsed) return fields.reject("retry_schedule", parsed.error());
   schedule = std::move(text);
 }
 
@@ -138,7 +133,7 @@ void read_secret(Fields& fields, EndpointDocument& into, const registry::Referen
   fields.read("secret", into.secret, kSecretRule);
   if (!into.secret) return;
   if (auto why = registry::why_not_secret(references, into.draft.settings.signature, *into.secret))
-    fields.refuse("secret", std::move(*why));
+    fields.reject("secret", std::move(*why));
 }
 
 std::string masked_headers(const registry::Endpoint& endpoint, const crypto::MasterKeys& keys) {
@@ -181,6 +176,8 @@ void EndpointDocument::read(const boost::json::object& document, const EndpointR
   fields.read("give_up_seconds", settings.give_up_seconds, kGiveUpRule, config.default_give_up_seconds);
   fields.read("max_in_flight", settings.max_in_flight, kInFlightRule, config.default_max_in_flight);
   fields.read("rate_per_second", settings.rate_per_second, kRateRule);
+  const bool has_rate = kind == DocumentKind::whole || fields.has("rate_per_second");
+  if (has_rate && !settings.rate_per_second) settings.rate_per_second = rules.rate_per_second_max;
   fields.read("ordering", settings.ordering, kOrderingRule);
   read_schedule(fields, settings.retry_schedule, config);
   const Fields::WordRule<model::OnRejected> on_rejected_rule{

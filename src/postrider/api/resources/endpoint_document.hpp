@@ -15,12 +15,13 @@
 
 namespace postrider::api {
 
-// What a document is judged by.
+// The rules that a document must follow.
 struct EndpointRules {
   const config::Config& config;  // limits and defaults
   const http::AddressGuard& guard;
   const registry::ReferencePolicy* references = nullptr;  // none: a secret must not be a reference
   http::Audience audience = http::Audience::customers;    // who reads why a URL is blocked
+  std::optional<double> rate_per_second_max{};            // what "no limit" means to this caller
 };
 
 // Settings as they are when nothing is given.

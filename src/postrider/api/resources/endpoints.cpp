@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "postrider/api/resources/endpoint_document.hpp"
+#include "postrider/api/resources/lists.hpp"
 #include "postrider/api/resources/tenant_document.hpp"
 #include "postrider/api/wire/conditional.hpp"
 #include "postrider/api/wire/document.hpp"
@@ -11,6 +12,7 @@
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
+#include "postrider/api/wire/writable.hpp"
 #include "postrider/model/event_type.hpp"
 #include "postrider/registry/audience.hpp"
 
@@ -21,7 +23,7 @@ namespace {
 using model::EndpointStatus;
 using registry::EndpointRef;
 using registry::EndpointResult;
-using CreateResult = base::Result<registry::CreatedEndpoint, registry::Refusal>;
+using CreateResult = base::Result<registry::CreatedEndpoint, registry::Rejection>;
 
 constexpr auto kLookupPatience = std::chrono::seconds(2);
 
@@ -33,15 +35,15 @@ EndpointReader reader_of(const Call& call) {
   return {registry::audience_of(call.principal), call.services.registry.keys};
 }
 
-Response answer(const Call& call, const EndpointResult& result) {
-  if (!result) return call.refuse(problem_of(result.error()));
+Response respond(const Call& call, const EndpointResult& result) {
+  if (!result) return call.reject(problem_of(result.error()));
   Response response = Response::json(200, endpoint_json(*result, reader_of(call)));
   add_etag(response, result->revision);
   return response;
 }
 
-Response answer(const Call& call, const CreateResult& result) {
-  if (!result) return call.refuse(problem_of(result.error()));
+Response respond(const Call& call, const CreateResult& result) {
+  if (!result) return call.reject(problem_of(result.error()));
   const auto& endpoint = result->endpoint;
   Response response = Response::json(201, endpoint_json(endpoint, reader_of(call), &result->secret));
   response.header("location", "/v1/tenants/" + endpoint.tenant_id + "/endpoints/" + endpoint.public_id);
@@ -52,27 +54,33 @@ Response answer(const Call& call, const CreateResult& result) {
 
 // A name's addresses are checked if it resolves now; one that does not, or cannot be checked, is saved, and
 // checked at each delivery.
-Task<std::optional<http::RefusedDestination>> refuse_name(const Services& services,
+Task<std::optional<http::RefusedDestination>> reject_name(const Services& services,
                                                           const std::optional<http::Url>& url) {
   if (!url || url->address || !services.resolver) co_return std::nullopt;
   const base::SteadyTime deadline = base::BootClock::now() + kLookupPatience;
   const auto addresses = co_await services.resolver->resolve(std::string(url->host()), deadline);
   if (!addresses) co_return std::nullopt;
-  std::optional<http::RefusedDestination> refused = services.guard.judge(*url, *addresses);
-  if (refused && refused->reason == http::BlockedReason::unknown_own) co_return std::nullopt;
-  co_return refused;
+  std::optional<http::RefusedDestination> rejected = services.guard.judge(*url, *addresses);
+  if (rejected && rejected->reason == http::BlockedReason::unknown_own) co_return std::nullopt;
+  co_return rejected;
 }
 
 // References to what the server keeps are not for keys of a tenant: it could sign with another one's secret.
 EndpointRules rules_for(const Call& call) {
   const auto* references = call.principal.is_bound() ? nullptr : call.services.registry.references;
-  return {call.services.config, call.services.guard, references, registry::audience_of(call.principal)};
+  EndpointRules rules{call.services.config, call.services.guard, references,
+                      registry::audience_of(call.principal)};
+  const int rate_max = call.services.config.customer_rate_per_second;
+  if (call.principal.is_customer() && rate_max > 0) rules.rate_per_second_max = rate_max;
+  return rules;
 }
 
-// The document of the request, judged in every way that needs no database.
+// The document of the request, validated as far as that needs no database.
 Task<base::Result<EndpointDocument, http::Problem>> read_request(const Call& call, DocumentKind kind) {
   const auto json = parse_body(call.request);
   if (!json) co_return base::Failure{json.error()};
+  if (const auto rejected = check_writable(call.principal, Written::endpoint, *json, call.services.config))
+    co_return base::Failure{*rejected};
   const EndpointRules rules = rules_for(call);
   EndpointDocument document;
   document.kind = kind;
@@ -80,9 +88,9 @@ Task<base::Result<EndpointDocument, http::Problem>> read_request(const Call& cal
   FieldProblems problems;
   document.read(*json, rules, problems);
   if (!problems.empty()) co_return base::Failure{invalid(std::move(problems))};
-  const std::optional<http::RefusedDestination> refused = co_await refuse_name(call.services, document.url);
-  if (refused) {
-    problems.push_back({"/url", http::describe(*refused, rules.audience)});
+  const std::optional<http::RefusedDestination> rejected = co_await reject_name(call.services, document.url);
+  if (rejected) {
+    problems.push_back({"/url", http::describe(*rejected, rules.audience)});
     co_return base::Failure{invalid(std::move(problems))};
   }
   co_return document;
@@ -103,7 +111,7 @@ std::string canceled_json(const registry::Endpoint& endpoint, std::string_view s
 
 Task<Response> create(Call& call) {
   auto document = co_await read_request(call, DocumentKind::whole);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   registry::NewEndpoint wanted;
   wanted.tenant = call.tenant();
   wanted.draft = std::move(document->draft);
@@ -112,7 +120,7 @@ Task<Response> create(Call& call) {
   const registry::Caller caller = call.caller();
   const CreateResult created =
       co_await registry::create_endpoint(*lease, call.services.registry, caller, std::move(wanted));
-  co_return answer(call, created);
+  co_return respond(call, created);
 }
 
 Task<EndpointResult> replace(const Call& call, pg::Link& link, const EndpointDocument& document) {
@@ -132,15 +140,15 @@ Task<EndpointResult> replace(const Call& call, pg::Link& link, const EndpointDoc
 // Creates the endpoint with a custom ID, or replaces it.
 Task<Response> put(Call& call) {
   const auto document = co_await read_request(call, DocumentKind::whole);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   if (!model::is_caller_id(call.parameter("endpoint")))
-    co_return call.refuse(invalid({{"endpoint", "must be 1 to 64 letters, digits, _ and -"}}));
+    co_return call.reject(invalid({{"endpoint", "must be 1 to 64 letters, digits, _ and -"}}));
   const pg::Pool::Lease lease = co_await call.database();
   const EndpointResult replaced = co_await replace(call, *lease, *document);
-  if (replaced || replaced.error().kind != registry::RefusalKind::unknown_endpoint)
-    co_return answer(call, replaced);
+  if (replaced || replaced.error().kind != registry::RejectionKind::unknown_endpoint)
+    co_return respond(call, replaced);
   if (call.request.header("if-match"))
-    co_return call.refuse(problem_of(registry::Refusal{registry::RefusalKind::changed_meanwhile}));
+    co_return call.reject(problem_of(registry::Rejection{registry::RejectionKind::changed_meanwhile}));
 
   registry::NewEndpoint wanted;
   wanted.tenant = call.tenant();
@@ -150,11 +158,11 @@ Task<Response> put(Call& call) {
   const registry::Caller caller = call.caller();
   const CreateResult created =
       co_await registry::create_endpoint(*lease, call.services.registry, caller, std::move(wanted));
-  if (created || created.error().kind != registry::RefusalKind::endpoint_exists)
-    co_return answer(call, created);
+  if (created || created.error().kind != registry::RejectionKind::endpoint_exists)
+    co_return respond(call, created);
   // Another request created it in the meantime.
   const EndpointResult replaced_after_all = co_await replace(call, *lease, *document);
-  co_return answer(call, replaced_after_all);
+  co_return respond(call, replaced_after_all);
 }
 
 std::optional<EndpointStatus> read_status(Query& query) {
@@ -162,7 +170,7 @@ std::optional<EndpointStatus> read_status(Query& query) {
   if (!text) return std::nullopt;
   const auto status = model::parse_endpoint_status(*text);
   if (status && *status != EndpointStatus::deleted) return status;
-  query.refuse("status", "must be one of: active, paused, disabled");
+  query.reject("status", "must be one of: active, paused, disabled");
   return std::nullopt;
 }
 
@@ -174,44 +182,48 @@ registry::EndpointFilter read_filter(const Call& call, Query& query) {
   filter.url = query.value("url");
   filter.event_type = query.value("event_type");
   if (filter.event_type && !model::is_event_type(*filter.event_type))
-    query.refuse("event_type", "must be an event type like invoice.paid");
+    query.reject("event_type", "must be an event type like invoice.paid");
   if (const std::string after = query.after(); !after.empty()) {
     const auto id = model::EndpointId::from_public_id(after);
     if (id)
       filter.after = *id;
     else
-      query.refuse("cursor", "invalid cursor");
+      query.reject("cursor", "invalid cursor");
   }
   return filter;
 }
 
-Task<Response> list(Call& call) {
+}  // namespace
+
+Task<Response> list_endpoints(Call& call) {
   Query query(call.request);
   registry::EndpointFilter filter = read_filter(call, query);
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const int limit = filter.limit - 1;
   const pg::Pool::Lease lease = co_await call.database();
   const auto endpoints = co_await registry::list_endpoints(*lease, std::move(filter));
-  if (!endpoints) co_return call.refuse(problem_of(endpoints.error()));
+  if (!endpoints) co_return call.reject(problem_of(endpoints.error()));
   std::vector<PageRow> rows;
   for (const auto& endpoint : *endpoints)
     rows.push_back({endpoint.id.public_id(), endpoint_json(endpoint, reader_of(call))});
   co_return page(std::move(rows), limit);
 }
 
+namespace {
+
 Task<Response> show(Call& call) {
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
   const EndpointResult found = co_await registry::find_endpoint(*lease, std::move(of));
-  co_return answer(call, found);
+  co_return respond(call, found);
 }
 
 Task<Response> change(Call& call) {
-  // Judged once over the defaults, then applied over what the endpoint has: its fields do not depend on each
-  // other, but for the signature and the secrets, which the registry looks at.
+  // Validated once over the defaults, then applied over what the endpoint has: its fields do not depend on
+  // each other, but for the signature and the secrets, which the registry looks at.
   const auto checked = co_await read_request(call, DocumentKind::patch);
-  if (!checked) co_return call.refuse(checked.error());
+  if (!checked) co_return call.reject(checked.error());
   const auto json = parse_body(call.request);
   const EndpointRules rules = rules_for(call);
   FieldProblems problems;
@@ -229,8 +241,8 @@ Task<Response> change(Call& call) {
   const registry::Caller caller = call.caller();
   const EndpointResult changed = co_await registry::change_endpoint(*lease, call.services.registry, caller,
                                                                     std::move(of), std::move(edit));
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  co_return answer(call, changed);
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
+  co_return respond(call, changed);
 }
 
 Task<Response> remove(Call& call) {
@@ -238,39 +250,39 @@ Task<Response> remove(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const EndpointResult deleted = co_await registry::delete_endpoint(*lease, caller, std::move(of));
-  if (!deleted) co_return call.refuse(problem_of(deleted.error()));
+  if (!deleted) co_return call.reject(problem_of(deleted.error()));
   co_return Response::json(200, canceled_json(*deleted, "deleted"));
 }
 
 Task<Response> cancel_pending(Call& call) {
   const auto document = parse_body(call.request, Body::may_be_empty);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   Fields(*document, "", problems).finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const auto canceled =
       co_await registry::cancel_pending(*lease, call.services.registry, caller, std::move(of));
-  if (!canceled) co_return call.refuse(problem_of(canceled.error()));
+  if (!canceled) co_return call.reject(problem_of(canceled.error()));
   const auto& endpoint = canceled->endpoint;
   co_return Response::json(202, canceled_json(endpoint, model::label(endpoint.status), canceled->before));
 }
 
 Task<Response> set_status(Call& call, EndpointStatus status) {
   const auto document = parse_body(call.request, Body::may_be_empty);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   registry::StatusChange wanted{status, std::nullopt};
   read_reason(*document, wanted.reason, problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const EndpointResult changed =
       co_await registry::change_status(*lease, caller, std::move(of), std::move(wanted));
-  co_return answer(call, changed);
+  co_return respond(call, changed);
 }
 
 Task<Response> pause(Call& call) {
@@ -290,17 +302,17 @@ Task<Response> disable(Call& call) {
 void add_endpoint_routes(Routes& routes) {
   const std::string all = "/v1/tenants/{tenant}/endpoints";
   const std::string one = all + "/{endpoint}";
-  routes.add(Method::post, all, Access::operate, create);
-  routes.add(Method::get, all, Access::read, list);
+  routes.add(Method::post, all, Access::customer, create);
+  routes.add(Method::get, all, Access::read, list_endpoints);
   routes.add(Method::get, one, Access::read, show);
   const RouteOptions in_force{.changes_sending = true};
-  routes.add(Method::put, one, Access::operate, put, in_force);
-  routes.add(Method::patch, one, Access::operate, change, in_force);
-  routes.add(Method::delete_, one, Access::operate, remove, in_force);
-  routes.add(Method::post, one + "/pause", Access::operate, pause, in_force);
-  routes.add(Method::post, one + "/resume", Access::operate, resume, in_force);
-  routes.add(Method::post, one + "/disable", Access::operate, disable, in_force);
-  routes.add(Method::post, one + "/cancel-pending", Access::operate, cancel_pending, in_force);
+  routes.add(Method::put, one, Access::customer, put, in_force);
+  routes.add(Method::patch, one, Access::customer, change, in_force);
+  routes.add(Method::delete_, one, Access::customer, remove, in_force);
+  routes.add(Method::post, one + "/pause", Access::customer, pause, in_force);
+  routes.add(Method::post, one + "/resume", Access::customer, resume, in_force);
+  routes.add(Method::post, one + "/disable", Access::customer, disable, in_force);
+  routes.add(Method::post, one + "/cancel-pending", Access::customer, cancel_pending, in_force);
 }
 
 }  // namespace postrider::api

@@ -46,7 +46,7 @@ pg::Batch proof(const Call& call, const Erasure& erasure, const Erased& erased) 
   return batch;
 }
 
-Response answer(const Call& call, const std::string& object, const Erased& erased) {
+Response respond(const Call& call, const std::string& object, const Erased& erased) {
   telemetry::log_info("payloads_erased")
       .field("object", object)
       .field("events", erased.events)
@@ -68,13 +68,7 @@ Task<Response> erase_event(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const auto found =
       co_await lease->run(history::sql::find_event{.tenant = tenant, .public_id = wanted, .id = uuid});
-  if (found.empty()) {
-    http::Problem unknown;
-    unknown.status = 404;
-    unknown.type = "unknown-event";
-    unknown.detail = "There is no such event.";
-    co_return call.refuse(unknown);
-  }
+  if (found.empty()) co_return call.reject(unknown("event"));
   pg::Transaction transaction = co_await lease->begin();
   const auto rows = co_await transaction.run(upkeep::sql::erase_event{.event = found.front().id});
   const auto row = rows.front();
@@ -83,7 +77,7 @@ Task<Response> erase_event(Call& call) {
   pg::Batch noting = proof(call, erasure, erased);
   co_await transaction.run(std::move(noting));
   co_await transaction.commit();
-  co_return answer(call, wanted, erased);
+  co_return respond(call, wanted, erased);
 }
 
 // False: there is no such tenant. The audit log has the request before anything is erased, and the counts
@@ -115,7 +109,7 @@ Task<std::optional<base::Uuid>> erase_some(const Call& call, base::Uuid after, E
 Task<Response> erase_tenant(Call& call) {
   const model::TenantId tenant = call.tenant();
   const bool is_known = co_await begin_erasure(call, tenant);
-  if (!is_known) co_return call.refuse(unknown_tenant());
+  if (!is_known) co_return call.reject(unknown("tenant"));
   Erased erased;
   std::optional<base::Uuid> last = base::Uuid();
   const base::SteadyTime deadline = base::BootClock::now() + kPatience;
@@ -125,14 +119,16 @@ Task<Response> erase_tenant(Call& call) {
   pg::Batch noting = proof(call, erasure, erased);
   const pg::Pool::Lease lease = co_await call.database();
   co_await lease->run(std::move(noting));
-  co_return answer(call, tenant, erased);
+  co_return respond(call, tenant, erased);
 }
 
 }  // namespace
 
 void add_erasure_routes(Routes& routes) {
-  routes.add(Method::delete_, "/v1/tenants/{tenant}/events/{event}/payload", Access::operate, erase_event);
-  routes.add(Method::delete_, "/v1/tenants/{tenant}/payloads", Access::operate, erase_tenant);
+  const bool is_for_customers = routes.services().config.customer_may_erase;
+  const Access access = is_for_customers ? Access::customer : Access::operate;
+  routes.add(Method::delete_, "/v1/tenants/{tenant}/events/{event}/payload", access, erase_event);
+  routes.add(Method::delete_, "/v1/tenants/{tenant}/payloads", access, erase_tenant);
 }
 
 }  // namespace postrider::api

@@ -52,7 +52,7 @@ std::string type_json(const EventType& type) {
   return json.text();
 }
 
-Response answer(const EventType& type, int status = 200) {
+Response respond(const EventType& type, int status = 200) {
   Response response = Response::json(status, type_json(type));
   add_etag(response, type.revision);
   return response;
@@ -80,12 +80,12 @@ EventTypeVersion read_version(Fields& fields, FieldProblems& problems) {
   fields.require("version");
   fields.read("version", version.version, {.bytes_max = model::kVersionMax});
   if (!version.version.empty() && !model::is_version(version.version))
-    fields.refuse("version", "must be up to 64 letters, digits, dots, _ and -");
+    fields.reject("version", "must be up to 64 letters, digits, dots, _ and -");
   if (const auto* schema = fields.take("schema"); schema && !schema->is_null()) {
     if (schema->is_object() || schema->is_bool())
       version.schema = boost::json::serialize(*schema);
     else
-      fields.refuse("schema", "must be a JSON Schema: an object, true or false");
+      fields.reject("schema", "must be a JSON Schema: an object, true or false");
   }
   const auto* example = fields.take("example");
   if (example && !example->is_null()) version.example = boost::json::serialize(*example);
@@ -93,7 +93,7 @@ EventTypeVersion read_version(Fields& fields, FieldProblems& problems) {
   fields.read("deprecated_at", deprecated_at, kTimeRule);
   if (deprecated_at) {
     version.deprecated_at = base::parse_rfc3339(*deprecated_at);
-    if (!version.deprecated_at) fields.refuse("deprecated_at", time_rule);
+    if (!version.deprecated_at) fields.reject("deprecated_at", time_rule);
   }
   fields.finish();
   check_schema(fields, version, example, problems);
@@ -111,20 +111,20 @@ EventTypeSettings read_settings(const boost::json::object& document, FieldProble
   if (!value || value->is_null()) return settings;
   const auto* array = value->if_array();
   if (!array || array->size() > kVersionsMax) {
-    fields.refuse("versions", "must be an array of at most " + std::to_string(kVersionsMax) + " versions");
+    fields.reject("versions", "must be an array of at most " + std::to_string(kVersionsMax) + " versions");
     return settings;
   }
   for (size_t i = 0; i < array->size(); ++i) {
     const auto* object = (*array)[i].if_object();
     if (!object) {
-      fields.refuse("versions", i, "must be an object");
+      fields.reject("versions", i, "must be an object");
       continue;
     }
     Fields members(*object, fields.pointer("versions") + "/" + std::to_string(i), problems);
     EventTypeVersion version = read_version(members, problems);
     const auto is_same = [&](const EventTypeVersion& other) { return other.version == version.version; };
     if (std::any_of(settings.versions.begin(), settings.versions.end(), is_same))
-      members.refuse("version", "is listed twice");
+      members.reject("version", "is listed twice");
     settings.versions.push_back(std::move(version));
   }
   return settings;
@@ -135,7 +135,7 @@ Task<Response> list(Call& call) {
   const int limit = query.limit();
   std::string after = query.after();
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const std::vector<EventType> types =
       co_await registry::list_event_types(*lease, std::move(after), limit + 1);
@@ -148,34 +148,35 @@ Task<Response> show(Call& call) {
   std::string name = call.parameter("name");
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<EventType> type = co_await registry::find_event_type(*lease, std::move(name));
-  if (!type) co_return call.refuse(problem_of(registry::Refusal{registry::RefusalKind::unknown_event_type}));
-  co_return answer(*type);
+  if (!type)
+    co_return call.reject(problem_of(registry::Rejection{registry::RejectionKind::unknown_event_type}));
+  co_return respond(*type);
 }
 
 Task<Response> put(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   registry::PutEventType wanted;
   wanted.name = call.parameter("name");
   if (!model::is_event_type(wanted.name))
     problems.push_back({"name", "must be words of A-Z, a-z, 0-9, _ and - joined by dots"});
   wanted.settings = read_settings(*document, problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const auto result = co_await registry::put_event_type(*lease, caller, std::move(wanted));
-  if (!result) co_return call.refuse(problem_of(result.error()));
-  co_return answer(result->type, result->is_new ? 201 : 200);
+  if (!result) co_return call.reject(problem_of(result.error()));
+  co_return respond(result->type, result->is_new ? 201 : 200);
 }
 
 Task<Response> remove(Call& call) {
   std::string name = call.parameter("name");
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
-  const std::optional<registry::Refusal> refusal =
+  const std::optional<registry::Rejection> rejection =
       co_await registry::delete_event_type(*lease, caller, std::move(name));
-  if (refusal) co_return call.refuse(problem_of(*refusal));
+  if (rejection) co_return call.reject(problem_of(*rejection));
   co_return Response::empty(204);
 }
 

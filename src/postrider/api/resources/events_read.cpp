@@ -14,6 +14,7 @@
 #include "postrider/history/newest_days.hpp"
 #include "postrider/model/event_pattern.hpp"
 #include "postrider/model/event_type.hpp"
+#include "postrider/model/id_time.hpp"
 #include "postrider/registry/tenants.hpp"
 
 namespace postrider::api {
@@ -22,12 +23,6 @@ namespace {
 
 constexpr int32_t kScannedMax = 2'000;     // rows that a filter may look at for one page
 constexpr int32_t kDeliveriesShown = 250;  // per event
-
-base::Timestamp time_of(const base::Uuid& id) {
-  int64_t ms = 0;
-  for (size_t i = 0; i < 6; ++i) ms = ms << 8 | id.bytes[i];
-  return base::Timestamp(std::chrono::milliseconds(ms));
-}
 
 using EventRow = history::sql::ListedEventRow;
 using UnmatchedRows = pg::RowsOf<history::sql::unmatched_endpoints>;
@@ -81,7 +76,7 @@ Filter read_filter(Query& query) {
   if (const auto last = base::Uuid::from_hex(after))
     filter.before = std::min(filter.before, *last);
   else
-    query.refuse("cursor", "invalid cursor");
+    query.reject("cursor", "invalid cursor");
   return filter;
 }
 
@@ -107,11 +102,11 @@ Task<Response> list_page(Call& call) {
   Query query(call.request);
   const Filter filter = read_filter(query);
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const model::TenantId tenant = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
-  if (!known) co_return call.refuse(unknown_tenant());
+  if (!known) co_return call.reject(unknown("tenant"));
   const int32_t scanned_max = filter.type ? kScannedMax : filter.limit + 1;
   const std::vector<base::Uuid> bounds = history::lower_bounds(filter.before, filter.from, base::wall_now());
   pg::RowList<EventRow> rows;
@@ -193,13 +188,7 @@ Task<Response> show(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const auto rows =
       co_await lease->run(history::sql::find_event{.tenant = tenant, .public_id = wanted, .id = uuid});
-  if (rows.empty()) {
-    http::Problem unknown;
-    unknown.status = 404;
-    unknown.type = "unknown-event";
-    unknown.detail = "There is no such event.";
-    co_return call.refuse(unknown);
-  }
+  if (rows.empty()) co_return call.reject(unknown("event"));
   const auto row = rows.front();
   const model::EventId event{row.id};
   history::DeliveryFilter filter;
@@ -215,7 +204,7 @@ Task<Response> show(Call& call) {
   const auto version_names = names_of(versions);
   const std::string delivery_head = model::delivery_head_of(event);
   const auto unmatched_rows =
-      co_await lease->run(history::sql::unmatched_endpoints{.published_at = time_of(event.uuid),
+      co_await lease->run(history::sql::unmatched_endpoints{.published_at = model::time_of(event.uuid),
                                                             .delivery_head = delivery_head,
                                                             .tenant = tenant,
                                                             .versions = version_names,

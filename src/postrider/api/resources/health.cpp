@@ -17,14 +17,7 @@ Task<Response> healthz(Call&) {
 }
 
 Task<Response> readyz(Call& call) {
-  if (const auto why = why_not_ready(call.services)) {
-    http::Problem problem;
-    problem.status = 503;
-    problem.type = "not-ready";
-    problem.detail = *why;
-    problem.retry_after = std::chrono::seconds(1);
-    co_return call.refuse(problem);
-  }
+  if (const auto why = why_not_ready(call.services)) co_return call.reject(try_later(503, "not-ready", *why));
   std::string text = "ready\n";
   if (call.services.readiness_note)
     if (const std::string note = call.services.readiness_note(); !note.empty()) text += note + "\n";

@@ -2,7 +2,7 @@
 //
 // A line is what PUT takes, with `tenant_id` and, so that the import can be repeated, an `id` of one's own.
 // Each line is a transaction of its own and gets its own result. Names are not looked up: what they lead to
-// is judged at each delivery.
+// is checked at each delivery.
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <utility>
@@ -54,7 +54,7 @@ std::string result_json(size_t number, const LineResult& result) {
   return json.text();
 }
 
-LineResult refused(const Line& line, http::Problem problem) {
+LineResult rejected(const Line& line, http::Problem problem) {
   return {problem.status, line.tenant, line.id.value_or(""), std::move(problem)};
 }
 
@@ -110,8 +110,8 @@ Task<LineResult> take_line(const Call& call, pg::Link& link, const Line& line) {
   if (line.id) {
     const EndpointResult replaced = co_await replace(call, link, line);
     if (replaced) co_return LineResult{200, line.tenant, replaced->public_id};
-    if (replaced.error().kind != registry::RefusalKind::unknown_endpoint)
-      co_return refused(line, problem_of(replaced.error()));
+    if (replaced.error().kind != registry::RejectionKind::unknown_endpoint)
+      co_return rejected(line, problem_of(replaced.error()));
   }
   registry::NewEndpoint wanted;
   wanted.tenant = line.tenant;
@@ -121,14 +121,14 @@ Task<LineResult> take_line(const Call& call, pg::Link& link, const Line& line) {
   const registry::Caller caller = call.caller();
   const auto created =
       co_await registry::create_endpoint(link, call.services.registry, caller, std::move(wanted));
-  if (!created) co_return refused(line, problem_of(created.error()));
+  if (!created) co_return rejected(line, problem_of(created.error()));
   co_return LineResult{201, line.tenant, created->endpoint.public_id};
 }
 
 // What would happen, as far as can be seen without doing it.
 Task<LineResult> look_at_line(pg::Link& link, const Line& line) {
   const auto tenant = co_await registry::find_tenant(link, line.tenant);
-  if (!tenant) co_return refused(line, unknown_tenant());
+  if (!tenant) co_return rejected(line, unknown("tenant"));
   if (!line.id) co_return LineResult{201, line.tenant, ""};
   registry::EndpointRef of{line.tenant, *line.id};
   const EndpointResult found = co_await registry::find_endpoint(link, std::move(of));
@@ -150,12 +150,12 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 Task<Response> import_endpoints(Call& call) {
   Query query(call.request);
   const std::string dry_run = query.value("dry_run").value_or("false");
-  if (dry_run != "true" && dry_run != "false") query.refuse("dry_run", "must be true or false");
+  if (dry_run != "true" && dry_run != "false") query.reject("dry_run", "must be true or false");
   FieldProblems problems = query.finish();
   const std::vector<std::string_view> lines = split_lines(call.request.body);
   if (lines.size() > kLinesMax)
     problems.push_back({"", "must have at most " + std::to_string(kLinesMax) + " lines"});
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
 
   const pg::Pool::Lease lease = co_await call.database();
   std::vector<std::string> results;
@@ -164,7 +164,7 @@ Task<Response> import_endpoints(Call& call) {
     Line line;
     LineResult result;
     if (auto problem = read_line(call, lines[i], line)) {
-      result = refused(line, std::move(*problem));
+      result = rejected(line, std::move(*problem));
     } else if (dry_run == "true") {
       result = co_await look_at_line(*lease, line);
     } else {

@@ -18,19 +18,10 @@ using inbox::Stored;
 
 constexpr size_t kVerifiedOnLoopBytesMax = 64 << 10;
 
-http::Problem problem(int status, std::string type, std::string detail) {
-  http::Problem what;
-  what.status = status;
-  what.type = std::move(type);
-  what.detail = std::move(detail);
-  if (status == 503) what.retry_after = std::chrono::seconds(1);
-  return what;
-}
-
 http::Problem problem_of(const inbox::Rejection& rejection) {
   switch (rejection.reason) {
     case RejectReason::unknown_source:
-      return problem(404, "unknown-source", "There is no such source.");
+      return unknown("source");
     case RejectReason::body_too_large:
       return problem(413, content_too_large, "The request body is larger than this source accepts.");
     default:
@@ -41,17 +32,17 @@ http::Problem problem_of(const inbox::Rejection& rejection) {
 Response reject(const Call& call, const inbox::Rejection& rejection) {
   inbox::Rejections* rejections = call.services.rejections;
   if (rejections) rejections->count(call.parameter("source"), rejection, call.services.registry.ids.now());
-  return call.refuse(problem_of(rejection));
+  return call.reject(problem_of(rejection));
 }
 
-// The sender is told nothing: a provider would send it again.
+// The sender gets no error: a provider would send it again.
 void count_dropped(const Call& call, const std::string& came_as, base::Timestamp at) {
   if (call.services.rejections == nullptr) return;
   call.services.rejections->count_dropped(call.parameter("source"),
                                           came_as.empty() ? "came without an id" : "came as " + came_as, at);
 }
 
-// Twilio takes the answer for instructions: none.
+// Twilio takes the response for instructions: none.
 Response accepted(inbox::Provider provider) {
   if (provider != inbox::Provider::twilio) return Response::json(200, R"({"status":"accepted"})");
   Response response;
@@ -60,20 +51,20 @@ Response accepted(inbox::Provider provider) {
   return response;
 }
 
-Response answer(const Call& call, Stored stored, inbox::Provider provider) {
+Response respond(const Call& call, Stored stored, inbox::Provider provider) {
   switch (stored) {
     case Stored::stored:
     case Stored::duplicate:
     case Stored::duplicate_content:
       return accepted(provider);
     case Stored::unacceptable:
-      return call.refuse(problem(400, "malformed", "The message has content that cannot be stored."));
+      return call.reject(problem(400, "malformed", "The message has content that cannot be stored."));
     case Stored::overloaded:
-      return call.refuse(problem(503, "overloaded", "Too many messages are waiting to be stored."));
+      return call.reject(try_later(503, "overloaded", "Too many messages are waiting to be stored."));
     case Stored::unavailable:
       break;
   }
-  return call.refuse(problem(503, "unavailable", "The database is unavailable. Try again later."));
+  return call.reject(try_later(503, "unavailable", "The database is unavailable. Try again later."));
 }
 
 // By the head alone: the source must exist, and its own limit applies to the body.
@@ -94,7 +85,7 @@ Task<http::Admission> admit(Call& call) {
 }
 
 // Before anything else of it is believed.
-std::optional<inbox::Rejection> judge(const inbox::LoadedSource& source, const inbox::Arrival& arrival) {
+std::optional<inbox::Rejection> check(const inbox::LoadedSource& source, const inbox::Arrival& arrival) {
   if (arrival.body.size() > static_cast<size_t>(source.source.settings.body_bytes_max))
     return inbox::unfit_body(source, arrival.body);
   const auto keys = source.keys_at(arrival.now);
@@ -104,11 +95,11 @@ std::optional<inbox::Rejection> judge(const inbox::LoadedSource& source, const i
 
 // The sender chooses how many bytes and signatures there are to hash, before it has proven anything. Other
 // requests do not wait for that.
-Task<std::optional<inbox::Rejection>> judge_large(const Call& call, const inbox::LoadedSource& source,
+Task<std::optional<inbox::Rejection>> check_large(const Call& call, const inbox::LoadedSource& source,
                                                   const inbox::Arrival& arrival) {
   std::optional<inbox::Rejection> rejection;
   runtime::OnWorker work(*call.services.worker, call.services.loop,
-                         [&] { rejection = judge(source, arrival); });
+                         [&] { rejection = check(source, arrival); });
   co_await work;
   co_return rejection;
 }
@@ -118,7 +109,7 @@ Task<Response> receive(Call& call) {
   const inbox::SourcePtr source = co_await find_source(call.services, std::move(named));
   if (!source) co_return reject(call, {RejectReason::unknown_source, ""});
   if (!source->source.can_verify())
-    co_return call.refuse(problem(503, "unreadable-source", "How this source signs cannot be read."));
+    co_return call.reject(try_later(503, "unreadable-source", "How this source signs cannot be read."));
   inbox::Arrival arrival;
   arrival.body = call.request.body;
   arrival.fields = call.request.fields;
@@ -126,9 +117,9 @@ Task<Response> receive(Call& call) {
   arrival.now = call.services.registry.ids.now();
   std::optional<inbox::Rejection> rejection;
   if (call.services.worker != nullptr && arrival.body.size() > kVerifiedOnLoopBytesMax)
-    rejection = co_await judge_large(call, *source, arrival);
+    rejection = co_await check_large(call, *source, arrival);
   else
-    rejection = judge(*source, arrival);
+    rejection = check(*source, arrival);
   if (rejection) co_return reject(call, *rejection);
   call.request.is_authenticated = true;
   const inbox::Provider provider = source->source.provider;
@@ -140,7 +131,7 @@ Task<Response> receive(Call& call) {
   const std::string came_as = message.provider_id.value_or("");
   const Stored stored = co_await call.services.receiver->store(std::move(message));
   if (stored == Stored::duplicate_content) count_dropped(call, came_as, arrival.now);
-  co_return answer(call, stored, provider);
+  co_return respond(call, stored, provider);
 }
 
 }  // namespace

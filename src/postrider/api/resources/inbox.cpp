@@ -28,14 +28,6 @@ constexpr IntegerRule kWaitRule{0, 30};
 constexpr size_t kIdsMax = 1'000;
 constexpr std::chrono::seconds kPollInterval{1};
 
-http::Problem unknown_message() {
-  http::Problem problem;
-  problem.status = 404;
-  problem.type = "unknown-message";
-  problem.detail = "There is no such message.";
-  return problem;
-}
-
 // Bodies and headers only for keys that may see payloads.
 std::string message_json(const Call& call, const Message& message) {
   JsonObject json;
@@ -60,7 +52,7 @@ std::string message_json(const Call& call, const Message& message) {
 Task<std::optional<http::Problem>> unknown_source(pg::Link& link, const std::string& source) {
   const auto found = co_await inbox::find_source(link, source);
   if (found) co_return std::nullopt;
-  co_return problem_of(registry::Refusal{registry::RefusalKind::unknown_source});
+  co_return problem_of(registry::Rejection{registry::RejectionKind::unknown_source});
 }
 
 Task<Response> list(Call& call) {
@@ -71,20 +63,20 @@ Task<Response> list(Call& call) {
   const std::string after = query.after();
   if (!after.empty()) {
     filter.before = MessageId::from_public_id(after);
-    if (!filter.before) query.refuse("cursor", "invalid cursor");
+    if (!filter.before) query.reject("cursor", "invalid cursor");
   }
   filter.status = query.value("status");
   const auto& status = filter.status;
   if (status && status != "pending" && status != "done" && status != "dead" && status != "discarded")
-    query.refuse("status", "must be one of: pending, done, dead, discarded");
+    query.reject("status", "must be one of: pending, done, dead, discarded");
   const auto [since, until] = query.range();
   filter.since = since;
   filter.until = until;
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const auto unknown = co_await unknown_source(*lease, filter.source);
-  if (unknown) co_return call.refuse(*unknown);
+  if (unknown) co_return call.reject(*unknown);
   const inbox::MessagePage found = co_await inbox::list_messages(*lease, std::move(filter));
   std::vector<std::string> items;
   for (const auto& message : found.messages) items.push_back(message_json(call, message));
@@ -95,11 +87,11 @@ Task<Response> list(Call& call) {
 
 Task<Response> show(Call& call) {
   const auto id = MessageId::from_public_id(call.parameter("message"));
-  if (!id) co_return call.refuse(unknown_message());
+  if (!id) co_return call.reject(unknown("message"));
   std::string source = call.parameter("source");
   const pg::Pool::Lease lease = co_await call.database();
   const auto message = co_await inbox::find_message(*lease, std::move(source), *id);
-  if (!message) co_return call.refuse(unknown_message());
+  if (!message) co_return call.reject(unknown("message"));
   co_return Response::json(200, message_json(call, *message));
 }
 
@@ -109,7 +101,7 @@ std::vector<std::string> read_ids(Fields& fields) {
   if (!value) return ids;
   const auto* array = value->if_array();
   if (!array || array->empty() || array->size() > kIdsMax) {
-    fields.refuse("ids", "must be an array of 1 to " + std::to_string(kIdsMax) + " ids of messages");
+    fields.reject("ids", "must be an array of 1 to " + std::to_string(kIdsMax) + " ids of messages");
     return ids;
   }
   for (size_t i = 0; i < array->size(); ++i) {
@@ -117,7 +109,7 @@ std::vector<std::string> read_ids(Fields& fields) {
     if (text && MessageId::from_public_id(*text))
       ids.emplace_back(*text);
     else
-      fields.refuse("ids", i, "must be a message ID");
+      fields.reject("ids", i, "must be a message ID");
   }
   return ids;
 }
@@ -127,7 +119,7 @@ using RepairCall = Task<int64_t> (*)(pg::Link&, const registry::Caller&, inbox::
 // By ids, or {"status": "dead"} for the oldest dead ones of the source.
 Task<Response> repair(Call& call, RepairCall repair_call, const char* counted) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   inbox::Repair what;
   what.source = call.parameter("source");
@@ -136,14 +128,14 @@ Task<Response> repair(Call& call, RepairCall repair_call, const char* counted) {
   for (const auto& id : read_ids(fields)) what.ids.push_back(*MessageId::from_public_id(id));
   fields.read("status", status, kReasonRule);
   fields.read("reason", what.reason, kReasonRule);
-  if (status && *status != "dead") fields.refuse("status", "must be dead");
+  if (status && *status != "dead") fields.reject("status", "must be dead");
   if (fields.has("ids") == status.has_value())
-    fields.refuse("ids", "give either ids or \"status\": \"dead\"");
+    fields.reject("ids", "give either ids or \"status\": \"dead\"");
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const auto unknown = co_await unknown_source(*lease, what.source);
-  if (unknown) co_return call.refuse(*unknown);
+  if (unknown) co_return call.reject(*unknown);
   const registry::Caller caller = call.caller();
   const int64_t count = co_await repair_call(*lease, caller, std::move(what));
   JsonObject json;
@@ -182,13 +174,13 @@ Task<std::vector<inbox::Claimed>> claim_once(Call& call, const inbox::Claim& wan
   } catch (const pg::Error& error) {
     if (error.sqlstate() != kNoDataFound) throw;
   }
-  throw CallRefused(problem_of(registry::Refusal{registry::RefusalKind::unknown_source}));
+  throw CallRejected(problem_of(registry::Rejection{registry::RejectionKind::unknown_source}));
 }
 
 // Long polling: no connection is held while there is nothing to claim.
 Task<Response> claim(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   inbox::Claim wanted;
   int32_t lease_seconds = 60, wait_seconds = 0;
@@ -201,9 +193,9 @@ Task<Response> claim(Call& call) {
   fields.read("lease_seconds", lease_seconds, kLeaseRule, 60);
   fields.read("wait_seconds", wait_seconds, kWaitRule, 0);
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   if (!call.principal.sees_payloads)
-    co_return call.refuse(forbidden("Claiming messages needs an API key with access to payloads."));
+    co_return call.reject(forbidden("Claiming messages needs an API key with access to payloads."));
   wanted.lease_seconds = lease_seconds;
 
   const base::SteadyTime deadline = base::BootClock::now() + std::chrono::seconds(wait_seconds);
@@ -231,7 +223,7 @@ Response counted(const char* name, int32_t count) {
 
 Task<Response> ack(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   std::string worker;
   Fields fields(*document, "", problems);
@@ -240,7 +232,7 @@ Task<Response> ack(Call& call) {
   fields.require("ids");
   const auto ids = read_ids(fields);
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const auto rows = co_await lease->run(inbox::sql::ack{.worker = worker, .ids = ids});
   co_return counted("acked", rows.front().acked);
@@ -248,7 +240,7 @@ Task<Response> ack(Call& call) {
 
 Task<Response> nack(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   std::string worker, id, error;
   std::optional<int32_t> retry_in;
@@ -259,9 +251,9 @@ Task<Response> nack(Call& call) {
   fields.read("id", id, kWorkerRule);
   fields.read("error", error, kErrorRule);
   fields.read("retry_in_seconds", retry_in, kRetryRule);
-  if (!id.empty() && !MessageId::from_public_id(id)) fields.refuse("id", "must be a message ID");
+  if (!id.empty() && !MessageId::from_public_id(id)) fields.reject("id", "must be a message ID");
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   std::optional<double> seconds;
   if (retry_in) seconds = *retry_in;
   const pg::Pool::Lease lease = co_await call.database();
@@ -272,7 +264,7 @@ Task<Response> nack(Call& call) {
 
 Task<Response> extend(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   std::string worker;
   int32_t lease_seconds = 60;
@@ -283,7 +275,7 @@ Task<Response> extend(Call& call) {
   const auto ids = read_ids(fields);
   fields.read("lease_seconds", lease_seconds, kLeaseRule, 60);
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const double seconds = lease_seconds;
   const auto rows =

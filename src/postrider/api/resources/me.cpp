@@ -13,15 +13,15 @@ namespace postrider::api {
 
 namespace {
 
-constexpr Access kLevels[] = {Access::read, Access::publish, Access::operate, Access::operators,
-                              Access::administer};
+constexpr Access kLevels[] = {Access::read,    Access::publish,   Access::customer,
+                              Access::operate, Access::operators, Access::administer};
 
 // The access levels of the OpenAPI document (`x-access`) that the caller has.
 std::vector<std::string> capabilities_of(const registry::Principal& principal) {
   std::vector<std::string> capabilities;
   for (const Access level : kLevels) {
     const bool is_closed = level == Access::operators && !principal.is_operator();
-    if (allows(principal.role, level) && !is_closed) capabilities.emplace_back(label(level));
+    if (allows(principal, level) && !is_closed) capabilities.emplace_back(label(level));
   }
   return capabilities;
 }
@@ -45,19 +45,27 @@ Task<Response> show(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const registry::KeyResult key = co_await registry::find_api_key(*lease, principal.key, std::move(within));
   if (!key)
-    co_return call.refuse(unauthorized(NotAuthenticated::key_invalid));  // deleted since the call began
+    co_return call.reject(unauthorized(NotAuthenticated::key_invalid));  // deleted since the call began
   JsonObject json;
-  json.add("kind", "key")
+  const auto& session = principal.session;
+  const auto expires_at = session ? std::optional(session->expires_at) : key->settings.expires_at;
+  std::optional<std::string> csrf_token;
+  if (session) csrf_token = call.credential->csrf_token;
+  json.add("kind", session ? registry::label(session->kind) : registry::label(principal.kind))
       .add("key_id", principal.key.public_id())
       .add("role", registry::label(principal.role))
       .add("tenant_id", principal.tenant)
       .add("payloads", principal.sees_payloads)
       .add("capabilities", capabilities_of(principal))
       .add("description", key->settings.description)
+      .add("owner", key->settings.owner)
       .add("rate_per_second", principal.rate_per_second)
-      .add("expires_at", key->settings.expires_at)
+      .add("expires_at", expires_at)
+      .add("csrf_token", csrf_token)
       .raw("server", server_json(call.services.config));
-  co_return Response::json(200, json.text());
+  Response response = Response::json(200, json.text());
+  response.header("cache-control", "no-store");
+  co_return response;
 }
 
 }  // namespace

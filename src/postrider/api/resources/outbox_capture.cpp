@@ -28,26 +28,26 @@ std::string capture_json(const std::string& outbox, const outbox::CaptureState& 
   return json.text();
 }
 
-Task<Response> answer(Call& call, pg::Batch batch, pg::Batch note) {
+Task<Response> respond(Call& call, pg::Batch batch, pg::Batch note) {
   const std::string id = call.parameter("outbox");
   auto running = run_there(call, id, std::move(batch), std::move(note));
-  const auto answers = co_await running;
-  if (!answers) co_return call.refuse(answers.error());
+  const auto results = co_await running;
+  if (!results) co_return call.reject(results.error());
   try {
-    co_return Response::json(200, capture_json(id, outbox::read_capture_state(answers->back())));
+    co_return Response::json(200, capture_json(id, outbox::read_capture_state(results->back())));
   } catch (const pg::Error& error) {
-    co_return call.refuse(unusable_outbox(error));
+    co_return call.reject(unusable_outbox(error));
   }
 }
 
 Task<Response> show(Call& call) {
-  auto answering = answer(call, outbox::capture_state_batch(), pg::Batch());
-  co_return co_await answering;
+  auto responding = respond(call, outbox::capture_state_batch(), pg::Batch());
+  co_return co_await responding;
 }
 
 Task<Response> change(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   outbox::CaptureChange wanted;
   std::optional<int32_t> mib;
   FieldProblems problems;
@@ -56,12 +56,12 @@ Task<Response> change(Call& call) {
   fields.read("retained_mib_max", mib, {.min = 1, .max = kMibMax});
   fields.finish();
   if (wanted.mode && *wanted.mode != "table" && *wanted.mode != "cdc")
-    fields.refuse("mode", "must be table or cdc");
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+    fields.reject("mode", "must be table or cdc");
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   if (mib) wanted.bytes_max = *mib * kMib;
-  auto answering = answer(call, outbox::capture_state_batch(wanted),
-                          outbox::capture_note(call.caller(), call.parameter("outbox"), wanted));
-  co_return co_await answering;
+  auto responding = respond(call, outbox::capture_state_batch(wanted),
+                            outbox::capture_note(call.caller(), call.parameter("outbox"), wanted));
+  co_return co_await responding;
 }
 
 }  // namespace

@@ -13,11 +13,7 @@ constexpr pg::Milliseconds kConnectTimeout{3'000};
 constexpr std::array<std::string_view, 5> kNotReady{"42P01", "42883", "3F000", "42501", "42703"};
 
 http::Problem unusable(const std::string& why) {
-  http::Problem problem;
-  problem.status = 503;
-  problem.detail = "The database of this outbox cannot be used: " + why;
-  problem.retry_after = std::chrono::seconds(1);
-  return problem;
+  return try_later(503, "unavailable", "The database of this outbox cannot be used: " + why);
 }
 
 // Without what it says of rows.
@@ -34,8 +30,8 @@ Task<ThereResult> run_elsewhere(runtime::Loop& loop, pg::ConnectOptions options,
   try {
     auto opening = pg::Connection::open(loop, std::move(options));
     const auto connection = co_await opening;
-    auto answers = co_await connection->run(std::move(batch));
-    co_return answers;
+    auto results = co_await connection->run(std::move(batch));
+    co_return results;
   } catch (const pg::Error& error) {
     co_return base::Failure{unusable(reason_of(error))};
   }
@@ -48,10 +44,7 @@ http::Problem unusable_outbox(const pg::Error& error) {
 }
 
 http::Problem unknown_outbox() {
-  http::Problem problem;
-  problem.status = 404;
-  problem.detail = "There is no such outbox.";
-  return problem;
+  return unknown("outbox");
 }
 
 const config::OutboxConfig* find_configured(const Call& call, const std::string& id) {
@@ -77,8 +70,8 @@ Task<ThereResult> run_there(Call& call, std::string id, pg::Batch batch, pg::Bat
   }
   if (!note.empty()) co_await lease->run(std::move(note));
   if (options.url.empty()) {
-    auto answers = co_await lease->run(std::move(batch));
-    co_return answers;
+    auto results = co_await lease->run(std::move(batch));
+    co_return results;
   }
   options.application_name = "postrider api";
   options.connect_timeout = kConnectTimeout;

@@ -12,7 +12,7 @@ namespace postrider::api {
 
 // Runs a batch there: in postrider's own database, or over a connection of its own. A problem: there is no
 // such outbox, or its database is not reachable or not prepared. `note` is for the audit log and written
-// before, so that it tells what was asked for even if the other database is lost in the middle. Throws
+// before, so that it shows the request even if the other database is lost in the middle. Throws
 // pg::Error for postrider's own database.
 using ThereResult = base::Result<std::vector<pg::Rows>, http::Problem>;
 Task<ThereResult> run_there(Call& call, std::string id, pg::Batch batch, pg::Batch note = pg::Batch());

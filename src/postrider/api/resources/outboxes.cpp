@@ -12,7 +12,7 @@
 #include "postrider/outbox/capture_state.hpp"
 #include "postrider/outbox/sources.hpp"
 #include "postrider/outbox/state.hpp"
-#include "postrider/pg/shown_url.hpp"
+#include "postrider/pg/display_url.hpp"
 
 namespace postrider::api {
 
@@ -23,17 +23,15 @@ constexpr size_t kReleasedMax = 10'000;
 constexpr TextRule kReasonRule{.bytes_max = 1'000};
 
 http::Problem still_captured() {
-  http::Problem problem;
-  problem.status = 409;
-  problem.detail =
-      "The outbox still has a replication slot. Set its mode to table and wait until capture is off.";
-  return problem;
+  return problem(
+      409, "still-captured",
+      "The outbox still has a replication slot. Set its mode to table and wait until capture is off.");
 }
 
 std::string configured_json(const config::OutboxConfig& outbox) {
   JsonObject json;
   json.add("id", outbox.name)
-      .add("database_url", pg::shown_url(outbox.database_url))
+      .add("database_url", pg::display_url(outbox.database_url))
       .add("configured_by", "file")
       .raw("created_at", "null")
       .raw("updated_at", "null");
@@ -43,7 +41,7 @@ std::string configured_json(const config::OutboxConfig& outbox) {
 std::string source_json(const outbox::Source& source) {
   JsonObject json;
   json.add("id", source.id)
-      .add("database_url", source.shown_url)
+      .add("database_url", source.display_url)
       .add("configured_by", "api")
       .add("created_at", source.created_at)
       .add("updated_at", source.updated_at);
@@ -104,18 +102,18 @@ std::string state_json(const std::string& id, const std::vector<pg::Rows>& resul
 Task<Response> show(Call& call) {
   const std::string id = call.parameter("outbox");
   auto running = run_there(call, id, outbox::status_batch());
-  const auto answers = co_await running;
-  if (!answers) co_return call.refuse(answers.error());
+  const auto results = co_await running;
+  if (!results) co_return call.reject(results.error());
   try {
-    co_return Response::json(200, state_json(id, *answers));
+    co_return Response::json(200, state_json(id, *results));
   } catch (const pg::Error& error) {
-    co_return call.refuse(unusable_outbox(error));
+    co_return call.reject(unusable_outbox(error));
   }
 }
 
 Task<Response> put(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   const std::string id = call.parameter("outbox");
   std::string url;
   FieldProblems problems;
@@ -123,15 +121,15 @@ Task<Response> put(Call& call) {
   fields.require("database_url");
   fields.read("database_url", url, {.bytes_max = kUrlBytesMax});
   fields.finish();
-  const auto shown = pg::shown_url(url);
-  if (problems.empty() && !shown) fields.refuse("database_url", "must be a Postgres connection string");
+  const auto shown = pg::display_url(url);
+  if (problems.empty() && !shown) fields.reject("database_url", "must be a Postgres connection string");
   if (problems.empty() && (!model::is_caller_id(id) || id == outbox::kLocal))
-    fields.refuse("id", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -, and not local");
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  if (find_configured(call, id) != nullptr) co_return call.refuse(configured_by_file("outbox"));
+    fields.reject("id", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -, and not local");
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
+  if (find_configured(call, id) != nullptr) co_return call.reject(configured_by_file("outbox"));
   outbox::Source source;
   source.id = id;
-  source.shown_url = *shown;
+  source.display_url = *shown;
   source.sealed = outbox::seal_url(call.services.registry.keys, id, url);
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
@@ -139,17 +137,17 @@ Task<Response> put(Call& call) {
   const bool is_new = co_await putting;
   auto finding = outbox::find_source(*lease, id);
   const auto found = co_await finding;
-  if (!found) co_return call.refuse(unknown_outbox());
+  if (!found) co_return call.reject(unknown_outbox());
   co_return Response::json(is_new ? 201 : 200, source_json(*found));
 }
 
 // A replication slot without a reader makes its server keep the write-ahead log until the disk is full.
 Task<bool> has_slot(Call& call, std::string id) {
   auto asking = run_there(call, std::move(id), outbox::capture_state_batch());
-  const auto answers = co_await asking;
+  const auto results = co_await asking;
   // When it is not reachable, damaged, or nothing is installed there, it cannot be asked.
   try {
-    co_return answers&& outbox::read_capture_state(answers->back()).slot.has_value();
+    co_return results&& outbox::read_capture_state(results->back()).slot.has_value();
   } catch (const pg::Error&) {
     co_return false;
   }
@@ -157,15 +155,15 @@ Task<bool> has_slot(Call& call, std::string id) {
 
 Task<Response> remove(Call& call) {
   if (find_configured(call, call.parameter("outbox")) != nullptr)
-    co_return call.refuse(configured_by_file("outbox"));
+    co_return call.reject(configured_by_file("outbox"));
   auto asking = has_slot(call, call.parameter("outbox"));
   const bool is_captured = co_await asking;
-  if (is_captured) co_return call.refuse(still_captured());
+  if (is_captured) co_return call.reject(still_captured());
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   auto deleting = outbox::delete_source(*lease, caller, call.parameter("outbox"));
   const bool was_there = co_await deleting;
-  if (!was_there) co_return call.refuse(unknown_outbox());
+  if (!was_there) co_return call.reject(unknown_outbox());
   co_return Response::empty(204);
 }
 
@@ -189,18 +187,18 @@ Task<Response> stuck(Call& call) {
   int64_t behind = 0;
   const auto read = std::from_chars(after.data(), after.data() + after.size(), behind);
   if (!after.empty() && (read.ec != std::errc() || read.ptr != after.data() + after.size()))
-    query.refuse("cursor", "invalid cursor");
+    query.reject("cursor", "invalid cursor");
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   auto running = run_there(call, call.parameter("outbox"), outbox::stuck_batch(behind, limit + 1));
-  const auto answers = co_await running;
-  if (!answers) co_return call.refuse(answers.error());
+  const auto results = co_await running;
+  if (!results) co_return call.reject(results.error());
   std::vector<PageRow> rows;
   try {
-    for (const auto& row : outbox::read_stuck(answers->front()))
+    for (const auto& row : outbox::read_stuck(results->front()))
       rows.push_back({std::to_string(row.id), stuck_json(row)});
   } catch (const pg::Error& error) {
-    co_return call.refuse(unusable_outbox(error));
+    co_return call.reject(unusable_outbox(error));
   }
   co_return page(std::move(rows), limit);
 }
@@ -210,7 +208,7 @@ std::optional<std::vector<int64_t>> read_ids(Fields& fields) {
   if (given == nullptr || given->is_null()) return std::nullopt;
   std::vector<int64_t> ids;
   if (!given->is_array() || given->as_array().size() > kReleasedMax) {
-    fields.refuse("ids", "must be an array of at most 10,000 row IDs");
+    fields.reject("ids", "must be an array of at most 10,000 row IDs");
     return ids;
   }
   for (size_t i = 0; i < given->as_array().size(); ++i) {
@@ -218,32 +216,32 @@ std::optional<std::vector<int64_t>> read_ids(Fields& fields) {
     if (item.is_int64())
       ids.push_back(item.as_int64());
     else
-      fields.refuse("ids", i, "must be the ID of a row");
+      fields.reject("ids", i, "must be the ID of a row");
   }
   return ids;
 }
 
 Task<Response> release(Call& call) {
   const auto document = parse_body(call.request, Body::may_be_empty);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   Fields fields(*document, "", problems);
   const auto ids = read_ids(fields);
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const std::string id = call.parameter("outbox");
   auto running = run_there(call, id, outbox::release_batch(ids),
                            outbox::stuck_note(call.caller(), id, {"outbox.release", ids}));
-  const auto answers = co_await running;
-  if (!answers) co_return call.refuse(answers.error());
+  const auto results = co_await running;
+  if (!results) co_return call.reject(results.error());
   JsonObject json;
-  json.add("released", answers->front().affected_rows());
+  json.add("released", results->front().affected_rows());
   co_return Response::json(200, json.text());
 }
 
 Task<Response> discard(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   Fields fields(*document, "", problems);
   const auto ids = read_ids(fields);
@@ -251,16 +249,16 @@ Task<Response> discard(Call& call) {
   std::optional<std::string> reason;
   fields.read("all", is_all);
   fields.read("reason", reason, kReasonRule);
-  if (problems.empty() && ids.has_value() == is_all) fields.refuse("ids", "give either ids or \"all\": true");
+  if (problems.empty() && ids.has_value() == is_all) fields.reject("ids", "give either ids or \"all\": true");
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const std::string id = call.parameter("outbox");
   auto running = run_there(call, id, outbox::discard_batch(ids),
                            outbox::stuck_note(call.caller(), id, {"outbox.discard", ids, reason}));
-  const auto answers = co_await running;
-  if (!answers) co_return call.refuse(answers.error());
+  const auto results = co_await running;
+  if (!results) co_return call.reject(results.error());
   JsonObject json;
-  json.add("discarded", answers->front().affected_rows());
+  json.add("discarded", results->front().affected_rows());
   co_return Response::json(200, json.text());
 }
 

@@ -1,5 +1,7 @@
 #include "postrider/api/resources/replay_document.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <utility>
@@ -29,14 +31,14 @@ void read_types(Fields& fields, Range& range) {
   if (!value || value->is_null()) return;
   const auto* array = value->if_array();
   if (!array || array->empty() || array->size() > kTypesMax)
-    return fields.refuse("event_types", "must be an array of 1 to 100 types or patterns");
+    return fields.reject("event_types", "must be an array of 1 to 100 types or patterns");
   std::vector<std::string> types;
   for (size_t i = 0; i < array->size(); ++i) {
     const auto* text = (*array)[i].if_string();
     if (text && model::is_pattern(*text))
       types.emplace_back(*text);
     else
-      fields.refuse("event_types", i, "must be an event type, a prefix ending in `.*`, or `*`");
+      fields.reject("event_types", i, "must be an event type, a prefix ending in `.*`, or `*`");
   }
   range.event_types = std::move(types);
 }
@@ -57,8 +59,8 @@ void read_times(Fields& fields, const config::Config& config, base::Timestamp no
   range.since = since.value_or(now);
   range.until = std::min(until.value_or(now), now);
   if (since && *since < kept_since(config, range.scope, now))
-    fields.refuse("since", "is before the oldest data that is still kept");
-  if (since && range.until <= range.since) fields.refuse("until", "must be after `since`");
+    fields.reject("since", "is before the oldest data that is still kept");
+  if (since && range.until <= range.since) fields.reject("until", "must be after `since`");
 }
 
 std::optional<std::vector<base::Uuid>> read_ids(Fields& fields) {
@@ -66,7 +68,7 @@ std::optional<std::vector<base::Uuid>> read_ids(Fields& fields) {
   if (!value || value->is_null()) return std::nullopt;
   const auto* array = value->if_array();
   if (!array || array->empty() || array->size() > kIdsMax) {
-    fields.refuse("ids", "must be an array of 1 to 1,000 delivery IDs");
+    fields.reject("ids", "must be an array of 1 to 1,000 delivery IDs");
     return std::nullopt;
   }
   std::vector<base::Uuid> ids;
@@ -76,9 +78,26 @@ std::optional<std::vector<base::Uuid>> read_ids(Fields& fields) {
     if (id)
       ids.push_back(id->uuid);
     else
-      fields.refuse("ids", i, "must be a delivery ID, such as dlv_01980a6c7d5e7b0e9d0c2f6f8a4b3c21");
+      fields.reject("ids", i, "must be a delivery ID, such as dlv_01980a6c7d5e7b0e9d0c2f6f8a4b3c21");
   }
   return ids;
+}
+
+http::Problem too_many_replays(int limit) {
+  return problem(
+      409, "too-many-replays",
+      fmt::format("{} replays of this tenant are waiting, which is the limit for customers. Wait until "
+                  "one has ended, or cancel one.",
+                  limit));
+}
+
+// A customer cannot queue replays without end.
+Task<bool> has_room(const Call& call, pg::Link& link, model::TenantId tenant) {
+  const int limit = call.services.config.customer_queued_replays_max;
+  if (!call.principal.is_customer()) co_return true;
+  replay::ListFilter waiting{.tenant = std::move(tenant), .status = "queued", .before = {}, .limit = limit};
+  const std::vector<replay::Replay> found = co_await replay::list_replays(link, std::move(waiting));
+  co_return found.size() < static_cast<size_t>(limit);
 }
 
 }  // namespace
@@ -88,11 +107,11 @@ void read_time(Fields& fields, std::string_view name, std::optional<base::Timest
   fields.read(name, text, {.bytes_max = 64});
   if (!text) return;
   target = base::parse_rfc3339(*text);
-  if (!target) fields.refuse(name, time_rule);
+  if (!target) fields.reject(name, time_rule);
 }
 
 http::Problem unknown_replay() {
-  return problem(404, "unknown-replay", "There is no such replay.");
+  return unknown("replay");
 }
 
 http::Problem endpoint_inactive() {
@@ -130,7 +149,7 @@ RangeBody read_dead_letters(const boost::json::object& document, const config::C
   bool is_all = false;
   fields.read("endpoint", body.endpoint, {.bytes_max = 64});
   fields.read("cause", cause, {.bytes_max = 64});
-  if (cause && !is_cause(*cause)) fields.refuse("cause", cause_rule);
+  if (cause && !is_cause(*cause)) fields.reject("cause", cause_rule);
   if (cause) range.causes = std::vector<std::string>{*cause};
   range.deliveries = read_ids(fields);
   std::optional<base::Timestamp> since, until;
@@ -138,11 +157,11 @@ RangeBody read_dead_letters(const boost::json::object& document, const config::C
   read_time(fields, "until", until);
   range.since = std::max(since.value_or(base::Timestamp{}), now - 2 * config.retain_events);
   range.until = std::min(until.value_or(now), now);
-  if (range.until <= range.since) fields.refuse("until", "must be after `since`");
+  if (range.until <= range.since) fields.reject("until", "must be after `since`");
   fields.read("all", is_all);
   const bool has_filter = body.endpoint || cause || since || until || is_all;
   if (problems.empty() && range.deliveries.has_value() == has_filter)
-    fields.refuse("ids", "give either ids or a filter: endpoint, cause, since, until, or \"all\": true");
+    fields.reject("ids", "give either ids or a filter: endpoint, cause, since, until, or \"all\": true");
   std::optional<double> rate;
   fields.read("rate_per_second", rate, {.max = 10'000});
   body.request.rate_per_second = rate.value_or(50);
@@ -186,14 +205,14 @@ std::string replay_json(const replay::Replay& replay, http::Audience audience) {
 
 Task<Response> show_replay(Call& call, pg::Link& link, model::ReplayId id, int status) {
   const std::optional<replay::Replay> found = co_await replay::find_replay(link, call.tenant(), id);
-  if (!found) co_return call.refuse(unknown_replay());
+  if (!found) co_return call.reject(unknown_replay());
   co_return Response::json(status, replay_json(*found, registry::audience_of(call.principal)));
 }
 
 Task<std::optional<http::Problem>> resolve(pg::Link& link, RangeBody& body) {
   Range& range = body.request.range;
   const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(link, range.tenant);
-  if (!tenant) co_return unknown_tenant();
+  if (!tenant) co_return unknown("tenant");
   if (!body.endpoint) co_return std::nullopt;
   const auto endpoint = co_await replay::find_endpoint(link, range.tenant, *body.endpoint);
   if (!endpoint) {
@@ -207,9 +226,13 @@ Task<std::optional<http::Problem>> resolve(pg::Link& link, RangeBody& body) {
 }
 
 Task<Response> request_replay(Call& call, pg::Link& link, RangeRequest wanted) {
+  const bool is_allowed = co_await has_room(call, link, wanted.range.tenant);
+  if (!is_allowed) co_return call.reject(too_many_replays(call.services.config.customer_queued_replays_max));
+  const double rate_max = call.services.config.customer_replay_rate_per_second;
+  if (call.principal.is_customer()) wanted.rate_per_second = std::min(wanted.rate_per_second, rate_max);
   const registry::Caller caller = call.caller();
   const model::ReplayId id = co_await replay::request_range(link, caller, std::move(wanted));
-  call.services.metrics.replay_requests.add();
+  call.services.own_metrics.replay_requests.add();
   Response response = co_await show_replay(call, link, id, 202);
   response.header("location", "/v1/tenants/" + call.tenant() + "/replays/" + id.public_id());
   co_return response;

@@ -33,9 +33,9 @@ std::string path_of(std::string_view kind, const std::string& tenant, const std:
 Task<Response> search(Call& call) {
   Query query(call.request);
   const std::string wanted = query.value("q").value_or("");
-  if (wanted.empty() || wanted.size() > kQueryMax) query.refuse("q", "must have 1 to 512 bytes");
+  if (wanted.empty() || wanted.size() > kQueryMax) query.reject("q", "must have 1 to 512 bytes");
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const auto event = uuid_in<model::EventId>(wanted);
   const auto delivery = uuid_in<model::DeliveryId>(wanted);
   const pg::Pool::Lease lease = co_await call.database();

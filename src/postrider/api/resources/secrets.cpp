@@ -13,8 +13,8 @@ namespace postrider::api {
 namespace {
 
 using registry::EndpointRef;
-using registry::Refusal;
-using registry::RefusalKind;
+using registry::Rejection;
+using registry::RejectionKind;
 using registry::Secret;
 
 constexpr int32_t kOverlapDefault = 86'400;
@@ -47,7 +47,7 @@ Task<Response> list(Call& call) {
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
   const auto secrets = co_await registry::list_secrets(*lease, call.services.registry, std::move(of));
-  if (!secrets) co_return call.refuse(problem_of(secrets.error()));
+  if (!secrets) co_return call.reject(problem_of(secrets.error()));
   std::vector<std::string> items;
   for (const auto& secret : *secrets) items.push_back(secret_object(call, secret).text());
   JsonObject json;
@@ -57,7 +57,7 @@ Task<Response> list(Call& call) {
 
 Task<Response> rotate(Call& call) {
   const auto document = parse_body(call.request, Body::may_be_empty);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   registry::Rotation rotation;
   int32_t overlap_seconds = kOverlapDefault;
@@ -66,8 +66,8 @@ Task<Response> rotate(Call& call) {
   fields.read("secret", rotation.secret, kSecretRule);
   fields.finish();
   if (rotation.secret && call.principal.tenant && registry::is_reference(*rotation.secret))
-    fields.refuse("secret", "refers to something of the server's; keys of a tenant may not do that");
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+    fields.reject("secret", "refers to something of the server's; keys of a tenant may not do that");
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   rotation.overlap = std::chrono::seconds(overlap_seconds);
 
   EndpointRef of = ref(call);
@@ -75,7 +75,7 @@ Task<Response> rotate(Call& call) {
   const registry::Caller caller = call.caller();
   const auto rotated = co_await registry::rotate_secret(*lease, call.services.registry, caller, std::move(of),
                                                         std::move(rotation));
-  if (!rotated) co_return call.refuse(problem_of(rotated.error()));
+  if (!rotated) co_return call.reject(problem_of(rotated.error()));
   JsonObject json = secret_object(call, rotated->secret);
   json.add("secret", rotated->text);
   Response response = Response::json(201, json.text());
@@ -85,12 +85,13 @@ Task<Response> rotate(Call& call) {
 
 Task<Response> remove(Call& call) {
   const auto id = model::SecretId::from_public_id(call.parameter("secret"));
-  if (!id) co_return call.refuse(problem_of(Refusal{RefusalKind::unknown_secret}));
+  if (!id) co_return call.reject(problem_of(Rejection{RejectionKind::unknown_secret}));
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
-  const std::optional<Refusal> refusal = co_await registry::delete_secret(*lease, caller, std::move(of), *id);
-  if (refusal) co_return call.refuse(problem_of(*refusal));
+  const std::optional<Rejection> rejection =
+      co_await registry::delete_secret(*lease, caller, std::move(of), *id);
+  if (rejection) co_return call.reject(problem_of(*rejection));
   co_return Response::empty(204);
 }
 
@@ -98,10 +99,10 @@ Task<Response> remove(Call& call) {
 
 void add_secret_routes(Routes& routes) {
   const std::string all = "/v1/tenants/{tenant}/endpoints/{endpoint}/secrets";
-  routes.add(Method::get, all, Access::operate, list);
+  routes.add(Method::get, all, Access::customer, list);
   const RouteOptions in_force{.changes_sending = true};
-  routes.add(Method::post, all + "/rotate", Access::operate, rotate, in_force);
-  routes.add(Method::delete_, all + "/{secret}", Access::operate, remove, in_force);
+  routes.add(Method::post, all + "/rotate", Access::customer, rotate, in_force);
+  routes.add(Method::delete_, all + "/{secret}", Access::customer, remove, in_force);
 }
 
 }  // namespace postrider::api

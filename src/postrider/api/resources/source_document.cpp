@@ -38,13 +38,13 @@ bool is_header_name(std::string_view text) {
 void read_where(Fields& fields, std::string_view name, std::optional<std::string>& target) {
   fields.read(name, target, kShortRule);
   if (target && !inbox::is_where(*target))
-    fields.refuse(name, "must be the name of a header, or a JSON pointer that begins with a slash");
+    fields.reject(name, "must be the name of a header, or a JSON pointer that begins with a slash");
 }
 
 void read_header(Fields& fields, std::string_view name, std::string& target) {
   fields.read(name, target, kShortRule);
   target = lower(target);
-  if (!target.empty() && !is_header_name(target)) fields.refuse(name, "must be the name of a header");
+  if (!target.empty() && !is_header_name(target)) fields.reject(name, "must be the name of a header");
 }
 
 void read_headers(Fields& fields, std::vector<std::string>& target) {
@@ -52,14 +52,14 @@ void read_headers(Fields& fields, std::vector<std::string>& target) {
   if (!value) return;
   const auto* array = value->if_array();
   if (!array || array->size() > kHeadersMax)
-    return fields.refuse("headers", "must be an array of at most " + std::to_string(kHeadersMax) + " names");
+    return fields.reject("headers", "must be an array of at most " + std::to_string(kHeadersMax) + " names");
   std::vector<std::string> names;
   for (size_t i = 0; i < array->size(); ++i) {
     const auto* name = (*array)[i].if_string();
     if (name && is_header_name(*name))
       names.push_back(lower(*name));
     else
-      fields.refuse("headers", i, "must be the name of a header");
+      fields.reject("headers", i, "must be the name of a header");
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -69,11 +69,11 @@ void read_headers(Fields& fields, std::vector<std::string>& target) {
 void read_scheme(const boost::json::object& object, HmacScheme& scheme, FieldProblems& problems) {
   Fields fields(object, "/signature", problems);
   read_header(fields, "header", scheme.header);
-  if (scheme.header.empty()) fields.refuse("header", "must not be empty");
+  if (scheme.header.empty()) fields.reject("header", "must not be empty");
   fields.read("prefix", scheme.prefix, kShortRule);
   fields.read("template", scheme.signed_text, kShortRule);
   if (const auto pieces = inbox::parse_template(scheme.signed_text); !pieces)
-    fields.refuse("template", pieces.error());
+    fields.reject("template", pieces.error());
   fields.read("hash", scheme.hash,
               Fields::WordRule<inbox::Hash>{inbox::parse_hash, inbox::Hash::sha256, "sha1, sha256, sha512"});
   fields.read("encoding", scheme.encoding,
@@ -85,7 +85,7 @@ void read_scheme(const boost::json::object& object, HmacScheme& scheme, FieldPro
   read_header(fields, "timestamp_header", scheme.timestamp_header);
   const bool signs_time = scheme.signed_text.find("{timestamp}") != std::string::npos;
   if (signs_time != !scheme.timestamp_header.empty())
-    fields.refuse("timestamp_header", signs_time
+    fields.reject("timestamp_header", signs_time
                                           ? "is required: the template contains {timestamp}"
                                           : "needs {timestamp} in the template; otherwise it is not signed");
   fields.finish();
@@ -96,7 +96,7 @@ void read_forward(Fields& fields, std::optional<inbox::Forward>& target, FieldPr
   if (!value) return;
   if (value->is_null()) return target.reset();
   const auto* object = value->if_object();
-  if (!object) return fields.refuse("forward", "must be an object or null");
+  if (!object) return fields.reject("forward", "must be an object or null");
   inbox::Forward forward;
   Fields inner(*object, "/forward", problems);
   inner.require("tenant_id");
@@ -105,7 +105,7 @@ void read_forward(Fields& fields, std::optional<inbox::Forward>& target, FieldPr
   inner.read("type", forward.type, {.bytes_max = 256});
   if (!forward.type.empty()) {
     const auto checked = inbox::check_type_template(forward.type);
-    if (!checked.empty()) inner.refuse("type", checked);
+    if (!checked.empty()) inner.reject("type", checked);
   }
   inner.finish();
   target = std::move(forward);
@@ -134,7 +134,7 @@ void read_source_identity(const boost::json::object& document, inbox::NewSource&
   fields.require("id");
   fields.read("id", source.id, {.bytes_max = 64});
   if (!source.id.empty() && !model::is_caller_id(source.id))
-    fields.refuse("id", "must consist of letters, digits, _ and -");
+    fields.reject("id", "must consist of letters, digits, _ and -");
   fields.require("provider");
   fields.read("provider", source.provider,
               Fields::WordRule<Provider>{inbox::parse_provider, Provider::standard, inbox::provider_choices});
@@ -149,9 +149,9 @@ void read_source(const boost::json::object& document, Provider provider, SourceS
     if (const auto* object = value->if_object())
       read_scheme(*object, settings.signature, problems);
     else
-      fields.refuse("signature", "must be an object");
+      fields.reject("signature", "must be an object");
   } else if (provider == Provider::hmac && !settings.signature.can_verify()) {
-    fields.refuse("signature", "cannot be read as it is stored: give it anew");
+    fields.reject("signature", "cannot be read as it is stored: give it anew");
   }
   fields.read("tolerance_seconds", settings.tolerance_seconds, kToleranceRule, 300);
   read_where(fields, "idempotency_key", settings.idempotency_key);
@@ -161,13 +161,13 @@ void read_source(const boost::json::object& document, Provider provider, SourceS
   read_where(fields, "partition_key", settings.partition_key);
   fields.read("ordering", settings.is_strict, Fields::WordRule<bool>{parse_ordering, false, "none, strict"});
   if (settings.is_strict && !settings.partition_key)
-    fields.refuse("ordering", "strict needs a partition_key: messages are ordered per key");
+    fields.reject("ordering", "strict needs a partition_key: messages are ordered per key");
   read_headers(fields, settings.headers);
   fields.read("body_bytes_max", settings.body_bytes_max, kBodyRule, 1 << 20);
   fields.read("consume", settings.is_consumed);
   read_forward(fields, settings.forward, problems);
   if (!settings.is_consumed && !settings.forward)
-    fields.refuse("consume", "must be true unless messages are forwarded");
+    fields.reject("consume", "must be true unless messages are forwarded");
   fields.read("max_attempts", settings.max_attempts, kAttemptsRule, 8);
   fields.finish();
 }

@@ -18,8 +18,8 @@ namespace {
 
 using inbox::NewSourceSecret;
 using inbox::SourceSecret;
-using registry::Refusal;
-using registry::RefusalKind;
+using registry::Rejection;
+using registry::RejectionKind;
 
 constexpr int32_t kOverlapDefault = 86'400;
 constexpr IntegerRule kOverlapRule{0, 90 * 86'400};
@@ -43,19 +43,19 @@ std::string shown(const Call& call, const inbox::Source& source, SourceExtras ex
 
 Task<Response> create(Call& call) {
   auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   inbox::NewSource wanted;
   FieldProblems problems;
   read_source_identity(*document, wanted, problems);
   for (const auto* name : {"id", "provider", "secret"}) document->erase(name);
   read_source(*document, wanted.provider, wanted.settings, problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  if (const auto fixed = why_fixed(call, wanted.id)) co_return call.refuse(*fixed);
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
+  if (const auto fixed = why_fixed(call, wanted.id)) co_return call.reject(*fixed);
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
   const auto created =
       co_await inbox::create_source(*lease, call.services.registry, caller, std::move(wanted));
-  if (!created) co_return call.refuse(problem_of(created.error()));
+  if (!created) co_return call.reject(problem_of(created.error()));
   Response response = Response::json(201, shown(call, created->source, {.secret = &created->secret}));
   response.header("location", "/v1/sources/" + created->source.id).header("cache-control", "no-store");
   co_return response;
@@ -66,7 +66,7 @@ Task<Response> list(Call& call) {
   const int limit = query.limit();
   std::string after = query.after();
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const auto sources = co_await inbox::list_sources(*lease, std::move(after), limit + 1);
   std::vector<PageRow> rows;
@@ -78,36 +78,36 @@ Task<Response> show(Call& call) {
   std::string id = call.parameter("source");
   const pg::Pool::Lease lease = co_await call.database();
   const auto source = co_await inbox::find_source(*lease, id);
-  if (!source) co_return call.refuse(problem_of(Refusal{RefusalKind::unknown_source}));
+  if (!source) co_return call.reject(problem_of(Rejection{RejectionKind::unknown_source}));
   const auto rejections = co_await inbox::list_rejections(*lease, id);
   co_return Response::json(200, shown(call, *source, {.rejections = &rejections}));
 }
 
 Task<Response> change(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   inbox::SourceEdit edit = [&document, &problems](inbox::Provider provider, inbox::SourceSettings& settings) {
     read_source(*document, provider, settings, problems);
     return problems.empty();
   };
   std::string id = call.parameter("source");
-  if (const auto fixed = why_fixed(call, id)) co_return call.refuse(*fixed);
+  if (const auto fixed = why_fixed(call, id)) co_return call.reject(*fixed);
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
   const auto changed = co_await inbox::change_source(*lease, caller, std::move(id), std::move(edit));
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  if (!changed) co_return call.refuse(problem_of(changed.error()));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
+  if (!changed) co_return call.reject(problem_of(changed.error()));
   co_return Response::json(200, shown(call, *changed));
 }
 
 Task<Response> remove(Call& call) {
   std::string id = call.parameter("source");
-  if (const auto fixed = why_fixed(call, id)) co_return call.refuse(*fixed);
+  if (const auto fixed = why_fixed(call, id)) co_return call.reject(*fixed);
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
-  const std::optional<Refusal> refusal = co_await inbox::delete_source(*lease, caller, std::move(id));
-  if (refusal) co_return call.refuse(problem_of(*refusal));
+  const std::optional<Rejection> rejection = co_await inbox::delete_source(*lease, caller, std::move(id));
+  if (rejection) co_return call.reject(problem_of(*rejection));
   co_return Response::empty(204);
 }
 
@@ -124,7 +124,7 @@ Task<Response> list_secrets(Call& call) {
   std::string id = call.parameter("source");
   const pg::Pool::Lease lease = co_await call.database();
   const auto secrets = co_await inbox::list_source_secrets(*lease, call.services.registry, std::move(id));
-  if (!secrets) co_return call.refuse(problem_of(secrets.error()));
+  if (!secrets) co_return call.reject(problem_of(secrets.error()));
   std::vector<std::string> items;
   for (const auto& secret : *secrets) items.push_back(secret_object(secret).text());
   JsonObject json;
@@ -134,12 +134,12 @@ Task<Response> list_secrets(Call& call) {
 
 Task<Response> insert_secret(Call& call, NewSourceSecret wanted) {
   std::string id = call.parameter("source");
-  if (const auto fixed = why_fixed(call, id)) co_return call.refuse(*fixed);
+  if (const auto fixed = why_fixed(call, id)) co_return call.reject(*fixed);
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
   const auto added = co_await inbox::add_source_secret(*lease, call.services.registry, caller, std::move(id),
                                                        std::move(wanted));
-  if (!added) co_return call.refuse(problem_of(added.error()));
+  if (!added) co_return call.reject(problem_of(added.error()));
   JsonObject json = secret_object(added->secret);
   json.add("secret", added->text);
   Response response = Response::json(201, json.text());
@@ -150,20 +150,20 @@ Task<Response> insert_secret(Call& call, NewSourceSecret wanted) {
 // Another one beside those that are active.
 Task<Response> add_secret(Call& call) {
   const auto document = parse_body(call.request, Body::may_be_empty);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   NewSourceSecret wanted;
   Fields fields(*document, "", problems);
   fields.read("secret", wanted.secret, kSecretRule);
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   co_return co_await insert_secret(call, std::move(wanted));
 }
 
 // Another one in place of those that are active, which end with the overlap.
 Task<Response> rotate_secret(Call& call) {
   const auto document = parse_body(call.request, Body::may_be_empty);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   NewSourceSecret wanted;
   int32_t overlap_seconds = kOverlapDefault;
@@ -171,21 +171,21 @@ Task<Response> rotate_secret(Call& call) {
   fields.read("secret", wanted.secret, kSecretRule);
   fields.read("overlap_seconds", overlap_seconds, kOverlapRule, kOverlapDefault);
   fields.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   wanted.overlap = std::chrono::seconds(overlap_seconds);
   co_return co_await insert_secret(call, std::move(wanted));
 }
 
 Task<Response> remove_secret(Call& call) {
   const auto secret = model::SecretId::from_public_id(call.parameter("secret"));
-  if (!secret) co_return call.refuse(problem_of(Refusal{RefusalKind::unknown_secret}));
+  if (!secret) co_return call.reject(problem_of(Rejection{RejectionKind::unknown_secret}));
   std::string id = call.parameter("source");
-  if (const auto fixed = why_fixed(call, id)) co_return call.refuse(*fixed);
+  if (const auto fixed = why_fixed(call, id)) co_return call.reject(*fixed);
   const registry::Caller caller = call.caller();
   const pg::Pool::Lease lease = co_await call.database();
-  const std::optional<Refusal> refusal =
+  const std::optional<Rejection> rejection =
       co_await inbox::delete_source_secret(*lease, caller, std::move(id), *secret);
-  if (refusal) co_return call.refuse(problem_of(*refusal));
+  if (rejection) co_return call.reject(problem_of(*rejection));
   co_return Response::empty(204);
 }
 

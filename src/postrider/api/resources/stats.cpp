@@ -79,25 +79,25 @@ Task<Response> show(Call& call) {
   const auto endpoint_name = query.value("endpoint");
   filter.type = query.value("type");
   if (filter.type && !model::is_event_type(*filter.type))
-    query.refuse("type", "must be an event type like invoice.paid; patterns are not supported here");
+    query.reject("type", "must be an event type like invoice.paid; patterns are not supported here");
   const std::string by = query.value("by").value_or("hour");
   if (std::ranges::count(kGroupings, by) == 0)
-    query.refuse("by", "must be one of: hour, tenant, type, endpoint");
+    query.reject("by", "must be one of: hour, tenant, type, endpoint");
   const auto now = call.services.registry.ids.now();
   const Query::Range range = query.range();
   filter.since = std::chrono::floor<std::chrono::hours>(range.since.value_or(now - kSinceDefault));
   filter.until = range.until.value_or(pg::infinity);
   filter.limit = query.limit();
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   if (filter.tenant) {
     const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, *filter.tenant);
-    if (!known) co_return call.refuse(unknown_tenant());
+    if (!known) co_return call.reject(unknown("tenant"));
   }
   if (endpoint_name) {
     const auto lane = co_await find_lane(*lease, filter.tenant, *endpoint_name);
-    if (!lane) co_return call.refuse(lane.error());
+    if (!lane) co_return call.reject(lane.error());
     filter.endpoint = lane->id.uuid;
   }
   const pg::RowList<history::sql::StatsRow> rows = co_await find_stats(*lease, filter, by);

@@ -6,7 +6,7 @@
 //   event: gap        there was more than is shown
 //
 // The id of a message is what `after` and Last-Event-ID take: after a break nothing is left out, and what may
-// be a repeat can be told by its own id. The database is asked twice a second, for a limited number of rows,
+// be a repeat is recognised by its ID. The database is asked twice a second, for a limited number of rows,
 // so that a stream costs the same whatever happens; a reader that takes nothing for the server's write
 // timeout is cut off.
 #include <memory>
@@ -75,7 +75,7 @@ Task<pg::RowList<AttemptRow>> newest_attempts(const Streaming& stream, pg::Link&
 std::string attempt_json(const AttemptRow& row, const history::DeliveryNames& names) {
   const model::EndpointId endpoint{row.endpoint_id};
   const model::EventId event{row.event_id};
-  const auto known_endpoint = names.endpoints.find(endpoint);
+  const auto find_endpoint = names.endpoints.find(endpoint);
   const auto known_event = names.events.find(event);
   JsonObject json;
   json.add("delivery_id", model::DeliveryId{row.delivery_id}.public_id())
@@ -83,7 +83,7 @@ std::string attempt_json(const AttemptRow& row, const history::DeliveryNames& na
       .add("outcome", row.outcome)
       .add("tenant_id", row.tenant_id)
       .add("endpoint_id",
-           known_endpoint == names.endpoints.end() ? endpoint.public_id() : known_endpoint->second.public_id)
+           find_endpoint == names.endpoints.end() ? endpoint.public_id() : find_endpoint->second.public_id)
       .add("event_id", known_event == names.events.end() ? event.public_id() : known_event->second.public_id);
   if (known_event != names.events.end()) json.add("event_type", known_event->second.type);
   json.add("status_code", row.status_code)
@@ -181,8 +181,8 @@ Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
       has_more = co_await look(*stream, out);
     } catch (const pg::Error&) {
       history::append_message(out, "gap", "", kNoDatabase);
-    } catch (const CallRefused& refused) {
-      if (refused.problem().status == 401) co_return;
+    } catch (const CallRejected& rejected) {
+      if (rejected.problem().status == 401) co_return;
       history::append_message(out, "gap", "", kTooBusy);
     }
     if (out.empty() && base::BootClock::now() - last_sent > kHeartbeat) out = ": heartbeat\n\n";
@@ -201,14 +201,14 @@ void read_cursor(const Call& call, Query& query, Streaming& stream) {
   std::optional<std::string> after = query.value("after");
   if (const auto last = call.request.header("last-event-id")) after = std::string(*last);
   const std::optional<std::string> only = query.value("only");
-  if (only && *only != "events" && *only != "attempts") query.refuse("only", "must be events or attempts");
+  if (only && *only != "events" && *only != "attempts") query.reject("only", "must be events or attempts");
   if (only == "events" && !stream.tenant)
-    query.refuse("only", "events are streamed below /v1/tenants/{tenant} only");
+    query.reject("only", "events are streamed below /v1/tenants/{tenant} only");
   stream.has_attempts = only != "events";
   std::optional<history::StreamCursor> cursor =
       after ? history::StreamCursor::parse(*after) : history::StreamCursor{};
   if (!cursor) {
-    query.refuse("after", "must be the id of a streamed message, or @ and a time as in RFC 3339");
+    query.reject("after", "must be the id of a streamed message, or @ and a time as in RFC 3339");
     cursor.emplace();
   }
   stream.attempts_since = cursor->at;
@@ -222,22 +222,22 @@ Task<Response> open(Call& call) {
   Query query(call.request);
   const Shares& streams = call.services.streams;
   const Shares::Room room = streams.room_for(holder_of(call.principal));
-  if (room != Shares::Room::free) co_return call.refuse(no_room(streams, room, call.principal, "streams"));
+  if (room != Shares::Room::free) co_return call.reject(no_room(streams, room, call.principal, "streams"));
   auto stream = std::make_shared<Streaming>(call);
   const auto& parameters = call.request.path_parameters;
   if (!parameters.empty()) stream->tenant = call.tenant();
   const auto endpoint = query.value("endpoint");
   read_cursor(call, query, *stream);
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   if (stream->tenant) {
     const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, *stream->tenant);
-    if (!known) co_return call.refuse(unknown_tenant());
+    if (!known) co_return call.reject(unknown("tenant"));
   }
   if (endpoint) {
     const auto lane = co_await find_lane(*lease, stream->tenant, *endpoint);
-    if (!lane) co_return call.refuse(lane.error());
+    if (!lane) co_return call.reject(lane.error());
     stream->endpoint = lane->id.uuid;
     stream->events.reset();
   }
@@ -245,6 +245,7 @@ Task<Response> open(Call& call) {
   Response response;
   response.content_type = "text/event-stream";
   response.header("cache-control", "no-store");
+  response.header("x-accel-buffering", "no");  // nginx would collect events until its buffer is full
   response.stream = [stream](http::BodyStream& body) {
     return run_while_allowed(stream->call, run(stream, body), body);
   };

@@ -35,8 +35,8 @@ std::string subscription_json(const Subscription& subscription) {
 }
 
 // What is shown can be put back as it is.
-Response answer(const Call& call, const SubscriptionsResult& result) {
-  if (!result) return call.refuse(problem_of(result.error()));
+Response respond(const Call& call, const SubscriptionsResult& result) {
+  if (!result) return call.reject(problem_of(result.error()));
   std::vector<std::string> items;
   for (const auto& subscription : *result) items.push_back(subscription_json(subscription));
   JsonObject json;
@@ -52,7 +52,7 @@ void read_choices(Fields& fields, Subscription& subscription) {
   if (value->is_null()) return subscription.versions.reset();
   const auto* array = value->if_array();
   if (!array || array->empty() || array->size() > kVersionsMax)
-    return fields.refuse("versions",
+    return fields.reject("versions",
                          "must be null or an array of 1 to " + std::to_string(kVersionsMax) + " versions");
   std::vector<std::string> versions;
   for (size_t i = 0; i < array->size(); ++i) {
@@ -60,7 +60,7 @@ void read_choices(Fields& fields, Subscription& subscription) {
     if (text && model::is_version(*text))
       versions.emplace_back(*text);
     else
-      fields.refuse("versions", i, "must be up to 64 letters, digits, dots, _ and -");
+      fields.reject("versions", i, "must be up to 64 letters, digits, dots, _ and -");
   }
   subscription.versions = std::move(versions);
 }
@@ -73,13 +73,13 @@ Subscriptions read_subscriptions(const boost::json::object& document, size_t sub
   const auto* value = fields.take("data");
   const auto* array = value ? value->if_array() : nullptr;
   if (value && (!array || array->empty() || array->size() > subscriptions_max)) {
-    fields.refuse("data", "must be an array of 1 to " + std::to_string(subscriptions_max) + " subscriptions");
+    fields.reject("data", "must be an array of 1 to " + std::to_string(subscriptions_max) + " subscriptions");
     array = nullptr;
   }
   for (size_t i = 0; array && i < array->size(); ++i) {
     const auto* object = (*array)[i].if_object();
     if (!object) {
-      fields.refuse("data", i, "must be an object");
+      fields.reject("data", i, "must be an object");
       continue;
     }
     Subscription subscription;
@@ -90,9 +90,9 @@ Subscriptions read_subscriptions(const boost::json::object& document, size_t sub
     members.finish();
     const auto is_same = [&](const Subscription& other) { return other.pattern == subscription.pattern; };
     if (!subscription.pattern.empty() && !model::is_pattern(subscription.pattern))
-      members.refuse("pattern", "must be an event type like invoice.paid, a prefix like invoice.*, or *");
+      members.reject("pattern", "must be an event type like invoice.paid, a prefix like invoice.*, or *");
     else if (std::any_of(subscriptions.begin(), subscriptions.end(), is_same))
-      members.refuse("pattern", "is listed twice");
+      members.reject("pattern", "is listed twice");
     subscriptions.push_back(std::move(subscription));
   }
   fields.finish();
@@ -103,27 +103,27 @@ Task<Response> show(Call& call) {
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
   const SubscriptionsResult found = co_await registry::find_subscriptions(*lease, std::move(of));
-  co_return answer(call, found);
+  co_return respond(call, found);
 }
 
 Task<Response> put(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   Subscriptions wanted =
       read_subscriptions(*document, static_cast<size_t>(call.services.config.subscriptions_max), problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   EndpointRef of = ref(call);
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const SubscriptionsResult replaced =
       co_await registry::replace_subscriptions(*lease, caller, std::move(of), std::move(wanted));
-  co_return answer(call, replaced);
+  co_return respond(call, replaced);
 }
 
 Task<Response> change(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   registry::SubscriptionEdit edit = [&document, &problems](Subscription& subscription) {
     Fields fields(*document, "", problems);
@@ -137,8 +137,8 @@ Task<Response> change(Call& call) {
   const registry::Caller caller = call.caller();
   const auto changed = co_await registry::change_subscription(*lease, caller, std::move(of),
                                                               std::move(pattern), std::move(edit));
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
-  if (!changed) co_return call.refuse(problem_of(changed.error()));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
+  if (!changed) co_return call.reject(problem_of(changed.error()));
   co_return Response::json(200, subscription_json(*changed));
 }
 
@@ -147,8 +147,8 @@ Task<Response> change(Call& call) {
 void add_subscription_routes(Routes& routes) {
   const std::string all = "/v1/tenants/{tenant}/endpoints/{endpoint}/subscriptions";
   routes.add(Method::get, all, Access::read, show);
-  routes.add(Method::put, all, Access::operate, put);
-  routes.add(Method::patch, all + "/{pattern}", Access::operate, change);
+  routes.add(Method::put, all, Access::customer, put);
+  routes.add(Method::patch, all + "/{pattern}", Access::customer, change);
 }
 
 }  // namespace postrider::api

@@ -18,8 +18,6 @@ constexpr int64_t kPayloadMax = 16 << 20;
 constexpr IntegerRule kEndpointsRule{1, 1'000'000};
 constexpr NumberRule kRateRule{1'000'000};
 constexpr size_t kMetadataMax = 16 << 10;
-constexpr std::string_view kLimits[] = {"max_in_flight", "rate_per_second", "publish_rate_per_second",
-                                        "payload_bytes_max", "endpoints_max"};
 
 void read_limits(Fields& fields, const TenantRules& rules, registry::TenantSettings& settings) {
   fields.read("max_in_flight", settings.max_in_flight, kInFlightRule);
@@ -35,21 +33,13 @@ TenantRules TenantRules::of(const config::Config& config) {
   return {static_cast<int32_t>(std::min(kPayloadMax, config.lane_bytes_max))};
 }
 
-FieldProblems limits_in(const boost::json::object& document) {
-  FieldProblems limits;
-  for (const std::string_view field : kLimits)
-    if (document.contains(field))
-      limits.push_back({"/" + std::string(field), "can be changed only by operators"});
-  return limits;
-}
-
 void read_tenant(const boost::json::object& document, std::string* id, const TenantRules& rules,
                  registry::TenantSettings& settings, FieldProblems& problems) {
   Fields fields(document, "", problems);
   if (id) {
     fields.require("id");
     fields.read("id", *id, {.bytes_max = 64});
-    if (!id->empty() && !model::is_tenant_id(*id)) fields.refuse("id", std::string(model::kTenantIdRule));
+    if (!id->empty() && !model::is_tenant_id(*id)) fields.reject("id", std::string(model::kTenantIdRule));
   }
   fields.read("name", settings.name, kNameRule);
   read_limits(fields, rules, settings);

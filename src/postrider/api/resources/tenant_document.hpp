@@ -22,10 +22,6 @@ struct TenantRules {
 void read_tenant(const boost::json::object& document, std::string* id, const TenantRules& rules,
                  registry::TenantSettings& settings, FieldProblems& problems);
 
-// The fields of the document that only operators may write, as problems. A key bound to the tenant writes its
-// name, contacts and metadata; a field that is added to a tenant is a limit, unless it belongs to these.
-FieldProblems limits_in(const boost::json::object& document);
-
 std::string tenant_json(const registry::Tenant& tenant);
 
 // {reason?}, of pause, resume and disable.

@@ -9,6 +9,7 @@
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
+#include "postrider/api/wire/writable.hpp"
 #include "postrider/model/ids.hpp"
 
 namespace postrider::api {
@@ -18,32 +19,32 @@ namespace {
 using registry::TenantResult;
 using registry::TenantSettings;
 
-Response answer(const Call& call, const TenantResult& result, int status = 200) {
-  if (!result) return call.refuse(problem_of(result.error()));
+Response respond(const Call& call, const TenantResult& result, int status = 200) {
+  if (!result) return call.reject(problem_of(result.error()));
   Response response = Response::json(status, tenant_json(*result));
   add_etag(response, result->revision);
   return response;
 }
 
-Response answer_created(const Call& call, const TenantResult& result) {
-  Response response = answer(call, result, 201);
+Response respond_created(const Call& call, const TenantResult& result) {
+  Response response = respond(call, result, 201);
   if (result) response.header("location", "/v1/tenants/" + result->id);
   return response;
 }
 
 Task<Response> create(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   std::string id;
   TenantSettings settings;
   FieldProblems problems;
   const TenantRules rules = TenantRules::of(call.services.config);
   read_tenant(*document, &id, rules, settings, problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const TenantResult created = co_await registry::create_tenant(*lease, caller, id, std::move(settings));
-  co_return answer_created(call, created);
+  co_return respond_created(call, created);
 }
 
 Task<TenantResult> replace(const Call& call, pg::Link& link, const TenantSettings& settings) {
@@ -56,32 +57,32 @@ Task<TenantResult> replace(const Call& call, pg::Link& link, const TenantSetting
 }
 
 bool is_unknown(const TenantResult& result) {
-  return !result && result.error().kind == registry::RefusalKind::unknown_tenant;
+  return !result && result.error().kind == registry::RejectionKind::unknown_tenant;
 }
 
 // Creates the tenant with the ID of the path, or replaces all its settings.
 Task<Response> put(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   TenantSettings settings;
   FieldProblems problems;
   if (!model::is_tenant_id(call.tenant())) problems.push_back({"tenant", std::string(model::kTenantIdRule)});
   const TenantRules rules = TenantRules::of(call.services.config);
   read_tenant(*document, nullptr, rules, settings, problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const TenantResult replaced = co_await replace(call, *lease, settings);
-  if (!is_unknown(replaced)) co_return answer(call, replaced);
+  if (!is_unknown(replaced)) co_return respond(call, replaced);
   if (call.request.header("if-match"))
-    co_return call.refuse(problem_of(registry::Refusal{registry::RefusalKind::changed_meanwhile}));
+    co_return call.reject(problem_of(registry::Rejection{registry::RejectionKind::changed_meanwhile}));
 
   const registry::Caller caller = call.caller();
   const TenantResult created = co_await registry::create_tenant(*lease, caller, call.tenant(), settings);
-  if (created || created.error().kind != registry::RefusalKind::tenant_exists)
-    co_return answer_created(call, created);
+  if (created || created.error().kind != registry::RejectionKind::tenant_exists)
+    co_return respond_created(call, created);
   // Another request created it in the meantime.
   const TenantResult replaced_after_all = co_await replace(call, *lease, settings);
-  co_return answer(call, replaced_after_all);
+  co_return respond(call, replaced_after_all);
 }
 
 Task<Response> list(Call& call) {
@@ -89,7 +90,7 @@ Task<Response> list(Call& call) {
   const int limit = query.limit();
   std::string after = query.after();
   FieldProblems problems = query.finish();
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const std::vector<registry::Tenant> tenants =
       co_await registry::list_tenants(*lease, std::move(after), limit + 1);
@@ -102,23 +103,21 @@ Task<Response> show(Call& call) {
   std::string id = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(*lease, std::move(id));
-  if (!tenant) co_return call.refuse(unknown_tenant());
+  if (!tenant) co_return call.reject(unknown("tenant"));
   const TenantResult found = *tenant;
-  co_return answer(call, found);
+  co_return respond(call, found);
 }
 
 Task<Response> change(Call& call) {
   const auto document = parse_body(call.request);
-  if (!document) co_return call.refuse(document.error());
-  if (call.principal.is_bound()) {
-    FieldProblems limits = limits_in(*document);
-    if (!limits.empty()) co_return call.refuse(operators_only(std::move(limits)));
-  }
+  if (!document) co_return call.reject(document.error());
+  if (const auto rejected = check_writable(call.principal, Written::tenant, *document, call.services.config))
+    co_return call.reject(*rejected);
   FieldProblems problems;
   TenantSettings checked;
   const TenantRules rules = TenantRules::of(call.services.config);
   read_tenant(*document, nullptr, rules, checked, problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   // The same fields again, now over what the tenant has.
   registry::TenantEdit edit = [&document, &rules, &problems](TenantSettings& settings) {
     read_tenant(*document, nullptr, rules, settings, problems);
@@ -129,16 +128,16 @@ Task<Response> change(Call& call) {
   const registry::Caller caller = call.caller();
   const TenantResult changed =
       co_await registry::change_tenant(*lease, caller, std::move(id), std::move(edit));
-  co_return answer(call, changed);
+  co_return respond(call, changed);
 }
 
 Task<Response> remove(Call& call) {
   std::string id = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
-  const std::optional<registry::Refusal> refusal =
+  const std::optional<registry::Rejection> rejection =
       co_await registry::delete_tenant(*lease, caller, std::move(id));
-  if (refusal) co_return call.refuse(problem_of(*refusal));
+  if (rejection) co_return call.reject(problem_of(*rejection));
   co_return Response::empty(204);
 }
 
@@ -147,16 +146,16 @@ using StatusCall = Task<TenantResult> (*)(pg::Link&, const registry::Caller&, mo
 
 Task<Response> set_status(Call& call, StatusCall status_call) {
   const auto document = parse_body(call.request, Body::may_be_empty);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   std::optional<std::string> reason;
   read_reason(*document, reason, problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   std::string id = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const TenantResult changed = co_await status_call(*lease, caller, std::move(id), std::move(reason));
-  co_return answer(call, changed);
+  co_return respond(call, changed);
 }
 
 Task<Response> pause(Call& call) {
@@ -175,7 +174,7 @@ void add_tenant_routes(Routes& routes) {
   routes.add(Method::get, "/v1/tenants/{tenant}", Access::read, show);
   const RouteOptions in_force{.changes_sending = true};
   routes.add(Method::put, "/v1/tenants/{tenant}", Access::operators, put, in_force);
-  routes.add(Method::patch, "/v1/tenants/{tenant}", Access::operate, change, in_force);
+  routes.add(Method::patch, "/v1/tenants/{tenant}", Access::customer, change, in_force);
   routes.add(Method::delete_, "/v1/tenants/{tenant}", Access::operators, remove, in_force);
   routes.add(Method::post, "/v1/tenants/{tenant}/pause", Access::operators, pause, in_force);
   routes.add(Method::post, "/v1/tenants/{tenant}/resume", Access::operators, resume, in_force);

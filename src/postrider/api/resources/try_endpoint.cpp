@@ -12,7 +12,7 @@
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
-#include "postrider/delivery/attempt.hpp"
+#include "postrider/delivery/attempt/attempt.hpp"
 #include "postrider/model/event_type.hpp"
 #include "postrider/publish/envelope.hpp"
 #include "postrider/registry/audience.hpp"
@@ -40,12 +40,12 @@ Sample read_sample(const boost::json::object& document, FieldProblems& problems)
   Fields fields(document, "", problems);
   fields.read("event_type", sample.type, {.bytes_max = model::kEventTypeMax});
   if (!sample.type.empty() && !model::is_event_type(sample.type))
-    fields.refuse("event_type", "must be an event type like invoice.paid");
+    fields.reject("event_type", "must be an event type like invoice.paid");
   fields.read("version", sample.version, {.bytes_max = publish::kVersionBytesMax});
   if (const auto* data = fields.take("data")) {
     sample.data = boost::json::serialize(*data);
     if (sample.data->size() > kDataMax)
-      fields.refuse("data", "must not be longer than " + std::to_string(kDataMax) + " bytes");
+      fields.reject("data", "must not be longer than " + std::to_string(kDataMax) + " bytes");
   }
   fields.read("resume", sample.resumes);
   fields.finish();
@@ -98,13 +98,14 @@ std::string headers_json(std::string_view lines, size_t custom_bytes) {
 }
 
 // The response of an endpoint counts as a payload.
-std::string answer_json(const http::Answer& answer, const delivery::AttemptFacts& facts, bool sees_payloads) {
+std::string response_json(const http::Answer& response, const delivery::AttemptFacts& facts,
+                          bool sees_payloads) {
   const std::optional<std::string> hidden;
   JsonObject json;
-  json.add("status", answer.status)
-      .add("content_type", answer.content_type)
+  json.add("status", response.status)
+      .add("content_type", response.content_type)
       .add("preview", sees_payloads ? facts.preview : hidden)
-      .add("complete", answer.is_complete);
+      .add("complete", response.is_complete);
   return json.text();
 }
 
@@ -127,8 +128,8 @@ struct Try {
 };
 
 bool is_delivered(const http::Exchange& exchange) {
-  const http::Answer* answer = exchange.answer();
-  return answer != nullptr && answer->status >= 200 && answer->status <= 299;
+  const http::Answer* response = exchange.answer();
+  return response != nullptr && response->status >= 200 && response->status <= 299;
 }
 
 // What the test means for an endpoint that is not active.
@@ -140,7 +141,7 @@ struct Aftermath {
 std::string try_json(const Try& made, const http::Exchange& exchange, base::Timestamp started_at,
                      const Aftermath& after) {
   const delivery::AttemptFacts facts = delivery::attempt_facts(exchange, started_at);
-  const http::Answer* answer = exchange.answer();
+  const http::Answer* response = exchange.answer();
   const http::Audience audience = registry::audience_of(made.reader);
   JsonObject request;
   request.add("method", "POST")
@@ -152,7 +153,7 @@ std::string try_json(const Try& made, const http::Exchange& exchange, base::Time
       .add("endpoint_id", made.endpoint.public_id)
       .add("sent_at", started_at)
       .raw("request", request.text())
-      .raw("response", answer ? answer_json(*answer, facts, made.reader.sees_payloads) : "null")
+      .raw("response", response ? response_json(*response, facts, made.reader.sees_payloads) : "null")
       .add("error", facts.error)
       .add("error_detail", registry::shown_error(audience, facts.error, facts.error_detail))
       .add("address", registry::shown_to_operators(audience, facts.address))
@@ -163,20 +164,13 @@ std::string try_json(const Try& made, const http::Exchange& exchange, base::Time
 }
 
 http::Problem cannot_sign(const std::string& why) {
-  http::Problem problem;
-  problem.status = 409;
-  problem.type = "cannot-sign";
-  problem.detail = "The secrets of this endpoint cannot be read on this node, so the test cannot be signed";
-  problem.detail += why.empty() ? "." : ": " + why + ".";
-  return problem;
+  return problem(409, "cannot-sign",
+                 "The secrets of this endpoint cannot be read on this node, so the test cannot be signed" +
+                     (why.empty() ? "." : ": " + why + "."));
 }
 
 http::Problem cannot_send(const std::string& why) {
-  http::Problem problem;
-  problem.status = 409;
-  problem.type = "cannot-send";
-  problem.detail = "The request cannot be built: " + why + ".";
-  return problem;
+  return problem(409, "cannot-send", "The request cannot be built: " + why + ".");
 }
 
 struct Loaded {
@@ -186,14 +180,15 @@ struct Loaded {
 };
 
 // The connection is given back before anything is sent.
-Task<base::Result<Loaded, registry::Refusal>> load(const Call& call) {
+Task<base::Result<Loaded, registry::Rejection>> load(const Call& call) {
   registry::EndpointRef of{call.tenant(), call.parameter("endpoint")};
   const pg::Pool::Lease lease = co_await call.database();
   registry::EndpointResult found = co_await registry::find_endpoint(*lease, std::move(of));
   if (!found) co_return base::Failure{found.error()};
   const std::vector<model::EndpointId> ids{found->id};
   auto configs = co_await registry::load_endpoint_configs(*lease, ids, call.services.registry.keys);
-  if (configs.empty()) co_return base::Failure{registry::Refusal{registry::RefusalKind::unknown_endpoint}};
+  if (configs.empty())
+    co_return base::Failure{registry::Rejection{registry::RejectionKind::unknown_endpoint}};
   if (call.services.catalogue.find() == nullptr) co_await call.services.catalogue.load(*lease);
   Loaded loaded{call.services.catalogue.last(), std::move(*found),
                 delivery::make_lane_config(std::move(configs.front()), call.services.secrets)};
@@ -221,29 +216,29 @@ Task<Aftermath> settle_status(const Call& call, const registry::Endpoint& endpoi
 
 Task<Response> try_endpoint(Call& call) {
   const auto document = parse_body(call.request, Body::may_be_empty);
-  if (!document) co_return call.refuse(document.error());
+  if (!document) co_return call.reject(document.error());
   FieldProblems problems;
   Sample sample = read_sample(*document, problems);
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   Shares& tests = call.services.tests;
   const std::string holder = holder_of(call.principal);
   const Shares::Room room = tests.room_for(holder);
-  if (room != Shares::Room::free) co_return call.refuse(no_room(tests, room, call.principal, "tests"));
+  if (room != Shares::Room::free) co_return call.reject(no_room(tests, room, call.principal, "tests"));
   const Shares::Place place = tests.take(holder);
 
   const auto loaded = co_await load(call);
-  if (!loaded) co_return call.refuse(problem_of(loaded.error()));
+  if (!loaded) co_return call.reject(problem_of(loaded.error()));
   const delivery::LaneConfig& config = *loaded->config;
   if (config.signer.keys.empty()) {
     const std::string why = call.principal.is_bound() ? "" : config.why_unsigned;
-    co_return call.refuse(cannot_sign(why));
+    co_return call.reject(cannot_sign(why));
   }
   if (sample.type.empty()) sample.type = type_for(loaded->endpoint, *loaded->catalogue);
   if (!sample.data) sample.data = loaded->catalogue->example(sample.type, sample.version);
   const delivery::Row row = make_row(call, loaded->endpoint, sample);
   const base::Timestamp started_at = call.services.registry.ids.now();
   auto headers = delivery::attempt_headers(config, row, started_at, call.services.config.user_agent);
-  if (!headers) co_return call.refuse(cannot_send(headers.error()));
+  if (!headers) co_return call.reject(cannot_send(headers.error()));
   Try made{loaded->endpoint, config, row, std::move(*headers), call.principal};
   http::Exchange exchange;
   if (config.url) {
@@ -261,7 +256,7 @@ Task<Response> try_endpoint(Call& call) {
         http::NetFailure{http::NetError::blocked, std::string(http::describe(http::NetError::blocked)), {}};
   }
   const bool is_allowed = co_await is_still_allowed(call);
-  if (!is_allowed) throw CallRefused(unauthorized(NotAuthenticated::key_invalid));
+  if (!is_allowed) throw CallRejected(unauthorized(NotAuthenticated::key_invalid));
   Aftermath after{loaded->endpoint.status, std::nullopt};
   if (is_delivered(exchange)) {
     auto settled = settle_status(call, loaded->endpoint, sample.resumes);
@@ -274,7 +269,7 @@ Task<Response> try_endpoint(Call& call) {
 
 void add_try_endpoint_routes(Routes& routes) {
   if (routes.services().client == nullptr) return;
-  routes.add(Method::post, "/v1/tenants/{tenant}/endpoints/{endpoint}/test", Access::operate, try_endpoint);
+  routes.add(Method::post, "/v1/tenants/{tenant}/endpoints/{endpoint}/test", Access::customer, try_endpoint);
 }
 
 }  // namespace postrider::api

@@ -10,11 +10,11 @@
 namespace postrider::api {
 
 using registry::Catalogue;
-using registry::Judgement;
+using registry::ValidationResult;
 
 bool needs_catalogue(const Call& call) {
   const Catalogue* known = call.services.catalogue.find();
-  return known == nullptr || known->judges(!call.services.config.allow_unknown_event_types);
+  return known == nullptr || known->validates(!call.services.config.allow_unknown_event_types);
 }
 
 Task<std::shared_ptr<const Catalogue>> catalogue_for_publishing(const Call& call) {
@@ -24,7 +24,7 @@ Task<std::shared_ptr<const Catalogue>> catalogue_for_publishing(const Call& call
     co_await wait_for_lookups(call.services);
     catalogue = co_await cache.load(call.services.lookups);
   }
-  if (!catalogue->judges(!call.services.config.allow_unknown_event_types)) co_return nullptr;
+  if (!catalogue->validates(!call.services.config.allow_unknown_event_types)) co_return nullptr;
   co_return catalogue;
 }
 
@@ -46,12 +46,13 @@ std::string pointer_of(const VersionOfEvent& version, const std::string& pointer
 
 std::optional<http::Problem> validate_version(const Call& call, const Catalogue& catalogue,
                                               const publish::NewEvent& event, const VersionOfEvent& version) {
-  const bool refuses_unknown = !call.services.config.allow_unknown_event_types;
-  const Judgement result = catalogue.judge({event.type, version.name, version.data}, refuses_unknown);
-  if (result.kind == Judgement::Kind::fine) return std::nullopt;
-  const bool is_refused = result.kind == Judgement::Kind::refused;
-  call.services.metrics.unfit_events.at(is_refused ? "refused" : "warned").add();
-  if (!is_refused) {
+  const bool rejects_unknown = !call.services.config.allow_unknown_event_types;
+  const ValidationResult result =
+      catalogue.validate({event.type, version.name, version.data}, rejects_unknown);
+  if (result.kind == ValidationResult::Kind::valid) return std::nullopt;
+  const bool is_rejected = result.kind == ValidationResult::Kind::rejected;
+  call.services.own_metrics.registry.invalid_events.at(is_rejected ? "rejected" : "warned").add();
+  if (!is_rejected) {
     telemetry::log_warn("event_invalid")
         .field("tenant_id", event.tenant_id)
         .field("event_type", event.type)

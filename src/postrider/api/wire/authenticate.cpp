@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "postrider/pg/error.hpp"
+#include "postrider/web/cookies.hpp"
+#include "postrider/web/sessions.hpp"
 
 namespace postrider::api {
 
@@ -40,19 +42,38 @@ std::optional<std::string_view> bearer_key(std::string_view field) {
 
 base::Result<Credential, NotAuthenticated> find_credential(const http::Request& head) {
   const auto field = head.header("authorization");
-  if (!field) return base::Failure{NotAuthenticated::header_missing};
+  if (!field) {
+    const auto token = web::find_session_token(head);
+    if (!token) return base::Failure{NotAuthenticated::header_missing};
+    return Credential{web::hash_token(*token), true, web::csrf_token(*token)};
+  }
   const auto key = bearer_key(*field);
   if (!key) return base::Failure{NotAuthenticated::header_malformed};
   return Credential{registry::hash_key(*key)};
 }
 
+std::optional<http::Problem> find_forgery(const http::Request& request, const Credential& credential,
+                                          const config::Config& config) {
+  if (!credential.is_session || request.method == http::Method::get || request.method == http::Method::head)
+    return std::nullopt;
+  const auto given = request.header("x-postrider-csrf");
+  const bool has_token = given && crypto::constant_time_equal(*given, credential.csrf_token);
+  if (has_token && web::is_from_our_pages(request, config.public_url)) return std::nullopt;
+  return problem(403, "cross-site-request",
+                 "A change with a session cookie must come from a page of this server, with the session's "
+                 "x-postrider-csrf header. Programs use an API key.");
+}
+
 Task<std::optional<registry::Principal>> authenticate(Services& services, Credential credential) {
-  registry::KeyCache& cache = services.keys;
+  registry::KeyCache& cache = credential.is_session ? services.sessions : services.keys;
   const registry::KeyCache::Found cached = cache.find(credential.key, base::BootClock::now());
   if (cached.is_known) co_return cached.principal;
   co_await wait_for_lookups(services);
   registry::KeyCache::LookUp look_up{std::nullopt, base::BootClock::now(), cache.generation()};
-  look_up.found = co_await registry::find_key(services.lookups, credential.key);
+  if (credential.is_session)
+    look_up.found = co_await web::find_session(services.lookups, credential.key);
+  else
+    look_up.found = co_await registry::find_key(services.lookups, credential.key);
   cache.keep(credential.key, look_up);
   if (!look_up.found) co_return std::nullopt;
   co_return look_up.found->principal;

@@ -1,4 +1,5 @@
-// Identifies the caller of a request. All kinds of credentials (today: API keys) are recognised here.
+// Identifies the caller of a request. All kinds of credentials are recognised here: API keys, and the cookies
+// of browsers that signed in.
 //
 // Look-ups have a connection of their own per API loop (Services::lookups), which slow calls cannot keep
 // busy, and are cached for seconds. The head of a request is enough, so a caller can be known before a large
@@ -19,10 +20,17 @@ namespace postrider::api {
 
 // What a caller presented: small, safe to keep for as long as a call takes. Never the key itself.
 struct Credential {
-  registry::KeyHash key;
+  registry::KeyHash key;     // or of the token of a session
+  bool is_session = false;   // from a cookie
+  std::string csrf_token{};  // of the session
 };
 
 base::Result<Credential, NotAuthenticated> find_credential(const http::Request& head);
+
+// A browser sends the cookie with requests that other sites make it send. A change with a cookie must come
+// from one of our own pages: returns the problem if it does not. Nothing for keys.
+std::optional<http::Problem> find_forgery(const http::Request& request, const Credential& credential,
+                                          const config::Config& config);
 
 // Nothing for a credential that is unknown, revoked or expired. Throws pg::Error when the database cannot be
 // asked.

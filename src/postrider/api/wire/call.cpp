@@ -16,6 +16,10 @@ using namespace std::chrono_literals;
 // others a link, and the machine a core.
 constexpr size_t kLinksOfTenant = 1;
 constexpr size_t kLinksOfKey = 2;
+// The part of the time for which the calls of one tenant may use their link. A link in use keeps a core of
+// the database busy, which then commits other tenants' events later.
+constexpr double kTimeShareOfTenant = 0.25;
+constexpr auto kRestMax = 4s;  // less than the patience below, so that a call after a slow one still succeeds
 
 http::Problem too_many_calls(const registry::Principal& principal) {
   http::Problem problem;
@@ -32,6 +36,9 @@ http::Problem too_many_calls(const registry::Principal& principal) {
 registry::Caller Call::caller() const {
   registry::Caller caller;
   caller.kind = registry::ActorKind::key;
+  if (principal.session)
+    caller.kind = principal.session->kind == registry::SessionKind::console ? registry::ActorKind::console
+                                                                            : registry::ActorKind::portal;
   caller.actor = principal.is_bound() ? model::Actor::customer : model::Actor::operator_;
   caller.id = principal.key.public_id();
   caller.address = request.remote_address;
@@ -42,20 +49,22 @@ registry::Caller Call::caller() const {
 
 Task<pg::Pool::Lease> Call::database() const {
   const bool is_allowed = co_await has_valid_key(*this);
-  if (!is_allowed) throw CallRefused(unauthorized(NotAuthenticated::key_invalid));
+  if (!is_allowed) throw CallRejected(unauthorized(NotAuthenticated::key_invalid));
   const std::string holder = holder_of(principal);
   const std::string key = principal.key.public_id();
   Shares& by_holder = services.waiting_by_holder;
   Shares& by_key = services.waiting_by_key;
   const bool has_room = by_holder.room_for(holder) == Shares::Room::free &&
                         (!principal.tenant || by_key.room_for(key) == Shares::Room::free);
-  if (!has_room) throw CallRefused(too_many_calls(principal));
+  if (!has_room) throw CallRejected(too_many_calls(principal));
   const Shares::Place of_holder = by_holder.take(holder), of_key = by_key.take(key);
   // Without a connection a caller learns it soon; with one, it waits its turn.
   const auto patience = services.pool.is_up() ? 5'000ms : 500ms;
   const base::SteadyTime deadline = base::BootClock::now() + patience;
-  const size_t links_max = principal.tenant ? kLinksOfTenant : kLinksOfKey;
-  pg::Pool::Claim claim{holder, links_max};
+  pg::Pool::Claim claim{.owner = holder,
+                        .links_max = principal.tenant ? kLinksOfTenant : kLinksOfKey,
+                        .time_share = principal.tenant ? kTimeShareOfTenant : 1,
+                        .rest_max = kRestMax};
   std::optional<pg::Error> failure;
   try {
     pg::Pool::Lease lease = co_await services.pool.acquire(deadline, std::move(claim));
@@ -67,7 +76,8 @@ Task<pg::Pool::Lease> Call::database() const {
   // for.
   runtime::Yield later{services.loop};
   co_await later;
-  if (services.pool.held_by(holder) > 0) throw CallRefused(too_many_calls(principal));  // calls of its own
+  if (services.pool.is_occupied_by(holder))
+    throw CallRejected(too_many_calls(principal));  // calls of its own
   throw pg::Error(*failure);
 }
 

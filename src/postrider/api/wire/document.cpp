@@ -66,7 +66,7 @@ const json::value* Fields::take(std::string_view name) {
 }
 
 void Fields::require(std::string_view name) {
-  if (!has(name)) refuse(name, "is required");
+  if (!has(name)) reject(name, "is required");
 }
 
 std::optional<std::string_view> Fields::text_of(const json::value& value) {
@@ -79,11 +79,11 @@ void Fields::read(std::string_view name, std::string& target, const TextRule& ru
   const auto* value = take(name);
   if (!value) return;
   const auto text = text_of(*value);
-  if (!text) return refuse(name, "must be a string");
-  if (text->empty() && !rule.may_be_empty) return refuse(name, "must not be empty");
+  if (!text) return reject(name, "must be a string");
+  if (text->empty() && !rule.may_be_empty) return reject(name, "must not be empty");
   if (text->size() > rule.bytes_max)
-    return refuse(name, "must not be longer than " + std::to_string(rule.bytes_max) + " bytes");
-  if (!is_storable(*text)) return refuse(name, "must not contain the character U+0000");
+    return reject(name, "must not be longer than " + std::to_string(rule.bytes_max) + " bytes");
+  if (!is_storable(*text)) return reject(name, "must not contain the character U+0000");
   target = *text;
 }
 
@@ -108,7 +108,7 @@ void Fields::read(std::string_view name, std::optional<int32_t>& target, const I
   json::error_code error;
   const auto number = value->is_double() ? 0 : value->to_number<int64_t>(error);
   if (value->is_double() || error || number < rule.min || number > rule.max)
-    return refuse(name,
+    return reject(name,
                   "must be an integer from " + std::to_string(rule.min) + " to " + std::to_string(rule.max));
   target = static_cast<int32_t>(number);
 }
@@ -125,14 +125,14 @@ void Fields::read(std::string_view name, std::optional<double>& target, const Nu
   if (value->is_null()) return target.reset();
   const double number = value->is_number() ? value->to_number<double>() : 0;
   if (!(number >= rule.min && number <= rule.max))
-    return refuse(name, fmt::format("must be a number from {} to {:.0f}", rule.min, rule.max));
+    return reject(name, fmt::format("must be a number from {} to {:.0f}", rule.min, rule.max));
   target = number;
 }
 
 void Fields::read(std::string_view name, bool& target) {
   const auto* value = take(name);
   if (!value) return;
-  if (!value->is_bool()) return refuse(name, "must be true or false");
+  if (!value->is_bool()) return reject(name, "must be true or false");
   target = value->get_bool();
 }
 
@@ -140,11 +140,11 @@ void Fields::read_object(std::string_view name, std::optional<std::string>& targ
   const auto* value = take(name);
   if (!value) return;
   if (value->is_null()) return target.reset();
-  if (!value->is_object()) return refuse(name, "must be an object");
-  if (!is_storable(*value)) return refuse(name, "must not contain the character U+0000");
+  if (!value->is_object()) return reject(name, "must be an object");
+  if (!is_storable(*value)) return reject(name, "must not contain the character U+0000");
   std::string text = json::serialize(*value);
   if (text.size() > bytes_max)
-    return refuse(name, "must not be longer than " + std::to_string(bytes_max) + " bytes");
+    return reject(name, "must not be longer than " + std::to_string(bytes_max) + " bytes");
   target = std::move(text);
 }
 
@@ -152,18 +152,18 @@ std::string Fields::pointer(std::string_view name) const {
   return at_ + "/" + base::json_pointer_token(name);
 }
 
-void Fields::refuse(std::string_view name, std::string detail) {
+void Fields::reject(std::string_view name, std::string detail) {
   problems_.push_back({pointer(name), std::move(detail)});
 }
 
-void Fields::refuse(std::string_view name, size_t index, std::string detail) {
+void Fields::reject(std::string_view name, size_t index, std::string detail) {
   problems_.push_back({pointer(name) + "/" + std::to_string(index), std::move(detail)});
 }
 
 void Fields::finish() {
   for (const auto& member : object_) {
     const std::string_view name = member.key();
-    if (std::find(known_.begin(), known_.end(), name) == known_.end()) refuse(name, "unknown field");
+    if (std::find(known_.begin(), known_.end(), name) == known_.end()) reject(name, "unknown field");
   }
 }
 

@@ -51,7 +51,7 @@ class Fields {
   bool has(std::string_view name) const { return object_.contains(name); }
   void require(std::string_view name);
 
-  void read(std::string_view name, std::string& target, const TextRule& rule);  // null is refused
+  void read(std::string_view name, std::string& target, const TextRule& rule);  // null is rejected
   void read(std::string_view name, std::optional<std::string>& target, const TextRule& rule);
   void read(std::string_view name, int32_t& target, const IntegerRule& rule, int32_t default_value);
   void read(std::string_view name, std::optional<int32_t>& target, const IntegerRule& rule);
@@ -79,11 +79,11 @@ class Fields {
     if (word)
       target = *word;
     else
-      refuse(name, "must be one of: " + std::string(rule.choices));
+      reject(name, "must be one of: " + std::string(rule.choices));
   }
 
-  void refuse(std::string_view name, std::string detail);
-  void refuse(std::string_view name, size_t index, std::string detail);  // an element of an array
+  void reject(std::string_view name, std::string detail);
+  void reject(std::string_view name, size_t index, std::string detail);  // an element of an array
   std::string pointer(std::string_view name) const;
 
   // Reports unknown fields.

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/pg/error.hpp"
@@ -18,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace json = boost::json;
 
-constexpr int kTriesMax = 20;  // of one page, while the database is away
+constexpr int kTriesMax = 20;  // of one page, while the database is unavailable
 constexpr auto kPause = 500ms;
 
 struct Export {
@@ -28,6 +29,8 @@ struct Export {
   ExportShape shape;
   bool is_csv = false;
   std::string page;
+  std::string_view kind = {};  // of lines that name it
+  uint64_t rows = 0;           // written of this list
 };
 
 void set_parameter(http::Request& request, std::string_view name, std::string value) {
@@ -52,11 +55,14 @@ std::string csv_row(const ExportShape& shape, std::string_view item) {
   return csv_line(cells);
 }
 
-Task<void> append_items(const Export& task, std::string& out) {
+Task<void> append_items(Export& task, std::string& out) {
   runtime::Pause pause(task.call.services.loop);
   for (const std::string_view item : items_of_page(task.page)) {
+    ++task.rows;
     if (task.is_csv)
       out += csv_row(task.shape, item);
+    else if (!task.kind.empty())
+      out.append(R"({"kind":")").append(task.kind).append(R"(","data":)").append(item).append("}\n");
     else
       out.append(item).append("\n");
     co_await pause;
@@ -71,16 +77,16 @@ std::string next_cursor(std::string_view page) {
   return std::string(page.substr(at + kName.size(), page.size() - at - kName.size() - kEnd.size()));
 }
 
-// Nothing while the database is away or too many calls of the same tenant or key wait for it.
+// Nothing while the database is unavailable or too many calls of the same tenant or key wait for it.
 Task<std::optional<std::string>> try_page(Export& task) {
   try {
     Response response = co_await task.list(task.call);
     if (response.status == 200) co_return std::move(response.body);
-    if (response.status < 500) throw std::runtime_error("the list is refused: " + response.body);
+    if (response.status < 500) throw std::runtime_error("the list is rejected: " + response.body);
   } catch (const pg::Error& error) {
     if (is_statement_timeout(error)) throw;
-  } catch (const CallRefused& refused) {
-    if (refused.problem().status == 401) throw;
+  } catch (const CallRejected& rejected) {
+    if (rejected.problem().status == 401) throw;
   }
   co_return std::nullopt;
 }
@@ -98,20 +104,47 @@ Task<void> next_page(Export& task, const http::BodyStream& body) {
   throw std::runtime_error("the export was given up");
 }
 
-Task<void> run(std::shared_ptr<Export> task, http::BodyStream& body) {
-  std::string out = task->is_csv ? header_line(task->shape) : std::string();
+// Writes the rest of the list, from the page that was read. False: the client is gone.
+Task<bool> write_list(Export& task, http::BodyStream& body, std::string out) {
   while (true) {
-    co_await append_items(*task, out);
+    co_await append_items(task, out);
     if (!out.empty()) {
       const bool is_there = co_await body.write(out);
-      if (!is_there) co_return;
+      if (!is_there) co_return false;
     }
     out.clear();
-    std::string cursor = next_cursor(task->page);
-    if (cursor.empty()) co_return;
-    set_parameter(task->call.request, "cursor", std::move(cursor));
-    co_await next_page(*task, body);
+    std::string cursor = next_cursor(task.page);
+    if (cursor.empty()) co_return true;
+    set_parameter(task.call.request, "cursor", std::move(cursor));
+    co_await next_page(task, body);
   }
+}
+
+Task<void> run(std::shared_ptr<Export> task, http::BodyStream& body) {
+  std::string header = task->is_csv ? header_line(task->shape) : std::string();
+  const bool is_written = co_await write_list(*task, body, std::move(header));
+  static_cast<void>(is_written);
+}
+
+Task<void> run_parts(std::shared_ptr<Export> task, std::string first, std::vector<ExportPart> parts,
+                     http::BodyStream& body) {
+  std::string out = std::move(first) + "\n";
+  JsonObject counts;
+  for (const ExportPart& part : parts) {
+    task->list = part.list;
+    task->kind = part.kind;
+    task->rows = 0;
+    task->call.request.query.clear();
+    set_parameter(task->call.request, "limit", std::to_string(part.page_rows));
+    co_await next_page(*task, body);
+    const bool is_written = co_await write_list(*task, body, std::move(out));
+    if (!is_written) co_return;
+    out.clear();
+    counts.add(part.kind, task->rows);
+  }
+  out = R"({"kind":"end","counts":)" + counts.text() + "}\n";
+  const bool is_written = co_await body.write(out);
+  static_cast<void>(is_written);
 }
 
 }  // namespace
@@ -166,6 +199,25 @@ std::string csv_line(const std::vector<std::string>& cells) {
   return line + "\r\n";
 }
 
+Task<Response> export_parts(Call& call, std::string first, std::vector<ExportPart> parts,
+                            std::string file_name) {
+  Shares& exports = call.services.exports;
+  const std::string holder = holder_of(call.principal);
+  const Shares::Room room = exports.room_for(holder);
+  if (room != Shares::Room::free) co_return call.reject(no_room(exports, room, call.principal, "exports"));
+  Shares::Place place = exports.take(holder);
+  auto task = std::make_shared<Export>(Export{call, std::move(place), nullptr, {}, false, {}});
+  task->call.is_cursor_open = true;
+  Response response;
+  response.content_type = "application/x-ndjson";
+  response.header("cache-control", "no-store")
+      .header("content-disposition", "attachment; filename=\"" + file_name + "\"");
+  response.stream = [task, first = std::move(first), parts = std::move(parts)](http::BodyStream& body) {
+    return run_while_allowed(task->call, run_parts(task, first, parts, body), body);
+  };
+  co_return response;
+}
+
 Task<Response> export_list(Call& call, CallHandler list, ExportShape shape) {
   FieldProblems problems;
   const std::string format(*call.request.query_value("format"));
@@ -173,11 +225,11 @@ Task<Response> export_list(Call& call, CallHandler list, ExportShape shape) {
   for (const char* name : {"limit", "cursor"})
     if (call.request.query_value(name))
       problems.push_back({name, "cannot be combined with `format`: an export contains the whole list"});
-  if (!problems.empty()) co_return call.refuse(invalid(std::move(problems)));
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   Shares& exports = call.services.exports;
   const std::string holder = holder_of(call.principal);
   const Shares::Room room = exports.room_for(holder);
-  if (room != Shares::Room::free) co_return call.refuse(no_room(exports, room, call.principal, "exports"));
+  if (room != Shares::Room::free) co_return call.reject(no_room(exports, room, call.principal, "exports"));
   Shares::Place place = exports.take(holder);
   std::erase_if(call.request.query, [](const http::Parameter& each) { return each.name == "format"; });
   set_parameter(call.request, "limit", std::to_string(page_limit_max));

@@ -17,9 +17,20 @@ struct ExportShape {
 
 bool is_export(const Call& call);  // it has a `format`
 
-// `list` answers a page. What it refuses is refused before anything is sent; an export that cannot go on is
-// broken off, so that nobody takes it for whole.
+// `list` returns a page. What it rejects is rejected before anything is sent; an export that cannot go on is
+// broken off, so that it is not taken for complete.
 Task<Response> export_list(Call& call, CallHandler list, ExportShape shape);
+
+// Several lists in one body of NDJSON, one after the other: {"kind": …, "data": …} on each line.
+struct ExportPart {
+  std::string_view kind;
+  CallHandler list;
+  int page_rows = 250;
+};
+// `first` is the line before them. The last line is {"kind":"end","counts":{…}}: without it the export is cut
+// off.
+Task<Response> export_parts(Call& call, std::string first, std::vector<ExportPart> parts,
+                            std::string file_name);
 
 // Items of {"data":[…]} as they stand there.
 std::vector<std::string_view> items_of_page(std::string_view page);

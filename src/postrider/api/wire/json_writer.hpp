@@ -1,4 +1,4 @@
-// Answers are written with base's JSON writer.
+// Responses are written with base's JSON writer.
 #pragma once
 
 #include "postrider/base/json_writer.hpp"

@@ -23,7 +23,7 @@ std::optional<std::string> Query::value(std::string_view name) {
   std::optional<std::string> found;
   for (const auto& parameter : request_.query) {
     if (parameter.name != name) continue;
-    if (found) refuse(name, "must be given only once");
+    if (found) reject(name, "must be given only once");
     found = parameter.value;
   }
   return found;
@@ -33,19 +33,19 @@ std::optional<base::Timestamp> Query::time(std::string_view name) {
   const auto text = value(name);
   if (!text) return std::nullopt;
   const auto time = base::parse_rfc3339(*text);
-  if (!time) refuse(name, time_rule);
+  if (!time) reject(name, time_rule);
   return time;
 }
 
 Query::Range Query::range() {
   const Range range{time("since"), time("until")};
-  if (range.since && range.until && *range.until <= *range.since) refuse("until", "must be after `since`");
+  if (range.since && range.until && *range.until <= *range.since) reject("until", "must be after `since`");
   return range;
 }
 
 std::optional<std::string> Query::pattern(std::string_view name) {
   auto text = value(name);
-  if (text && !model::is_pattern(*text)) refuse(name, model::pattern_rule);
+  if (text && !model::is_pattern(*text)) reject(name, model::pattern_rule);
   return text;
 }
 
@@ -56,7 +56,7 @@ int Query::limit() {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
   if (error == std::errc() && end == text->data() + text->size() && number >= 1 && number <= page_limit_max)
     return number;
-  refuse("limit", "must be a number from 1 to " + std::to_string(page_limit_max));
+  reject("limit", "must be a number from 1 to " + std::to_string(page_limit_max));
   return page_limit_default;
 }
 
@@ -68,18 +68,18 @@ std::string Query::after() {
     key = base::hex_decode(std::string_view(*text).substr(kCursorPrefix.size()));
   const auto is_plain = [](char c) { return c > 0x20 && c < 0x7F; };
   if (key && !key->empty() && std::all_of(key->begin(), key->end(), is_plain)) return *key;
-  refuse("cursor", "invalid cursor");
+  reject("cursor", "invalid cursor");
   return {};
 }
 
-void Query::refuse(std::string_view name, std::string detail) {
+void Query::reject(std::string_view name, std::string detail) {
   problems_.push_back({std::string(name), std::move(detail)});
 }
 
 FieldProblems Query::finish() {
   for (const auto& parameter : request_.query)
     if (std::find(known_.begin(), known_.end(), parameter.name) == known_.end())
-      refuse(parameter.name, "unknown parameter");
+      reject(parameter.name, "unknown parameter");
   return std::move(problems_);
 }
 
@@ -88,10 +88,10 @@ std::string make_cursor(std::string_view last_key) {
 }
 
 http::Response page(const std::vector<std::string>& items, const std::optional<std::string>& next) {
-  JsonObject answer;
-  answer.raw("data", json_array(items));
-  if (next) answer.add("next_cursor", make_cursor(*next));
-  return http::Response::json(200, answer.text());
+  JsonObject document;
+  document.raw("data", json_array(items));
+  if (next) document.add("next_cursor", make_cursor(*next));
+  return http::Response::json(200, document.text());
 }
 
 http::Response page(std::vector<PageRow> rows, int limit) {

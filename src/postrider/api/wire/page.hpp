@@ -37,7 +37,7 @@ class Query {
   int limit();
   // The key that the page before ended with; empty for the first page.
   std::string after();
-  void refuse(std::string_view name, std::string detail);
+  void reject(std::string_view name, std::string detail);
 
   // Also reports unknown parameters. Empty if the query is valid.
   FieldProblems finish();

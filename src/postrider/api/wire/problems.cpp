@@ -1,15 +1,18 @@
 #include "postrider/api/wire/problems.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "postrider/base/check.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::api {
 
 namespace {
 
-using registry::Refusal;
-using registry::RefusalKind;
+using registry::Rejection;
+using registry::RejectionKind;
 using std::chrono::seconds;
 
 http::Problem field(std::string pointer, std::string detail) {
@@ -19,6 +22,92 @@ http::Problem field(std::string pointer, std::string detail) {
 std::string or_else(const std::string& detail, std::string otherwise) {
   if (detail.empty()) return otherwise;
   return detail;
+}
+
+// The object does not exist.
+std::optional<http::Problem> problem_of_lookup(RejectionKind kind) {
+  switch (kind) {
+    case RejectionKind::unknown_tenant:
+      return unknown("tenant");
+    case RejectionKind::unknown_endpoint:
+      return unknown("endpoint");
+    case RejectionKind::unknown_subscription:
+      return problem(404, "unknown-subscription", "The endpoint has no subscription to this pattern.");
+    case RejectionKind::unknown_secret:
+      return unknown("secret");
+    case RejectionKind::unknown_source:
+      return unknown("source");
+    case RejectionKind::unknown_event_type:
+      return problem(404, "unknown-event-type", "This event type is not in the catalogue.");
+    case RejectionKind::unknown_contact:
+      return problem(404, "unknown-contact", "The tenant has no contact with this address.");
+    default:
+      return std::nullopt;
+  }
+}
+
+// A field of the request is invalid.
+std::optional<http::Problem> problem_of_field(const Rejection& rejection) {
+  switch (rejection.kind) {
+    case RejectionKind::unknown_forward_tenant:
+      return field("/forward/tenant_id", "does not exist");
+    case RejectionKind::secret_in_use:
+      return field("/secret", "is already an active secret");
+    case RejectionKind::secret_invalid:
+      return field("/secret", or_else(rejection.detail, "is not valid for the signature scheme"));
+    case RejectionKind::secret_differs:
+      return field("/secret", "is not the current secret; rotate secrets to change them");
+    case RejectionKind::url_contact:
+      return field("/address", "is a URL; only e-mail addresses need confirmation");
+    case RejectionKind::abandoned:
+      return invalid({});
+    default:
+      return std::nullopt;
+  }
+}
+
+struct StateProblem {
+  RejectionKind kind;
+  const char* type;
+  const char* detail;
+};
+// 409: what exists is in the way.
+constexpr StateProblem kConflicts[] = {
+    {RejectionKind::source_exists, "source-exists", "A source with this ID already exists."},
+    {RejectionKind::is_last_secret, "last-secret", "This is the only active secret; add another one first."},
+    {RejectionKind::tenant_exists, "tenant-exists", "A tenant with this ID already exists."},
+    {RejectionKind::tenant_id_used, "tenant-id-used",
+     "A tenant with this ID was deleted. IDs of deleted tenants cannot be used again."},
+    {RejectionKind::reserved_tenant, "reserved-tenant",
+     "The tenant `postrider` is reserved for operational events and cannot be changed."},
+    {RejectionKind::endpoint_exists, "endpoint-exists", "An endpoint with this ID already exists."},
+    {RejectionKind::reserved_id, "reserved-id",
+     "IDs that begin with `ep_` are reserved for IDs that postrider generates."},
+    {RejectionKind::too_many_endpoints, "too-many-endpoints",
+     "The tenant has reached its limit of endpoints."},
+    {RejectionKind::too_many_secrets, "too-many-secrets",
+     "The endpoint has too many active secrets. Delete one that is in its overlap, or rotate with "
+     "overlap_seconds 0."},
+    {RejectionKind::too_many_event_types, "too-many-event-types", "The catalogue is full."},
+    {RejectionKind::endpoint_disabled, "endpoint-disabled", "The endpoint is disabled; resume it first."},
+    {RejectionKind::is_current_secret, "current-secret",
+     "The current secret cannot be deleted; rotate it instead."},
+    {RejectionKind::contact_confirmed, "contact-confirmed", "This address is already confirmed."},
+    {RejectionKind::contact_unsubscribed, "contact-unsubscribed",
+     "This address unsubscribed. Only its owner can confirm it again; request a confirmation mail."},
+};
+
+http::Problem problem_of_state(const Rejection& rejection) {
+  for (const StateProblem& conflict : kConflicts)
+    if (conflict.kind == rejection.kind)
+      return problem(409, conflict.type, or_else(rejection.detail, conflict.detail));
+  if (rejection.kind == RejectionKind::changed_meanwhile)
+    return problem(412, "precondition-failed",
+                   "The resource was modified since you read it (ETag mismatch). Fetch it and try again.");
+  if (rejection.kind == RejectionKind::stopped_by_operator)
+    return problem(403, "stopped-by-operator", rejection.detail);
+  CHECK(rejection.kind == RejectionKind::operators_only);
+  return operators_only();
 }
 
 }  // namespace
@@ -31,84 +120,27 @@ http::Problem problem(int status, std::string type, std::string detail) {
   return made;
 }
 
-http::Problem problem_of(const Refusal& refusal) {
-  switch (refusal.kind) {
-    case RefusalKind::unknown_tenant:
-      return unknown_tenant();
-    case RefusalKind::unknown_endpoint:
-      return problem(404, "unknown-endpoint", "There is no such endpoint.");
-    case RefusalKind::unknown_subscription:
-      return problem(404, "unknown-subscription", "The endpoint has no subscription to this pattern.");
-    case RefusalKind::unknown_secret:
-      return problem(404, "unknown-secret", "There is no such secret.");
-    case RefusalKind::unknown_source:
-      return problem(404, "unknown-source", "There is no such source.");
-    case RefusalKind::source_exists:
-      return problem(409, "source-exists", "A source with this ID already exists.");
-    case RefusalKind::is_last_secret:
-      return problem(409, "last-secret", "This is the only active secret; add another one first.");
-    case RefusalKind::unknown_forward_tenant:
-      return field("/forward/tenant_id", "does not exist");
-    case RefusalKind::unknown_event_type:
-      return problem(404, "unknown-event-type", "This event type is not in the catalogue.");
-    case RefusalKind::tenant_exists:
-      return problem(409, "tenant-exists", "A tenant with this ID already exists.");
-    case RefusalKind::tenant_id_used:
-      return problem(409, "tenant-id-used",
-                     "A tenant with this ID was deleted. IDs of deleted tenants cannot be used again.");
-    case RefusalKind::reserved_tenant:
-      return problem(409, "reserved-tenant",
-                     "The tenant `postrider` is reserved for operational events and cannot be changed.");
-    case RefusalKind::endpoint_exists:
-      return problem(409, "endpoint-exists", "An endpoint with this ID already exists.");
-    case RefusalKind::reserved_id:
-      return problem(409, "reserved-id",
-                     "IDs that begin with `ep_` are reserved for IDs that postrider generates.");
-    case RefusalKind::too_many_endpoints:
-      return problem(409, "too-many-endpoints",
-                     or_else(refusal.detail, "The tenant has reached its limit of endpoints."));
-    case RefusalKind::too_many_secrets:
-      return problem(409, "too-many-secrets",
-                     "The endpoint has too many active secrets. Delete one that is in its overlap, or rotate "
-                     "with overlap_seconds 0.");
-    case RefusalKind::too_many_event_types:
-      return problem(409, "too-many-event-types", "The catalogue is full.");
-    case RefusalKind::changed_meanwhile:
-      return problem(412, "precondition-failed",
-                     "The resource was modified since you read it (ETag mismatch). Fetch it and try again.");
-    case RefusalKind::endpoint_disabled:
-      return problem(409, "endpoint-disabled", "The endpoint is disabled; resume it first.");
-    case RefusalKind::stopped_by_operator:
-      return problem(403, "stopped-by-operator", refusal.detail);
-    case RefusalKind::operators_only:
-      return operators_only();
-    case RefusalKind::is_current_secret:
-      return problem(409, "current-secret", "The current secret cannot be deleted; rotate it instead.");
-    case RefusalKind::secret_in_use:
-      return field("/secret", "is already an active secret");
-    case RefusalKind::secret_unfit:
-      return field("/secret", or_else(refusal.detail, "is not valid for the signature scheme"));
-    case RefusalKind::secret_differs:
-      return field("/secret", "is not the current secret; rotate secrets to change them");
-    case RefusalKind::unknown_contact:
-      return problem(404, "unknown-contact", "The tenant has no contact with this address.");
-    case RefusalKind::url_contact:
-      return field("/address", "is a URL; only e-mail addresses need confirmation");
-    case RefusalKind::contact_confirmed:
-      return problem(409, "contact-confirmed", "This address is already confirmed.");
-    case RefusalKind::contact_unsubscribed:
-      return problem(
-          409, "contact-unsubscribed",
-          "This address unsubscribed. Only its owner can confirm it again; request a confirmation mail.");
-    case RefusalKind::abandoned:
-      return invalid({});
-  }
-  return invalid({});
+http::Problem try_later(int status, std::string type, std::string detail, seconds wait) {
+  auto made = problem(status, std::move(type), std::move(detail));
+  made.retry_after = wait;
+  return made;
+}
+
+http::Problem unknown(std::string_view what) {
+  std::string type = "unknown-" + std::string(what), detail = "There is no such " + std::string(what) + ".";
+  std::ranges::replace(type, ' ', '-');
+  return problem(404, std::move(type), std::move(detail));
+}
+
+http::Problem problem_of(const Rejection& rejection) {
+  if (auto of_lookup = problem_of_lookup(rejection.kind)) return std::move(*of_lookup);
+  if (auto of_field = problem_of_field(rejection)) return std::move(*of_field);
+  return problem_of_state(rejection);
 }
 
 http::Problem problem_of(const pg::Error& error) {
   if (error.kind() == pg::Kind::item) {
-    telemetry::log_error("database_refused_data")
+    telemetry::log_error("database_rejected_data")
         .field("sqlstate", error.sqlstate())
         .field("error", error.what());
     return problem(422, "invalid", "The request is invalid: the database rejected a value.");
@@ -124,13 +156,11 @@ http::Problem problem_of(const pg::Error& error) {
     telemetry::log_error("database_failure").field("sqlstate", error.sqlstate()).field("error", error.what());
   else
     telemetry::log_warn("database_unavailable").field("error", error.what());
-  auto made = problem(
+  return try_later(
       503, "unavailable",
       error.kind() == pg::Kind::unknown
           ? "The database connection was lost before the result arrived; the change may have been made."
           : "The database is unavailable. Try again later.");
-  made.retry_after = seconds(1);
-  return made;
 }
 
 bool is_statement_timeout(const pg::Error& error) {
@@ -167,10 +197,6 @@ http::Problem operators_only(FieldProblems errors) {
       "Only operators can do this: use a key with the role operator or admin that is not bound to a tenant.");
   made.errors = std::move(errors);
   return made;
-}
-
-http::Problem unknown_tenant() {
-  return problem(404, "unknown-tenant", "There is no such tenant.");
 }
 
 http::Problem configured_by_file(std::string_view what) {

@@ -1,12 +1,13 @@
 // The problem documents of the API.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
 #include "postrider/http/server/problem.hpp"
 #include "postrider/pg/error.hpp"
-#include "postrider/registry/refusal.hpp"
+#include "postrider/registry/rejection.hpp"
 
 namespace postrider::api {
 
@@ -14,11 +15,16 @@ using http::FieldProblems;
 
 // `type` is the last part of the problem's URN, such as "unknown-tenant".
 http::Problem problem(int status, std::string type, std::string detail);
+// The same with Retry-After.
+http::Problem try_later(int status, std::string type, std::string detail,
+                        std::chrono::seconds wait = std::chrono::seconds(1));
+// 404: unknown("event type") has the type "unknown-event-type".
+http::Problem unknown(std::string_view what);
 
 // The type of every 413, also of those that the HTTP server sends by itself.
 inline constexpr auto content_too_large = "content-too-large";
 
-http::Problem problem_of(const registry::Refusal& refusal);
+http::Problem problem_of(const registry::Rejection& rejection);
 
 // No database, too busy, or a statement that failed: 503 with Retry-After, unless the data was at fault. A
 // statement that took too long: 503 without it, since the same request would take as long again. Details of
@@ -38,7 +44,6 @@ http::Problem unauthorized(NotAuthenticated why);
 http::Problem forbidden(std::string detail);  // 403
 // 403: only operators may do this. `errors` lists the fields that only operators may write.
 http::Problem operators_only(FieldProblems errors = {});
-http::Problem unknown_tenant();                           // 404
 http::Problem configured_by_file(std::string_view what);  // 409; "outbox", "source"
 http::Problem not_json();                                 // 415
 http::Problem malformed(std::string detail);              // 400

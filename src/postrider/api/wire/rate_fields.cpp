@@ -8,7 +8,7 @@
 namespace postrider::api {
 
 void add_rate_fields(http::Response& response, std::string_view policy,
-                     const publish::PublishRates::Allowance& allowance) {
+                     const base::RateLimiter::Allowance& allowance) {
   // The quota must be an integer: less than one per second is one per a longer window.
   const double rate = allowance.rate_per_second;
   const auto quota = static_cast<int64_t>(std::max(1.0, std::floor(rate)));

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "postrider/api/wire/conditional.hpp"
 #include "postrider/api/wire/cursor_seal.hpp"
@@ -24,12 +25,25 @@ struct Policy {
   bool changes_sending;
 };
 
-std::string missing_role(Role role, Access access) {
-  std::string allowed;
-  for (const Role other : {Role::reader, Role::publisher, Role::operator_, Role::admin}) {
-    if (!allows(other, access)) continue;
-    allowed += (allowed.empty() ? "" : " or ") + std::string(registry::label(other));
-  }
+constexpr Role kRolesUpwards[] = {Role::reader, Role::publisher, Role::customer, Role::operator_,
+                                  Role::admin};
+
+// "customer, operator or admin"
+std::string roles_with(Access access) {
+  std::vector<std::string_view> roles;
+  for (const Role role : kRolesUpwards)
+    if (allows(role, access)) roles.push_back(registry::label(role));
+  std::string text;
+  for (size_t i = 0; i < roles.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == roles.size() ? " or " : ", ") + std::string(roles[i]);
+  return text;
+}
+
+std::string missing_role(const registry::Principal& principal, Access access) {
+  if (principal.is_read_only && allows(principal.role, access))
+    return "This token can only read; this operation needs a token with the access manage.";
+  const std::string allowed = roles_with(access);
+  const Role role = principal.role;
   return "This operation needs an API key with the role " + allowed + "; this key has the role " +
          std::string(registry::label(role)) + ".";
 }
@@ -39,37 +53,32 @@ std::string bound_key(const model::TenantId& tenant) {
 }
 
 // What the principal may not do, or nothing.
-std::optional<http::Problem> refusal(const Call& call, const Policy& policy) {
+std::optional<http::Problem> rejection(const Call& call, const Policy& policy) {
   if (call.principal.tenant && policy.bound_keys == BoundKeys::by_path) {
     const bool has_tenant =
         !call.request.path_parameters.empty() && call.request.path_parameters.front().name == "tenant";
     if (!has_tenant) return forbidden(bound_key(*call.principal.tenant));
-    if (call.tenant() != *call.principal.tenant) return unknown_tenant();
+    if (call.tenant() != *call.principal.tenant) return unknown("tenant");
   }
-  if (!allows(call.principal.role, policy.access))
-    return forbidden(missing_role(call.principal.role, policy.access));
+  if (!allows(call.principal, policy.access)) return forbidden(missing_role(call.principal, policy.access));
   if (policy.access == Access::operators && !call.principal.is_operator()) return operators_only();
   return std::nullopt;
 }
 
 http::Problem too_many_requests() {
-  http::Problem problem;
-  problem.status = 429;
-  problem.type = "too-fast";
-  problem.detail = "The rate limit of this API key is exceeded.";
-  return problem;
+  return problem(429, "too-fast", "The rate limit of this API key is exceeded.");
 }
 
-using Allowance = publish::PublishRates::Allowance;
+using Allowance = base::RateLimiter::Allowance;
 
 // Takes one request from the key's rate; false if there is none left. Keys without a limit cost nothing here.
 bool take_turn(const Call& call, std::optional<Allowance>& left) {
-  publish::PublishRates* rates = call.services.key_rates;
+  base::RateLimiter* rates = call.services.key_rates;
   if (!rates || !call.principal.rate_per_second) return true;
   const std::string key = call.principal.key.public_id();
   const base::SteadyTime now = base::BootClock::now();
   const bool is_first = !rates->allowance(key, now);
-  rates->learn(key, call.principal.rate_per_second, now);  // the first time this takes one itself
+  rates->set_rate(key, call.principal.rate_per_second, now);  // the first time this takes one itself
   const bool is_taken = is_first || rates->try_take(key, now);
   left = rates->allowance(key, now);
   return is_taken;
@@ -91,8 +100,8 @@ Task<Response> run(Call& call, CallHandler handler) {
   return method == Method::get || method == Method::head ? run_list(call, handler) : handler(call);
 }
 
-Response refuse(const Call& call, const http::Problem& problem) {
-  Response response = call.refuse(problem);
+Response reject(const Call& call, const http::Problem& problem) {
+  Response response = call.reject(problem);
   if (problem.status == 401) response.header("www-authenticate", "Bearer realm=\"postrider\"");
   return response;
 }
@@ -101,13 +110,15 @@ Response refuse(const Call& call, const http::Problem& problem) {
 Task<std::optional<Response>> identify(Call& call, Policy policy) {
   if (policy.access == Access::everyone) co_return std::nullopt;
   const auto credential = find_credential(call.request);
-  if (!credential) co_return refuse(call, unauthorized(credential.error()));
+  if (!credential) co_return reject(call, unauthorized(credential.error()));
   call.credential = *credential;
   const std::optional<registry::Principal> principal = co_await authenticate(call.services, *credential);
-  if (!principal) co_return refuse(call, unauthorized(NotAuthenticated::key_invalid));
+  if (!principal) co_return reject(call, unauthorized(NotAuthenticated::key_invalid));
+  if (const auto problem = find_forgery(call.request, *credential, call.services.config))
+    co_return call.reject(*problem);
   call.principal = *principal;
   call.request.is_authenticated = true;
-  if (const auto problem = refusal(call, policy)) co_return call.refuse(*problem);
+  if (const auto problem = rejection(call, policy)) co_return call.reject(*problem);
   co_return std::nullopt;
 }
 
@@ -119,13 +130,20 @@ registry::ChangedEndpoints changed_endpoints(const Call& call) {
   return changed;
 }
 
+// What a browser shows after somebody signed out must not come from its cache.
+void keep_out_of_caches(Response& response) {
+  for (const auto& [name, value] : response.headers)
+    if (name == "cache-control") return;
+  response.header("cache-control", "no-store");
+}
+
 Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
-  std::optional<Response> refused = co_await identify(call, policy);
-  if (refused) co_return std::move(*refused);
+  std::optional<Response> rejected = co_await identify(call, policy);
+  if (rejected) co_return std::move(*rejected);
   std::optional<Allowance> left;
   const bool has_turn = take_turn(call, left);
   if (!has_turn) {
-    Response response = call.refuse(too_many_requests());
+    Response response = call.reject(too_many_requests());
     add_rate_fields(response, "key", *left);
     co_return response;
   }
@@ -135,6 +153,7 @@ Task<Response> try_once(Call& call, Policy policy, CallHandler handler) {
     co_await call.services.take_effect(std::move(changed));
   }
   if (left) add_rate_fields(response, "key", *left);
+  if (call.principal.session) keep_out_of_caches(response);
   co_return response;
 }
 
@@ -144,15 +163,15 @@ bool is_worth_another_try(const pg::Error& error) {
   return error.kind() == pg::Kind::retry && !is_statement_timeout(error);
 }
 
-Task<Response> answer(Services& services, Policy policy, CallHandler handler, http::Request& request) {
+Task<Response> respond(Services& services, Policy policy, CallHandler handler, http::Request& request) {
   Call call{services, request};
   for (int tries = 1;; ++tries) {
     try {
       co_return co_await try_once(call, policy, handler);
     } catch (const pg::Error& error) {
-      if (!is_worth_another_try(error) || tries == kTriesMax) co_return call.refuse(problem_of(error));
-    } catch (const CallRefused& refused) {
-      co_return refuse(call, refused.problem());
+      if (!is_worth_another_try(error) || tries == kTriesMax) co_return call.reject(problem_of(error));
+    } catch (const CallRejected& rejected) {
+      co_return reject(call, rejected.problem());
     }
   }
 }
@@ -168,9 +187,9 @@ Task<http::Admission> admit(Services& services, Policy policy, RouteOptions opti
     if (call.request.is_authenticated)
       admission.owner = call.principal.tenant ? *call.principal.tenant : call.principal.key.public_id();
   } catch (const pg::Error& error) {
-    admission.refusal = call.refuse(problem_of(error));
-  } catch (const CallRefused& refused) {
-    admission.refusal = refuse(call, refused.problem());
+    admission.refusal = call.reject(problem_of(error));
+  } catch (const CallRejected& rejected) {
+    admission.refusal = reject(call, rejected.problem());
   }
   co_return admission;
 }
@@ -187,6 +206,8 @@ std::string_view label(Access access) {
       return "read";
     case Access::publish:
       return "publish";
+    case Access::customer:
+      return "customer";
     case Access::operate:
       return "operate";
     case Access::operators:
@@ -204,6 +225,8 @@ bool allows(Role role, Access access) {
       return true;
     case Role::operator_:
       return access != Access::administer;
+    case Role::customer:
+      return access == Access::read || access == Access::customer;
     case Role::publisher:
       return access == Access::publish;
     case Role::reader:
@@ -212,20 +235,41 @@ bool allows(Role role, Access access) {
   return false;
 }
 
+bool allows(const registry::Principal& principal, Access access) {
+  const bool is_reading = access == Access::read || access == Access::authenticated;
+  return allows(principal.role, access) && (is_reading || !principal.is_read_only);
+}
+
+namespace {
+
+http::Route make_route(Services& services, Policy policy, CallHandler handler, const RouteOptions& options) {
+  http::Route route;
+  route.handle = [services = &services, policy, handler](http::Request& request) {
+    return respond(*services, policy, handler, request);
+  };
+  route.body_bytes_max = options.body_bytes_max;
+  route.admit = [services = &services, policy, options](http::Request& head) {
+    return admit(*services, policy, options, head);
+  };
+  return route;
+}
+
+}  // namespace
+
 void Routes::add(Method method, std::string pattern, Access access, CallHandler handler,
                  RouteOptions options) {
   entries_.push_back({method, pattern, access, options.bound_keys});
-  http::Route route;
+  const Policy policy{access, options.bound_keys, options.changes_sending};
+  http::Route route = make_route(services_, policy, handler, options);
   route.method = method;
   route.pattern = std::move(pattern);
-  const Policy policy{access, options.bound_keys, options.changes_sending};
-  route.handle = [services = &services_, policy, handler](http::Request& request) {
-    return answer(*services, policy, handler, request);
-  };
-  route.body_bytes_max = options.body_bytes_max;
-  route.admit = [services = &services_, policy, options](http::Request& head) {
-    return admit(*services, policy, options, head);
-  };
+  router_.add(std::move(route));
+}
+
+void Routes::add_page(std::string pattern, CallHandler handler) {
+  http::Route route = make_route(services_, {Access::everyone, BoundKeys::by_path, false}, handler, {});
+  route.method = Method::get;
+  route.pattern = std::move(pattern);
   router_.add(std::move(route));
 }
 

@@ -33,14 +33,18 @@ using runtime::Task;
 enum class Access {
   everyone,       // no key
   authenticated,  // any valid key
-  read,           // reader, operator, admin
+  read,           // reader, customer, operator, admin
   publish,        // publisher, operator, admin
+  customer,       // customer, operator, admin: what a customer manages itself
   operate,        // operator, admin
   operators,      // the same, but no key that is bound to a tenant, not even in its own
   administer,     // admin
 };
 std::string_view label(Access access);            // as `x-access` in the OpenAPI document
 bool allows(registry::Role role, Access access);  // by role alone; not for Access::everyone
+// By role, and by the half of a customer's rights that a token has. Whether the route is in its tenant is
+// another question.
+bool allows(const registry::Principal& principal, Access access);
 
 // What a key that is bound to a tenant gets from a route.
 enum class BoundKeys {
@@ -53,17 +57,18 @@ struct Call;
 struct RouteOptions {
   size_t body_bytes_max = 0;  // 0: the server's limit
   BoundKeys bound_keys = BoundKeys::by_path;
-  // A successful response is sent when the change is in force on this node: a pause that was answered pauses.
+  // A successful response is sent when the change is in force on this node: after the response to a pause
+  // nothing is sent.
   bool changes_sending = false;
   // Decides about a large body instead of the key, for routes without one. May throw pg::Error and
-  // CallRefused.
+  // CallRejected.
   Task<http::Admission> (*admit)(Call& head) = nullptr;
 };
 
 // Ends a call from any depth; the response is its problem.
-class CallRefused : public std::exception {
+class CallRejected : public std::exception {
  public:
-  explicit CallRefused(http::Problem problem) : problem_(std::move(problem)) {}
+  explicit CallRejected(http::Problem problem) : problem_(std::move(problem)) {}
   const http::Problem& problem() const { return problem_; }
   const char* what() const noexcept override { return problem_.detail.c_str(); }
 
@@ -86,9 +91,9 @@ struct Call {
   // The caller of a change, for the registry: the key, its address, the request and its If-Match.
   registry::Caller caller() const;
 
-  Response refuse(const http::Problem& problem) const { return http::problem(request, problem); }
+  Response reject(const http::Problem& problem) const { return http::problem(request, problem); }
   // A connection for this call alone. A call of many steps takes one for each, so that others have their turn
-  // in between. Throws pg::Error, and CallRefused: 429 when too many calls of the same tenant or key wait,
+  // in between. Throws pg::Error, and CallRejected: 429 when too many calls of the same tenant or key wait,
   // 401 when the key is no longer valid.
   Task<pg::Pool::Lease> database() const;
 };
@@ -100,6 +105,8 @@ class Routes {
   Routes(http::Router& router, Services& services) : router_(router), services_(services) {}
 
   void add(Method method, std::string pattern, Access access, CallHandler handler, RouteOptions options = {});
+  // A page for people, for everyone: not an operation of the API, and not in its document.
+  void add_page(std::string pattern, CallHandler handler);
   Services& services() { return services_; }
 
   struct Entry {
@@ -146,8 +153,12 @@ void add_outbox_capture_routes(Routes& routes);
 void add_audit_routes(Routes& routes);
 void add_key_routes(Routes& routes);
 void add_me_routes(Routes& routes);
+void add_token_routes(Routes& routes);
+void add_tenant_export_routes(Routes& routes);
 void add_health_routes(Routes& routes);
 void add_openapi_routes(Routes& routes);
+void add_page_routes(Routes& routes);
+void add_console_session_routes(Routes& routes);
 void add_source_routes(Routes& routes);
 void add_inbound_routes(Routes& routes);
 void add_inbox_routes(Routes& routes);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "postrider/api/wire/metrics.hpp"
 #include "postrider/api/wire/shares.hpp"
 #include "postrider/api/wire/watch.hpp"
 #include "postrider/config/config.hpp"
@@ -21,17 +22,21 @@
 #include "postrider/registry/tenant_cache.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/worker.hpp"
-#include "postrider/telemetry/metrics.hpp"
 
+namespace postrider::base {
+class RateLimiter;
+}
 namespace postrider::publish {
 class Publisher;
-class PublishRates;
 }  // namespace postrider::publish
 namespace postrider::inbox {
 class Receiver;
 class Rejections;
 class Waiters;
 }  // namespace postrider::inbox
+namespace postrider::web {
+class SignInGuard;
+}
 
 namespace postrider::api {
 
@@ -39,24 +44,25 @@ namespace postrider::api {
 struct Services {
   runtime::Loop& loop;
   pg::Pool& pool;  // for calls of people and programs that manage things; publishing has a link of its own
-  pg::Link&
-      lookups;  // for keys, sources and the catalogue: short statements only, so that no call waits long
+  // For keys, sources and the catalogue: short statements only, so that no call waits long.
+  pg::Link& lookups;
   registry::Context registry;
   const config::Config& config;
   const http::AddressGuard& guard;
   const telemetry::Metrics& metrics;
   http::Resolver* resolver = nullptr;  // without one, names are not looked up when a URL is saved
   http::Client* client = nullptr;      // without one, there is no route to try an endpoint
-  registry::SecretResolver* secrets =
-      nullptr;                              // without one, secrets that are references cannot be used here
+  // Without one, secrets that are references cannot be used here.
+  registry::SecretResolver* secrets = nullptr;
   publish::Publisher* publisher = nullptr;  // without one, there are no routes to publish
   inbox::Receiver* receiver = nullptr;      // without one, inbound webhooks are not taken
   inbox::Rejections* rejections = nullptr;  // counts rejected inbound webhooks
   inbox::Waiters* waiters = nullptr;        // without one, claims do not wait for messages
   runtime::Worker* worker = nullptr;        // without one, large inbound bodies are verified on the loop
   // Shared by the loops of a node. Without them no rate is enforced.
-  publish::PublishRates* publish_rates = nullptr;  // by tenant, for the RateLimit headers
-  publish::PublishRates* key_rates = nullptr;      // by the public ID of a key
+  base::RateLimiter* publish_rates = nullptr;  // by tenant, for the RateLimit headers
+  base::RateLimiter* key_rates = nullptr;      // by the public ID of a key
+  web::SignInGuard* sign_in_guard = nullptr;   // without one, failed sign-ins are not counted
   // Why this node should get no requests now, beside what the API sees itself (database, ids). Optional.
   std::function<std::optional<std::string>()> why_not_ready = {};
   // What operators should know although the node is ready, for /readyz; empty: nothing. Optional.
@@ -64,7 +70,9 @@ struct Services {
   // Returns when this node sends according to what was just committed, or after a few seconds. Optional.
   std::function<runtime::Task<void>(registry::ChangedEndpoints)> take_effect = {};
 
+  Metrics own_metrics{metrics};
   registry::KeyCache keys = {};
+  registry::KeyCache sessions = {};  // by the hash of the cookie's token
   registry::TenantCache tenants = {};
   registry::CatalogueCache catalogue = {};
   int contact_links_in_use = 0;  // confirmations and the like, which need no key

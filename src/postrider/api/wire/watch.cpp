@@ -18,7 +18,7 @@ constexpr auto kInterval = 500ms;
 
 bool has_same_rights(const registry::Principal& now, const registry::Principal& before) {
   return now.key == before.key && now.role == before.role && now.tenant == before.tenant &&
-         now.sees_payloads == before.sees_payloads;
+         now.sees_payloads == before.sees_payloads && now.session == before.session;
 }
 
 Task<bool> has_tenant(const Call& call) {

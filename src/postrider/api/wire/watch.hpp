@@ -1,4 +1,4 @@
-// Answers that take long (streams, exports) go on only while their caller may see them.
+// Long responses (streams, exports) continue only while their caller may see them.
 #pragma once
 
 #include <list>

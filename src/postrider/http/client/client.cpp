@@ -15,8 +15,8 @@ using runtime::Task;
 
 namespace {
 
-constexpr size_t read_bytes = 64 * 1024;
-constexpr size_t outgoing_bytes_kept = 64 * 1024;
+constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kOutgoingBytesKept = 64 * 1024;
 
 std::chrono::microseconds between(runtime::SteadyTime start, runtime::SteadyTime end) {
   return std::chrono::duration_cast<std::chrono::microseconds>(end - start);
@@ -78,13 +78,13 @@ Client::State::State(runtime::Loop& loop, const AddressGuard& address_guard, con
       turns(loop),
       resolver(loop, options.resolver),
       pool(wheel, options),
-      incoming(read_bytes) {}
+      incoming(kReadBytes) {}
 
 Client::Client(runtime::Loop& loop, const AddressGuard& guard, const TlsContext& tls, ClientOptions options)
     : state_(std::make_unique<State>(loop, guard, tls, std::move(options))) {}
 
 Client::~Client() {
-  CHECK(!state_->flights.is_linked());
+  CHECK(state_->in_progress.empty());
 }
 
 Task<Exchange> Client::send(OutboundRequest request) {
@@ -103,13 +103,13 @@ const Client::Stats& Client::stats() const {
 void Client::close() {
   state_->is_closed = true;
   state_->resolver.close();
-  // A flight that is not waiting is running right now, further up this very stack: it ends when it goes on.
-  Link* link = state_->flights.next;
-  while (link != &state_->flights) {
-    Flight* flight = static_cast<Flight::Membership*>(link)->flight;
-    const bool was_waiting = flight->is_waiting();
-    flight->cancel();
-    link = was_waiting ? state_->flights.next : link->next;
+  // An exchange that is not waiting is running right now, further up this very stack: it ends when it
+  // continues. One that was waiting has ended when cancel() returns, and others may have ended with it.
+  auto& all = state_->in_progress;
+  for (auto next = all.begin(); next != all.end();) {
+    const bool was_waiting = next->is_waiting();
+    next->cancel();
+    next = was_waiting ? all.begin() : std::next(next);
   }
   state_->pool.close_all();
 }
@@ -123,200 +123,200 @@ Task<Exchange> Client::State::exchange(OutboundRequest request) {
   }
   ++stats.exchanges;
   const DialProfile& profile = request.profile != nullptr ? *request.profile : own_profile;
-  Flight flight(wheel, flights, stats.in_flight, request, profile);
-  if (auto pooled = pool.take(flight.pool_key())) {
+  ExchangeInProgress current(wheel, in_progress, stats.in_flight, request, profile);
+  if (auto pooled = pool.take(current.pool_key())) {
     ++stats.connections_reused;
-    flight.exchange.is_reused = true;
-    flight.exchange.remote = pooled->remote();
-    flight.use(std::move(pooled));
+    current.exchange.is_reused = true;
+    current.exchange.remote = pooled->remote();
+    current.use(std::move(pooled));
   }
   while (true) {
-    if (!flight.connection) {
-      const bool is_open = co_await open(flight);
+    if (!current.connection) {
+      const bool is_open = co_await open(current);
       if (!is_open) break;
     }
-    uint32_t awaited = begin(flight);
+    uint32_t awaited = begin(current);
     while (awaited != 0) {
-      Flight::NextTurn next_turn(flight, turns);
-      Flight::Ready ready(flight, awaited);
-      if (flight.is_turn_over)
+      ExchangeInProgress::NextTurn next_turn(current, turns);
+      ExchangeInProgress::Ready ready(current, awaited);
+      if (current.is_turn_over)
         co_await next_turn;
       else
         co_await ready;
-      awaited = proceed(flight);
+      awaited = proceed(current);
     }
-    if (!should_resend(flight)) break;
+    if (!should_resend(current)) break;
   }
-  finish(flight);
-  co_return std::move(flight.exchange);
+  finish(current);
+  co_return std::move(current.exchange);
 }
 
-uint32_t Client::State::begin(Flight& flight) {
-  flight.phase = Phase::send;
-  flight.send_started = base::BootClock::now();
-  write_request(outgoing, flight.request);
-  const bool is_open = send_rest(flight, outgoing);
-  if (outgoing.capacity() > outgoing_bytes_kept) outgoing = std::string();
+uint32_t Client::State::begin(ExchangeInProgress& current) {
+  current.phase = Phase::send;
+  current.send_started = base::BootClock::now();
+  write_request(outgoing, current.request);
+  const bool is_open = send_rest(current, outgoing);
+  if (outgoing.capacity() > kOutgoingBytesKept) outgoing = std::string();
   if (!is_open) return 0;
-  if (flight.unsent.empty()) return Connection::readable;
-  return Connection::readable | Connection::writable;
+  if (current.unsent.empty()) return Connection::kReadable;
+  return Connection::kReadable | Connection::kWritable;
 }
 
-uint32_t Client::State::proceed(Flight& flight) {
-  if (flight.interrupted != Flight::Interrupt::none) {
-    conclude_interrupt(flight);
+uint32_t Client::State::proceed(ExchangeInProgress& current) {
+  if (current.interrupted != ExchangeInProgress::Interrupt::none) {
+    conclude_interrupt(current);
     return 0;
   }
   // An endpoint may answer and close without reading the whole request, so reading comes first.
-  receive(flight);
-  if (!flight.connection) return 0;
-  if (flight.reader.is_done()) return 0;
-  if (flight.interrupted != Flight::Interrupt::none) {
-    conclude_interrupt(flight);
+  receive(current);
+  if (!current.connection) return 0;
+  if (current.reader.is_done()) return 0;
+  if (current.interrupted != ExchangeInProgress::Interrupt::none) {
+    conclude_interrupt(current);
     return 0;
   }
-  if (flight.unsent.empty()) return Connection::readable;
+  if (current.unsent.empty()) return Connection::kReadable;
 
-  if (flight.connection->is_ready(Connection::writable)) {
-    const std::string rest = std::move(flight.unsent);
-    if (!send_rest(flight, rest)) return 0;
+  if (current.connection->is_ready(Connection::kWritable)) {
+    const std::string rest = std::move(current.unsent);
+    if (!send_rest(current, rest)) return 0;
   }
-  if (flight.unsent.empty()) return Connection::readable;
-  return Connection::readable | Connection::writable;
+  if (current.unsent.empty()) return Connection::kReadable;
+  return Connection::kReadable | Connection::kWritable;
 }
 
 // False when the connection broke and the exchange is over. What the socket did not take is kept in `unsent`.
-bool Client::State::send_rest(Flight& flight, std::string_view bytes) {
-  flight.unsent.clear();
+bool Client::State::send_rest(ExchangeInProgress& current, std::string_view bytes) {
+  current.unsent.clear();
   while (!bytes.empty()) {
-    const IoResult result = flight.connection->write(bytes);
+    const IoResult result = current.connection->write(bytes);
     if (result.kind == IoResult::Kind::moved) {
       bytes.remove_prefix(result.bytes);
       continue;
     }
     if (result.kind == IoResult::Kind::would_block) {
-      flight.unsent = bytes;
+      current.unsent = bytes;
       return true;
     }
     // Perhaps the endpoint has answered before it closed.
-    receive(flight);
-    if (flight.is_turn_over) return true;  // the rest of it follows
-    if (flight.connection && !flight.reader.is_done()) conclude_broken(flight, NetError::connection_reset);
+    receive(current);
+    if (current.is_turn_over) return true;  // the rest of it follows
+    if (current.connection && !current.reader.is_done()) conclude_broken(current, NetError::connection_reset);
     return false;
   }
   base::reach("client.sent");
-  if (flight.phase == Phase::send) flight.phase = Phase::first_byte;
+  if (current.phase == Phase::send) current.phase = Phase::first_byte;
   return true;
 }
 
-// Reads what has come, up to the flight's share of this turn.
-void Client::State::receive(Flight& flight) {
+// Reads what has come, up to the exchange's share of this turn.
+void Client::State::receive(ExchangeInProgress& current) {
   size_t turn_bytes = 0;
-  while (flight.connection->is_ready(Connection::readable) && !flight.reader.is_done()) {
-    if (!has_share_left(flight, turn_bytes)) return;
-    const IoResult result = flight.connection->read(incoming.data(), incoming.size());
+  while (current.connection->is_ready(Connection::kReadable) && !current.reader.is_done()) {
+    if (!has_share_left(current, turn_bytes)) return;
+    const IoResult result = current.connection->read(incoming.data(), incoming.size());
     turn_bytes += result.wire_bytes;
-    count_read(flight, result);
-    if (flight.wire_bytes_left == 0) return conclude_flood(flight);
+    count_read(current, result);
+    if (current.wire_bytes_left == 0) return conclude_flood(current);
     if (result.kind == IoResult::Kind::would_block) return;
-    if (result.kind == IoResult::Kind::failed) return conclude_failed_read(flight, result);
+    if (result.kind == IoResult::Kind::failed) return conclude_failed_read(current, result);
     if (result.kind == IoResult::Kind::closed) {
-      if (flight.reader.has_bytes()) return flight.reader.feed_end();
-      return conclude_broken(flight, NetError::connection_closed);
+      if (current.reader.has_bytes()) return current.reader.feed_end();
+      return conclude_broken(current, NetError::connection_closed);
     }
-    if (result.kind == IoResult::Kind::moved) feed(flight, std::string_view(incoming.data(), result.bytes));
-    if (flight.wire_bytes_left == 0 && !flight.reader.is_done()) return conclude_flood(flight);
+    if (result.kind == IoResult::Kind::moved) feed(current, std::string_view(incoming.data(), result.bytes));
+    if (current.wire_bytes_left == 0 && !current.reader.is_done()) return conclude_flood(current);
   }
 }
 
-bool Client::State::has_share_left(Flight& flight, size_t turn_bytes) {
-  if (turn_bytes > 0 && flight.is_interrupted()) return false;
-  flight.is_turn_over = turn_bytes >= ReadTurns::reader_bytes_max || turns.is_used_up();
-  return !flight.is_turn_over;
+bool Client::State::has_share_left(ExchangeInProgress& current, size_t turn_bytes) {
+  if (turn_bytes > 0 && current.is_interrupted()) return false;
+  current.is_turn_over = turn_bytes >= ReadTurns::kReaderBytesMax || turns.is_used_up();
+  return !current.is_turn_over;
 }
 
-void Client::State::count_read(Flight& flight, const IoResult& result) {
+void Client::State::count_read(ExchangeInProgress& current, const IoResult& result) {
   stats.bytes_received += result.wire_bytes;
   turns.spend(result.wire_bytes);
-  flight.wire_bytes_left -= std::min(flight.wire_bytes_left, result.wire_bytes);
+  current.wire_bytes_left -= std::min(current.wire_bytes_left, result.wire_bytes);
 }
 
-void Client::State::feed(Flight& flight, std::string_view bytes) {
-  if (!flight.reader.has_bytes()) {
-    flight.phase = Phase::answer;
-    flight.exchange.times.first_byte = between(flight.send_started, base::BootClock::now());
+void Client::State::feed(ExchangeInProgress& current, std::string_view bytes) {
+  if (!current.reader.has_bytes()) {
+    current.phase = Phase::answer;
+    current.exchange.times.first_byte = between(current.send_started, base::BootClock::now());
   }
   base::reach("client.answered");
-  const bool had_head = flight.reader.has_head();
-  const uint64_t body_bytes = had_head ? flight.reader.answer().body_bytes : 0;
-  flight.reader.feed(bytes);
-  if (!flight.reader.has_head() || flight.reader.is_done()) return;
-  const auto silence = flight.request.answer_silence_max;
-  const bool has_more = !had_head || flight.reader.answer().body_bytes > body_bytes;
+  const bool had_head = current.reader.has_head();
+  const uint64_t body_bytes = had_head ? current.reader.answer().body_bytes : 0;
+  current.reader.feed(bytes);
+  if (!current.reader.has_head() || current.reader.is_done()) return;
+  const auto silence = current.request.answer_silence_max;
+  const bool has_more = !had_head || current.reader.answer().body_bytes > body_bytes;
   if (silence.count() > 0 && has_more)
-    flight.limit_step(base::BootClock::now() + silence);
+    current.limit_step(base::BootClock::now() + silence);
   else if (silence.count() == 0 && !had_head)
-    flight.limit_step(base::BootClock::now() + options.body_wait_max);
+    current.limit_step(base::BootClock::now() + options.body_wait_max);
 }
 
-void Client::State::conclude_interrupt(Flight& flight) {
-  flight.connection.reset();
-  if (flight.interrupted == Flight::Interrupt::canceled) return flight.fail(NetError::canceled);
-  if (!flight.reader.has_head()) flight.fail(timeout_in(flight.phase));
+void Client::State::conclude_interrupt(ExchangeInProgress& current) {
+  current.connection.reset();
+  if (current.interrupted == ExchangeInProgress::Interrupt::canceled) return current.fail(NetError::canceled);
+  if (!current.reader.has_head()) current.fail(timeout_in(current.phase));
 }
 
 // With TLS 1.3 an endpoint may refuse after the handshake, for example because it wants a certificate.
-void Client::State::conclude_failed_read(Flight& flight, const IoResult& result) {
-  const bool is_refusal = flight.connection->tls() != nullptr && result.system_error == 0;
-  if (!is_refusal || flight.reader.has_head()) return conclude_broken(flight, NetError::connection_reset);
-  const TlsStream::Trouble trouble = flight.connection->tls()->trouble();
-  flight.connection.reset();
-  flight.fail(trouble.error, trouble.words);
+void Client::State::conclude_failed_read(ExchangeInProgress& current, const IoResult& result) {
+  const bool is_refusal = current.connection->tls() != nullptr && result.system_error == 0;
+  if (!is_refusal || current.reader.has_head()) return conclude_broken(current, NetError::connection_reset);
+  const TlsStream::Trouble trouble = current.connection->tls()->trouble();
+  current.connection.reset();
+  current.fail(trouble.error, trouble.words);
 }
 
 // The peer closed or reset. With a complete head that is an answer cut short, otherwise a failure.
-void Client::State::conclude_broken(Flight& flight, NetError error) {
-  flight.connection.reset();
-  if (!flight.reader.has_head()) flight.fail(error);
+void Client::State::conclude_broken(ExchangeInProgress& current, NetError error) {
+  current.connection.reset();
+  if (!current.reader.has_head()) current.fail(error);
 }
 
-void Client::State::conclude_flood(Flight& flight) {
-  flight.connection.reset();
-  if (!flight.reader.has_head())
-    flight.fail(NetError::tls_failed, "TLS failed: the endpoint sends too many records without data");
+void Client::State::conclude_flood(ExchangeInProgress& current) {
+  current.connection.reset();
+  if (!current.reader.has_head())
+    current.fail(NetError::tls_failed, "TLS failed: the endpoint sends too many records without data");
 }
 
 // A pooled connection that was closed before any byte of an answer: the endpoint gave up on it while it was
 // idle.
-bool Client::State::should_resend(Flight& flight) {
-  const NetFailure* failure = flight.exchange.failure();
+bool Client::State::should_resend(ExchangeInProgress& current) {
+  const NetFailure* failure = current.exchange.failure();
   const bool is_stale = failure != nullptr && (failure->error == NetError::connection_closed ||
                                                failure->error == NetError::connection_reset);
-  if (!is_stale || flight.connection || flight.reader.has_bytes()) return false;
-  if (!flight.exchange.is_reused || flight.exchange.is_resent ||
-      flight.interrupted != Flight::Interrupt::none)
+  if (!is_stale || current.connection || current.reader.has_bytes()) return false;
+  if (!current.exchange.is_reused || current.exchange.is_resent ||
+      current.interrupted != ExchangeInProgress::Interrupt::none)
     return false;
-  flight.exchange.is_resent = true;
-  flight.exchange.is_reused = false;
+  current.exchange.is_resent = true;
+  current.exchange.is_reused = false;
   ++stats.resent;
   return true;
 }
 
-void Client::State::finish(Flight& flight) {
-  if (flight.reader.has_head() && flight.interrupted != Flight::Interrupt::canceled)
-    flight.exchange.outcome = std::move(flight.reader.answer());
-  else if (const auto error = flight.reader.error())
-    flight.fail(*error);
-  if (flight.connection) {
-    flight.connection->set_user(nullptr);
-    const bool can_reuse = flight.reader.can_reuse() && flight.unsent.empty() && !is_closed;
+void Client::State::finish(ExchangeInProgress& current) {
+  if (current.reader.has_head() && current.interrupted != ExchangeInProgress::Interrupt::canceled)
+    current.exchange.outcome = std::move(current.reader.answer());
+  else if (const auto error = current.reader.error())
+    current.fail(*error);
+  if (current.connection) {
+    current.connection->set_user(nullptr);
+    const bool can_reuse = current.reader.can_reuse() && current.unsent.empty() && !is_closed;
     if (can_reuse)
-      pool.put(flight.pool_key(), std::move(flight.connection));
-    else if (TlsStream* stream = flight.connection->tls())
-      pool.sessions().put(flight.pool_key(), stream->take_session());
-    flight.connection.reset();
+      pool.put(current.pool_key(), std::move(current.connection));
+    else if (TlsStream* stream = current.connection->tls())
+      pool.sessions().put(current.pool_key(), stream->take_session());
+    current.connection.reset();
   }
-  flight.exchange.times.total = between(flight.started, base::BootClock::now());
+  current.exchange.times.total = between(current.started, base::BootClock::now());
 }
 
 }  // namespace postrider::http

@@ -14,16 +14,18 @@
 #include <string_view>
 #include <variant>
 
+#include "postrider/base/ip_address.hpp"
 #include "postrider/http/client/guard.hpp"
 #include "postrider/http/client/resolver.hpp"
 #include "postrider/http/client/tls.hpp"
-#include "postrider/http/ip_address.hpp"
 #include "postrider/http/net_error.hpp"
 #include "postrider/http/url.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::http {
+
+using base::IpAddress;
 
 // Where connections may go, and how the peer is verified and this side identified. Two requests share a
 // connection or a TLS session only if they have the same profile: what one list of allowed networks, one set
@@ -57,7 +59,7 @@ struct ClientOptions {
 };
 
 // A receiver's answer is only shown to people: this much of it is enough.
-inline constexpr size_t answer_preview_bytes_max = 1024;
+inline constexpr size_t kAnswerPreviewBytesMax = 1024;
 
 // What is borrowed (url, headers, body, profile, on_answer_body) must stay until send() is done.
 struct OutboundRequest {
@@ -70,7 +72,7 @@ struct OutboundRequest {
   const DialProfile* profile = nullptr;  // null: the client's own
   runtime::SteadyTime deadline{};        // over lookup, connect, TLS, sending, head and body together
   size_t answer_body_bytes_max = 64 * 1024;
-  size_t answer_kept_bytes_max = answer_preview_bytes_max;  // of the body, in Answer::body_start
+  size_t answer_kept_bytes_max = kAnswerPreviewBytesMax;  // of the body, in Answer::body_start
   // Gets the body of a 2xx response as it comes, for streams and long responses; must not throw.
   const std::function<void(std::string_view)>* on_answer_body = nullptr;
   // For streams: after this long without a byte of the body the response counts as broken off. 0:

@@ -7,12 +7,14 @@
 #include <string>
 #include <string_view>
 
-#include "postrider/http/client/link.hpp"
+#include "postrider/base/ip_address.hpp"
+#include "postrider/http/client/intrusive_list.hpp"
 #include "postrider/http/client/poller.hpp"
 #include "postrider/http/client/tls_stream.hpp"
-#include "postrider/http/ip_address.hpp"
 
 namespace postrider::http {
+
+using base::IpAddress;
 
 class Connection;
 
@@ -39,10 +41,10 @@ class ConnectionUser {
 };
 
 // Readiness is remembered: a bit is set by the poller's edge and cleared when the system said "would block".
-class Connection final : private Watch {
+class Connection final : private Watch, public ListHook<class ConnectionPool> {
  public:
-  static constexpr uint32_t readable = EPOLLIN;
-  static constexpr uint32_t writable = EPOLLOUT;
+  static constexpr uint32_t kReadable = EPOLLIN;
+  static constexpr uint32_t kWritable = EPOLLOUT;
 
   // Takes the descriptor, a non-blocking socket.
   Connection(Poller& poller, int descriptor, const IpAddress& remote);
@@ -66,9 +68,7 @@ class Connection final : private Watch {
   bool is_still_quiet();
 
   // For the pool, while idle.
-  struct IdleLink : Link {
-    Connection* connection = nullptr;
-  } idle_link;
+  void leave_idle_list() { ListHook<ConnectionPool>::unlink(); }
   runtime::SteadyTime opened_at{};
   runtime::SteadyTime idle_since{};
   const PoolKey* pool_key = nullptr;

@@ -36,12 +36,12 @@ TEST(ClientConnection, WhatAPeerSaidBeforeItsResetIsReadableOnceAWriteFailed) {
   wait_for_reset(descriptor);
 
   EXPECT_EQ(connection.write("request").kind, IoResult::Kind::failed);
-  EXPECT_TRUE(connection.is_ready(Connection::readable));
+  EXPECT_TRUE(connection.is_ready(Connection::kReadable));
   char bytes[16];
   const IoResult said = connection.read(bytes, sizeof bytes);
   ASSERT_EQ(said.kind, IoResult::Kind::moved);
   EXPECT_EQ(std::string_view(bytes, said.bytes), "refused");
-  EXPECT_TRUE(connection.is_ready(Connection::readable)) << "the end itself is still to be read";
+  EXPECT_TRUE(connection.is_ready(Connection::kReadable)) << "the end itself is still to be read";
   EXPECT_NE(connection.read(bytes, sizeof bytes).kind, IoResult::Kind::would_block);
 }
 

@@ -10,37 +10,37 @@ void DeadlineWheel::set(Deadline& deadline, runtime::SteadyTime when) {
   deadline.when_ = when;
   // The tick in which `when` lies has begun before it: one later is never early.
   const int64_t number = std::max(tick_of(when), turned_to_) + 1;
-  deadline.position_.insert_before(slot(number));
+  deadline.clear_deadline();
+  slot(number).push_back(deadline);
   if (!is_turning_ && (!timer_.is_set() || number < armed_for_)) arm();
 }
 
 // Sleeps until the next slot with anything in it, so that an idle client costs nothing.
 void DeadlineWheel::arm() {
   armed_for_ = turned_to_ + 1;
-  while (!slot(armed_for_).is_linked() && armed_for_ - turned_to_ <= slot_count) ++armed_for_;
-  if (armed_for_ - turned_to_ > slot_count) return;
-  timer_.call_at(runtime::SteadyTime(tick * armed_for_), [this] { turn(); });
+  while (slot(armed_for_).empty() && armed_for_ - turned_to_ <= kSlots) ++armed_for_;
+  if (armed_for_ - turned_to_ > kSlots) return;
+  timer_.call_at(runtime::SteadyTime(kTick * armed_for_), [this] { turn(); });
 }
 
 void DeadlineWheel::turn() {
   const runtime::SteadyTime now = base::BootClock::now();
   const int64_t current = tick_of(now);
-  Link due;
-  for (int64_t number = std::max(turned_to_ + 1, current - slot_count + 1); number <= current; ++number) {
-    Link& here = slot(number);
-    for (Link* link = here.next; link != &here;) {
-      auto* position = static_cast<Deadline::Position*>(link);
-      link = link->next;
-      if (position->deadline->when_ <= now) position->insert_before(due);
+  Slot due;
+  for (int64_t number = std::max(turned_to_ + 1, current - kSlots + 1); number <= current; ++number) {
+    Slot& here = slot(number);
+    for (auto next = here.begin(); next != here.end();) {
+      Deadline& deadline = *next++;
+      if (deadline.when_ <= now) due.splice(due.end(), here, here.iterator_to(deadline));
     }
   }
   turned_to_ = current;
   is_turning_ = true;
   // on_deadline may set, clear or destroy any deadline, also those that are still in `due`.
-  while (due.is_linked()) {
-    Deadline* deadline = static_cast<Deadline::Position*>(due.next)->deadline;
-    deadline->clear_deadline();
-    deadline->on_deadline();
+  while (!due.empty()) {
+    Deadline& deadline = due.front();
+    deadline.clear_deadline();
+    deadline.on_deadline();
   }
   is_turning_ = false;
   arm();

@@ -5,26 +5,23 @@
 #include <chrono>
 #include <cstdint>
 
-#include "postrider/http/client/link.hpp"
+#include "postrider/http/client/intrusive_list.hpp"
 #include "postrider/runtime/loop.hpp"
 
 namespace postrider::http {
 
 // Fires once, never early, at most about one tick (10 ms) late. Destroying or clearing it is always safe.
-class Deadline {
+class Deadline : public ListHook<class DeadlineWheel> {
  public:
   virtual void on_deadline() = 0;
-  void clear_deadline() { position_.unlink(); }
+  void clear_deadline() { ListHook<DeadlineWheel>::unlink(); }
 
  protected:
-  Deadline() { position_.deadline = this; }
+  Deadline() = default;
   ~Deadline() = default;
 
  private:
   friend class DeadlineWheel;
-  struct Position : Link {
-    Deadline* deadline = nullptr;
-  } position_;
   runtime::SteadyTime when_{};
 };
 
@@ -36,11 +33,12 @@ class DeadlineWheel {
   void set(Deadline& deadline, runtime::SteadyTime when);
 
  private:
-  static constexpr std::chrono::milliseconds tick{10};
-  static constexpr int64_t slot_count = 1024;
+  using Slot = IntrusiveList<Deadline, DeadlineWheel>;
+  static constexpr std::chrono::milliseconds kTick{10};
+  static constexpr int64_t kSlots = 1024;
 
-  static int64_t tick_of(runtime::SteadyTime when) { return when.time_since_epoch() / tick; }
-  Link& slot(int64_t tick_number) { return slots_[static_cast<size_t>(tick_number % slot_count)]; }
+  static int64_t tick_of(runtime::SteadyTime when) { return when.time_since_epoch() / kTick; }
+  Slot& slot(int64_t tick_number) { return slots_[static_cast<size_t>(tick_number % kSlots)]; }
   void arm();
   void turn();
 
@@ -48,7 +46,7 @@ class DeadlineWheel {
   int64_t armed_for_ = 0;    // the tick the timer waits for, when it is set
   int64_t turned_to_ = 0;    // every slot up to this tick has been looked at
   bool is_turning_ = false;  // then turn() sets the timer at its end
-  std::array<Link, slot_count> slots_;
+  std::array<Slot, kSlots> slots_;
 };
 
 }  // namespace postrider::http

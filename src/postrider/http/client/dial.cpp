@@ -19,8 +19,8 @@ using runtime::Task;
 
 namespace {
 
-constexpr size_t addresses_tried_max = 4;
-constexpr std::chrono::milliseconds connect_time_min{1'000};  // for one of several addresses
+constexpr size_t kAddressesTriedMax = 4;
+constexpr std::chrono::milliseconds kConnectTimeMin{1'000};  // for one of several addresses
 
 std::chrono::microseconds since(runtime::SteadyTime start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(base::BootClock::now() - start);
@@ -77,12 +77,12 @@ NetError net_error_at(const IpAddress& address, int system_error) {
   return net_error_of(system_error);
 }
 
-void fail_by_system(Flight& flight, int system_error, const IpAddress& address) {
+void fail_by_system(ExchangeInProgress& current, int system_error, const IpAddress& address) {
   const NetError error = net_error_at(address, system_error);
   if (error == NetError::local_failure)
-    flight.fail(error, std::string(describe(error)) + ": " + std::generic_category().message(system_error));
+    current.fail(error, std::string(describe(error)) + ": " + std::generic_category().message(system_error));
   else
-    flight.fail(error);
+    current.fail(error);
 }
 
 // Of several addresses' failures the first that tells something about the endpoint counts: that there is no
@@ -108,10 +108,10 @@ class TellingFailure {
   std::optional<IpAddress> remote_;
 };
 
-void fail_blocked(Flight& flight, const RefusedDestination& refused) {
+void fail_blocked(ExchangeInProgress& current, const RefusedDestination& refused) {
   if (refused.reason == BlockedReason::unknown_own)
-    return flight.fail(NetError::local_failure, std::string(describe(refused.reason)));
-  flight.exchange.outcome =
+    return current.fail(NetError::local_failure, std::string(describe(refused.reason)));
+  current.exchange.outcome =
       NetFailure{NetError::blocked, describe(refused, Audience::operators), refused.reason};
 }
 
@@ -162,12 +162,12 @@ NetError net_error_of(int system_error) {
   }
 }
 
-Task<bool> Client::State::open(Flight& flight) {
+Task<bool> Client::State::open(ExchangeInProgress& current) {
   Addresses addresses;
-  const bool is_found = co_await find_addresses(flight, addresses);
+  const bool is_found = co_await find_addresses(current, addresses);
   if (!is_found) co_return false;
 
-  flight.phase = Phase::connect;
+  current.phase = Phase::connect;
   const runtime::SteadyTime start = base::BootClock::now();
   bool is_connected = false;
   TellingFailure telling;
@@ -175,137 +175,138 @@ Task<bool> Client::State::open(Flight& flight) {
     const runtime::SteadyTime now = base::BootClock::now();
     const auto left = static_cast<int64_t>(addresses.size() - i);
     const auto share =
-        std::max<std::chrono::nanoseconds>((flight.request.deadline - now) / left, connect_time_min);
-    if (left > 1) flight.limit_step(now + share);
-    is_connected = co_await connect(flight, addresses[i]);
-    flight.end_step();
-    if (flight.interrupted == Flight::Interrupt::canceled) break;
-    if (!is_connected) telling.note(flight.exchange);
-    if (!is_connected && flight.interrupted != Flight::Interrupt::none) break;
+        std::max<std::chrono::nanoseconds>((current.request.deadline - now) / left, kConnectTimeMin);
+    if (left > 1) current.limit_step(now + share);
+    is_connected = co_await connect(current, addresses[i]);
+    current.end_step();
+    if (current.interrupted == ExchangeInProgress::Interrupt::canceled) break;
+    if (!is_connected) telling.note(current.exchange);
+    if (!is_connected && current.interrupted != ExchangeInProgress::Interrupt::none) break;
   }
-  if (!is_connected && flight.interrupted != Flight::Interrupt::canceled) telling.restore(flight.exchange);
-  flight.exchange.times.connect = since(start);
-  if (!is_connected || !flight.request.url.is_https) co_return is_connected;
+  if (!is_connected && current.interrupted != ExchangeInProgress::Interrupt::canceled)
+    telling.restore(current.exchange);
+  current.exchange.times.connect = since(start);
+  if (!is_connected || !current.request.url.is_https) co_return is_connected;
 
-  const bool is_secured = co_await handshake(flight);
+  const bool is_secured = co_await handshake(current);
   co_return is_secured;
 }
 
 // The addresses to try, all of them allowed.
-Task<bool> Client::State::find_addresses(Flight& flight, Addresses& addresses) {
-  const Url& url = flight.request.url;
-  if (const auto refused = flight.profile.guard().judge(url)) {
-    fail_blocked(flight, *refused);
+Task<bool> Client::State::find_addresses(ExchangeInProgress& current, Addresses& addresses) {
+  const Url& url = current.request.url;
+  if (const auto refused = current.profile.guard().judge(url)) {
+    fail_blocked(current, *refused);
     co_return false;
   }
   if (url.address) {
     addresses.push_back(*url.address);
   } else {
-    flight.phase = Phase::lookup;
+    current.phase = Phase::lookup;
     const runtime::SteadyTime start = base::BootClock::now();
-    auto found = co_await resolver.resolve(std::string(url.host()), flight.request.deadline);
-    flight.exchange.times.lookup = since(start);
+    auto found = co_await resolver.resolve(std::string(url.host()), current.request.deadline);
+    current.exchange.times.lookup = since(start);
     if (is_closed) {
-      flight.fail(NetError::canceled);
+      current.fail(NetError::canceled);
       co_return false;
     }
     if (!found.ok()) {
-      flight.fail(net_error_of_lookup(found.error()));
+      current.fail(net_error_of_lookup(found.error()));
       co_return false;
     }
     addresses = std::move(*found);
   }
-  if (const auto refused = flight.profile.guard().judge(url, addresses)) {
-    fail_blocked(flight, *refused);
+  if (const auto refused = current.profile.guard().judge(url, addresses)) {
+    fail_blocked(current, *refused);
     co_return false;
   }
   if (options.bind_address)
     std::erase_if(addresses,
                   [this](const IpAddress& address) { return address.is_v6 != options.bind_address->is_v6; });
-  if (addresses.size() > addresses_tried_max) addresses.resize(addresses_tried_max);
-  if (addresses.empty()) flight.fail(NetError::unreachable, "no address of the family of the bind address");
+  if (addresses.size() > kAddressesTriedMax) addresses.resize(kAddressesTriedMax);
+  if (addresses.empty()) current.fail(NetError::unreachable, "no address of the family of the bind address");
   co_return !addresses.empty();
 }
 
-Task<bool> Client::State::connect(Flight& flight, IpAddress address) {
-  const Url& url = flight.request.url;
+Task<bool> Client::State::connect(ExchangeInProgress& current, IpAddress address) {
+  const Url& url = current.request.url;
   const uint16_t port = url.port;
-  flight.exchange.remote = address;
+  current.exchange.remote = address;
   // The very address that is dialled, whatever the caller has checked.
-  if (const auto refused = flight.profile.guard().judge(url, std::span(&address, 1))) {
-    fail_blocked(flight, *refused);
+  if (const auto refused = current.profile.guard().judge(url, std::span(&address, 1))) {
+    fail_blocked(current, *refused);
     co_return false;
   }
   base::reach("client.connect");
   const int descriptor = start_connect(address, port, options.bind_address);
   if (descriptor < 0) {
-    fail_by_system(flight, errno, address);
+    fail_by_system(current, errno, address);
     co_return false;
   }
-  flight.use(std::make_unique<Connection>(poller, descriptor, address));
-  flight.connection->opened_at = base::BootClock::now();
-  Flight::Ready ready(flight, Connection::writable);
+  current.use(std::make_unique<Connection>(poller, descriptor, address));
+  current.connection->opened_at = base::BootClock::now();
+  ExchangeInProgress::Ready ready(current, Connection::kWritable);
   co_await ready;
 
-  const int error = flight.connection->take_connect_error();
-  if (flight.connection->is_ready(Connection::writable) && error == 0) {
+  const int error = current.connection->take_connect_error();
+  if (current.connection->is_ready(Connection::kWritable) && error == 0) {
     ++stats.connections_opened;
     co_return true;
   }
-  flight.connection.reset();
+  current.connection.reset();
   if (error != 0)
-    fail_by_system(flight, error, address);
-  else if (flight.interrupted == Flight::Interrupt::canceled)
-    flight.fail(NetError::canceled);
+    fail_by_system(current, error, address);
+  else if (current.interrupted == ExchangeInProgress::Interrupt::canceled)
+    current.fail(NetError::canceled);
   else
-    flight.fail(NetError::timeout_connect);
+    current.fail(NetError::timeout_connect);
   co_return false;
 }
 
-Task<bool> Client::State::handshake(Flight& flight) {
-  flight.phase = Phase::tls;
+Task<bool> Client::State::handshake(ExchangeInProgress& current) {
+  current.phase = Phase::tls;
   const runtime::SteadyTime start = base::BootClock::now();
-  const Url& url = flight.request.url;
-  Connection& connection = *flight.connection;
-  const TlsSession session = pool.sessions().get(flight.pool_key());
-  connection.start_tls(std::make_unique<TlsStream>(static_cast<SSL_CTX*>(flight.profile.tls().native()),
+  const Url& url = current.request.url;
+  Connection& connection = *current.connection;
+  const TlsSession session = pool.sessions().get(current.pool_key());
+  connection.start_tls(std::make_unique<TlsStream>(static_cast<SSL_CTX*>(current.profile.tls().native()),
                                                    connection.descriptor(), std::string(url.host()),
                                                    url.address, session));
   IoResult result = connection.handshake();
-  count_read(flight, result);
-  while (is_unfinished(result) && !flight.is_interrupted() && flight.wire_bytes_left > 0) {
-    Flight::NextTurn next_turn(flight, turns);
-    Flight::Ready ready(flight,
-                        connection.tls()->wants_write() ? Connection::writable : Connection::readable);
+  count_read(current, result);
+  while (is_unfinished(result) && !current.is_interrupted() && current.wire_bytes_left > 0) {
+    ExchangeInProgress::NextTurn next_turn(current, turns);
+    ExchangeInProgress::Ready ready(
+        current, connection.tls()->wants_write() ? Connection::kWritable : Connection::kReadable);
     if (result.kind == IoResult::Kind::paused)
       co_await next_turn;
     else
       co_await ready;
-    if (flight.interrupted != Flight::Interrupt::none) break;
+    if (current.interrupted != ExchangeInProgress::Interrupt::none) break;
     result = connection.handshake();
-    count_read(flight, result);
+    count_read(current, result);
   }
-  flight.exchange.times.tls = since(start);
+  current.exchange.times.tls = since(start);
   if (result.kind == IoResult::Kind::moved) {
     ++stats.tls_handshakes;
     if (connection.tls()->is_resumed()) ++stats.tls_resumed;
     co_return true;
   }
-  pool.sessions().forget(flight.pool_key());
-  if (is_unfinished(result) && flight.interrupted == Flight::Interrupt::none) {
-    flight.fail(NetError::tls_failed, "TLS handshake failed: the endpoint sends too much");
+  pool.sessions().forget(current.pool_key());
+  if (is_unfinished(result) && current.interrupted == ExchangeInProgress::Interrupt::none) {
+    current.fail(NetError::tls_failed, "TLS handshake failed: the endpoint sends too much");
   } else if (is_unfinished(result)) {
-    flight.fail(flight.interrupted == Flight::Interrupt::canceled ? NetError::canceled
-                                                                  : NetError::timeout_tls);
+    current.fail(current.interrupted == ExchangeInProgress::Interrupt::canceled ? NetError::canceled
+                                                                                : NetError::timeout_tls);
   } else if (result.kind == IoResult::Kind::closed) {
-    flight.fail(NetError::tls_failed, "TLS handshake failed: connection closed by the endpoint");
+    current.fail(NetError::tls_failed, "TLS handshake failed: connection closed by the endpoint");
   } else if (result.system_error != 0) {
-    flight.fail(NetError::connection_reset, "connection reset in the TLS handshake");
+    current.fail(NetError::connection_reset, "connection reset in the TLS handshake");
   } else {
     const TlsStream::Trouble trouble = connection.tls()->trouble();
-    flight.fail(trouble.error, trouble.words);
+    current.fail(trouble.error, trouble.words);
   }
-  flight.connection.reset();
+  current.connection.reset();
   co_return false;
 }
 

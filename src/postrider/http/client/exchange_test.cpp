@@ -10,7 +10,7 @@ TEST_F(ClientExchange, SendsOneRequestAndReadsItsAnswer) {
   std::string seen;
   ScriptedServer server([&](Peer& peer) {
     seen = peer.read_request();
-    peer.write(ok_answer);
+    peer.write(kOkAnswer);
     peer.wait_until_closed();
   });
   const Exchange exchange = fetch(server.url("/hook?a=1"), 20s, R"({"n":1})");
@@ -96,7 +96,7 @@ TEST_F(ClientExchange, AnEndlessBodyIsReadUpToTheCapAndCounts) {
   const Exchange exchange = fetch(server.url());
   EXPECT_EQ(status_of(exchange), 200);
   EXPECT_FALSE(exchange.answer()->is_complete);
-  EXPECT_EQ(exchange.answer()->body_start.size(), answer_preview_bytes_max);
+  EXPECT_EQ(exchange.answer()->body_start.size(), kAnswerPreviewBytesMax);
   EXPECT_LE(exchange.answer()->body_bytes, 64 * 1024 + 64 * 1024u);
 }
 
@@ -129,7 +129,7 @@ TEST_F(ClientExchange, ALargeBodyArrivesWhole) {
   std::atomic<size_t> seen = 0;
   ScriptedServer server([&](Peer& peer) {
     seen = peer.read_request().size();
-    peer.write(ok_answer);
+    peer.write(kOkAnswer);
   });
   EXPECT_EQ(status_of(fetch(server.url(), 20s, body)), 200);
   EXPECT_GT(seen.load(), body.size());
@@ -235,7 +235,7 @@ TEST_F(ClientExchange, ADeadlineInThePastFailsWithoutWaiting) {
 
 TEST_F(ClientExchange, BlockedDestinationsNeverGetAConnection) {
   use_policy({.allow_http = true});
-  ScriptedServer server(always(std::string(ok_answer)));
+  ScriptedServer server(always(std::string(kOkAnswer)));
   for (const std::string host : {"127.0.0.1", "localhost", "[::ffff:127.0.0.1]"}) {
     const Exchange exchange = fetch(server.url("/", host));
     EXPECT_EQ(error_of(exchange), "blocked") << host;
@@ -245,12 +245,12 @@ TEST_F(ClientExchange, BlockedDestinationsNeverGetAConnection) {
 }
 
 TEST_F(ClientExchange, LocalhostWorksWhereItsAddressesAreAllowed) {
-  ScriptedServer server(always(std::string(ok_answer)));
+  ScriptedServer server(always(std::string(kOkAnswer)));
   EXPECT_EQ(status_of(fetch(server.url("/", "localhost"))), 200);
 }
 
 TEST_F(ClientExchange, WorksOverIpv6) {
-  ScriptedServer server(always(std::string(ok_answer)), "::1");
+  ScriptedServer server(always(std::string(kOkAnswer)), "::1");
   EXPECT_EQ(status_of(fetch(server.url("/", "[::1]"))), 200);
 }
 
@@ -263,7 +263,7 @@ TEST_F(ClientExchange, TheSourceAddressCanBeChosen) {
     socklen_t size = sizeof name;
     getpeername(peer.descriptor(), reinterpret_cast<sockaddr*>(&name), &size);
     source = IpAddress::v4(ntohl(name.sin_addr.s_addr)).to_string();
-    peer.write(ok_answer);
+    peer.write(kOkAnswer);
   });
   EXPECT_EQ(status_of(fetch(server.url())), 200);
   EXPECT_EQ(source, "127.0.0.9");

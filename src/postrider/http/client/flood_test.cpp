@@ -7,13 +7,13 @@
 namespace postrider::http {
 namespace {
 
-constexpr std::string_view chunked_head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+constexpr std::string_view kChunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 // The head, then the same piece until the client closes.
 ScriptedServer::Script endless(std::string piece) {
   return [piece = std::move(piece)](Peer& peer) {
     peer.read_request();
-    peer.write(chunked_head);
+    peer.write(kChunkedHead);
     while (peer.write(piece)) continue;
   };
 }
@@ -60,7 +60,7 @@ TEST_P(ClientEndlessFraming, IsGivenUpAfterABoundedNumberOfBytes) {
   EXPECT_FALSE(exchange.answer()->is_complete);
   constexpr size_t body_bytes_max = 64 * 1024;
   EXPECT_LE(client_->stats().bytes_received,
-            response_head_bytes_max + body_bytes_max + chunk_framing_bytes_max + ReadTurns::reader_bytes_max);
+            kResponseHeadBytesMax + body_bytes_max + kChunkFramingBytesMax + ReadTurns::kReaderBytesMax);
   EXPECT_EQ(client_->stats().idle, 0u);
 }
 
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(ClientFlood, LeavesTurnsOfTheLoopToOtherExchanges) {
   ScriptedServer flood(endless("10000\r\n" + std::string(0x10000, 'x') + "\r\n"));
-  ScriptedServer quick(always(std::string(ok_answer)));
+  ScriptedServer quick(always(std::string(kOkAnswer)));
   const auto flood_url = parse_url(flood.url());
   std::vector<Exchange> floods(20);
   runtime::TaskGroup flooding;
@@ -87,7 +87,7 @@ TEST_F(ClientFlood, LeavesTurnsOfTheLoopToOtherExchanges) {
   EXPECT_EQ(flooding.running(), 0u);
   for (const Exchange& exchange : floods) EXPECT_EQ(error_of(exchange), "canceled");
   EXPECT_GT(turn_bytes_, 0u);
-  EXPECT_LE(turn_bytes_, 2 * ReadTurns::turn_bytes_max);
+  EXPECT_LE(turn_bytes_, 2 * ReadTurns::kTurnBytesMax);
 }
 
 TEST_F(ClientFlood, IsEndedByItsDeadline) {
@@ -107,7 +107,7 @@ TEST_F(ClientFlood, OfInterimResponsesIsGivenUp) {
     while (peer.write("HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n")) continue;
   });
   EXPECT_EQ(error_of(fetch(server.url())), "not_http");
-  EXPECT_LE(client_->stats().bytes_received, response_head_bytes_max + ReadTurns::reader_bytes_max);
+  EXPECT_LE(client_->stats().bytes_received, kResponseHeadBytesMax + ReadTurns::kReaderBytesMax);
 }
 
 }  // namespace

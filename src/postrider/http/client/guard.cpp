@@ -15,7 +15,7 @@ namespace postrider::http {
 namespace {
 
 using Reason = BlockedReason;
-constexpr std::chrono::seconds own_addresses_age_max{10};
+constexpr std::chrono::seconds kOwnAddressesAgeMax{10};
 
 struct RefusedV4 {
   uint32_t address;
@@ -27,7 +27,7 @@ constexpr uint32_t quad(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   return a << 24 | b << 16 | c << 8 | d;
 }
 
-constexpr RefusedV4 refused_v4[] = {
+constexpr RefusedV4 kRefusedV4[] = {
     {quad(0, 0, 0, 0), 8, Reason::special_purpose},        // this network
     {quad(10, 0, 0, 0), 8, Reason::private_network},       //
     {quad(100, 64, 0, 0), 10, Reason::private_network},    // carrier-grade NAT
@@ -50,7 +50,7 @@ constexpr RefusedV4 refused_v4[] = {
 };
 
 std::optional<Reason> refused(uint32_t address) {
-  for (const RefusedV4& range : refused_v4)
+  for (const RefusedV4& range : kRefusedV4)
     if ((address ^ range.address) >> (32 - range.prefix_bits) == 0) return range.reason;
   return std::nullopt;
 }
@@ -180,7 +180,7 @@ struct AddressGuard::State {
   std::optional<Reason> judge_own(const IpAddress& address) const {
     const std::lock_guard lock(mutex);
     const base::SteadyTime now = base::BootClock::now();
-    if (!own_addresses || now - own_addresses_at > own_addresses_age_max) {
+    if (!own_addresses || now - own_addresses_at > kOwnAddressesAgeMax) {
       if (auto read = read_own_addresses()) own_addresses = std::move(read);
       own_addresses_at = now;
     }

@@ -1,6 +1,6 @@
 // Which addresses deliveries may reach. Customers choose the URLs, so the address actually dialled decides,
 // on every new connection, after name resolution and before the first byte. If any address of a name is
-// refused, the name is.
+// blocked, the name is.
 #pragma once
 
 #include <chrono>
@@ -12,19 +12,19 @@
 #include <string_view>
 #include <vector>
 
-#include "postrider/http/ip_address.hpp"
+#include "postrider/base/ip_address.hpp"
 #include "postrider/http/url.hpp"
 
 namespace postrider::http {
 
-struct PortRange {
-  uint16_t first = 0;
-  uint16_t last = 0;
-};
+using base::IpAddress;
+
+using base::Network;
+using base::PortRange;
 
 struct GuardPolicy {
   bool allow_http = false;
-  std::vector<Network> allow_networks{};  // reachable whatever the lists say; ports are still judged
+  std::vector<Network> allow_networks{};  // reachable whatever the lists say; ports are still checked
   std::vector<PortRange> allow_ports = {{80, 80}, {443, 443}, {1024, 65535}};
 };
 
@@ -39,9 +39,9 @@ enum class BlockedReason : uint8_t {
   multicast,
   metadata_service,
   own_address,
-  unknown_own,  // this machine's own addresses cannot be read: its trouble, not the endpoint's
+  unknown_own,  // this machine's own addresses cannot be read: an error of this machine, not of the endpoint
 };
-inline constexpr size_t blocked_reason_count = 11;
+inline constexpr size_t kBlockedReasonCount = 11;
 std::string_view to_string(BlockedReason reason);  // snake_case, for metrics
 // For operators, e.g. "the address is in a private network". refused_destination.hpp words it for others.
 std::string_view describe(BlockedReason reason);

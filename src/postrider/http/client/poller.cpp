@@ -18,8 +18,8 @@ using Descriptor = asio::posix::basic_stream_descriptor<asio::io_context::execut
 
 namespace {
 
-constexpr int events_per_wait = 256;
-constexpr int waits_per_turn = 4;  // then other work of the loop gets its turn
+constexpr int kEventsPerWait = 256;
+constexpr int kWaitsPerTurn = 4;  // then other work of the loop gets its turn
 
 int make_epoll() {
   const int descriptor = epoll_create1(EPOLL_CLOEXEC);
@@ -47,11 +47,11 @@ struct Poller::State : std::enable_shared_from_this<State> {
   }
 
   void turn() {
-    std::array<epoll_event, events_per_wait> events;
-    for (int round = 0; round < waits_per_turn; ++round) {
-      const int count = epoll_wait(epoll.native_handle(), events.data(), events_per_wait, 0);
+    std::array<epoll_event, kEventsPerWait> events;
+    for (int round = 0; round < kWaitsPerTurn; ++round) {
+      const int count = epoll_wait(epoll.native_handle(), events.data(), kEventsPerWait, 0);
       for (int i = 0; i < count && !is_closed; ++i) dispatch(events[static_cast<size_t>(i)]);
-      if (count < events_per_wait || is_closed) return;
+      if (count < kEventsPerWait || is_closed) return;
     }
   }
 

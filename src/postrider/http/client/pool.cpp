@@ -8,9 +8,9 @@ namespace postrider::http {
 
 namespace {
 
-constexpr std::chrono::seconds sweep_interval{1};
-constexpr int sweeps_per_prune =
-    30;  // dropping the entries of origins without connections walks over all of them
+constexpr std::chrono::seconds kSweepInterval{1};
+// Dropping the entries of origins without connections walks over all of them.
+constexpr int kSweepsPerPrune = 30;
 
 }  // namespace
 
@@ -56,9 +56,9 @@ std::unique_ptr<Connection> ConnectionPool::take(const PoolKeyView& key) {
     std::unique_ptr<Connection> connection = std::move(idle.back());
     idle.pop_back();
     --idle_;
-    connection->idle_link.unlink();
+    connection->leave_idle_list();
     connection->set_user(nullptr);
-    // What came since it became idle would be taken for the answer to the next request.
+    // What came since it became idle would be taken for the response to the next request.
     if (!is_too_old(*connection, now) && connection->is_still_quiet()) return connection;
   }
   return nullptr;
@@ -71,24 +71,22 @@ void ConnectionPool::put(const PoolKeyView& key, std::unique_ptr<Connection> con
   auto found = origins_.find(key);
   if (found == origins_.end()) found = origins_.emplace(key, Origin()).first;
   if (found->second.idle.size() >= options_.idle_per_origin_max) return;
-  if (idle_ >= options_.idle_total_max)
-    close(*static_cast<Connection::IdleLink*>(longest_idle_first_.next)->connection);
+  if (idle_ >= options_.idle_total_max) close(longest_idle_first_.front());
 
   connection->idle_since = found->second.used_at = now;
   connection->pool_key = &found->first;
   connection->set_user(this);
-  connection->idle_link.insert_before(longest_idle_first_);
+  longest_idle_first_.push_back(*connection);
   found->second.idle.push_back(std::move(connection));
   ++idle_;
   if (!is_sweeping_) {
     is_sweeping_ = true;
-    wheel_.set(*this, now + sweep_interval);
+    wheel_.set(*this, now + kSweepInterval);
   }
 }
 
 void ConnectionPool::close_all() {
-  while (longest_idle_first_.is_linked())
-    close(*static_cast<Connection::IdleLink*>(longest_idle_first_.next)->connection);
+  while (!longest_idle_first_.empty()) close(longest_idle_first_.front());
   origins_.clear();
   clear_deadline();
   is_sweeping_ = false;
@@ -100,19 +98,19 @@ void ConnectionPool::on_connection_ready(Connection& connection) {
 
 void ConnectionPool::on_deadline() {
   const runtime::SteadyTime now = base::BootClock::now();
-  while (longest_idle_first_.is_linked()) {
-    Connection& oldest = *static_cast<Connection::IdleLink*>(longest_idle_first_.next)->connection;
+  while (!longest_idle_first_.empty()) {
+    Connection& oldest = longest_idle_first_.front();
     if (now - oldest.idle_since < options_.idle_timeout) break;
     close(oldest);
   }
   if (--sweeps_until_prune_ <= 0) {
-    sweeps_until_prune_ = sweeps_per_prune;
+    sweeps_until_prune_ = kSweepsPerPrune;
     std::erase_if(origins_, [&](const auto& entry) {
       return entry.second.idle.empty() && now - entry.second.used_at > options_.idle_timeout;
     });
   }
   is_sweeping_ = !origins_.empty();
-  if (is_sweeping_) wheel_.set(*this, now + sweep_interval);
+  if (is_sweeping_) wheel_.set(*this, now + kSweepInterval);
 }
 
 bool ConnectionPool::is_too_old(const Connection& connection, runtime::SteadyTime now) const {
@@ -126,7 +124,7 @@ void ConnectionPool::close(Connection& connection) {
   const auto found = std::find_if(idle.begin(), idle.end(),
                                   [&](const auto& candidate) { return candidate.get() == &connection; });
   CHECK(found != idle.end());
-  connection.idle_link.unlink();
+  connection.leave_idle_list();
   --idle_;
   idle.erase(found);
 }

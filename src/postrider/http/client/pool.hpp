@@ -76,7 +76,7 @@ class ConnectionPool final : private ConnectionUser, private Deadline {
   DeadlineWheel& wheel_;
   const ClientOptions& options_;
   PoolMap<Origin> origins_;
-  Link longest_idle_first_;
+  IntrusiveList<Connection, ConnectionPool> longest_idle_first_;
   size_t idle_ = 0;
   bool is_sweeping_ = false;
   int sweeps_until_prune_ = 0;

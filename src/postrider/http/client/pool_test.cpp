@@ -27,7 +27,7 @@ class ClientPool : public ClientTest {
 };
 
 TEST_F(ClientPool, AConnectionServesOneRequestAfterTheOther) {
-  ScriptedServer server(always(std::string(ok_answer)));
+  ScriptedServer server(always(std::string(kOkAnswer)));
   EXPECT_FALSE(fetch(server.url()).is_reused);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(fetch(server.url()).is_reused);
   EXPECT_EQ(server.accepted(), 1);
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.name; });
 
 TEST_F(ClientPool, AClosedIdleConnectionIsNoticedWithoutARequest) {
-  ScriptedServer server(once(std::string(ok_answer)));
+  ScriptedServer server(once(std::string(kOkAnswer)));
   EXPECT_EQ(status_of(fetch(server.url())), 200);
   run_until([&] { return client_->stats().idle == 0; });
   EXPECT_EQ(status_of(fetch(server.url())), 200);
@@ -84,7 +84,7 @@ TEST_F(ClientPool, AClosedIdleConnectionIsNoticedWithoutARequest) {
 TEST_F(ClientPool, UnaskedBytesOnAnIdleConnectionCloseIt) {
   ScriptedServer server([](Peer& peer) {
     peer.read_request();
-    peer.write(ok_answer);
+    peer.write(kOkAnswer);
     if (peer.number == 0) peer.write("HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n");
     peer.wait_until_closed();
   });
@@ -98,7 +98,7 @@ TEST_F(ClientPool, BytesThatCameSinceItBecameIdleAreNotTheNextAnswer) {
   std::promise<void> is_idle, is_smuggled;
   ScriptedServer server([&](Peer& peer) {
     peer.read_request();
-    peer.write(ok_answer);
+    peer.write(kOkAnswer);
     if (peer.number == 0) {
       is_idle.get_future().wait();
       peer.write("HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n");
@@ -121,7 +121,7 @@ TEST_F(ClientPool, AHostileReceiverCannotAnswerTheNextRequestInAdvance) {
   ScriptedServer server([&](Peer& peer) {
     while (!peer.read_request().empty()) {
       const int way = smuggled % 4;
-      std::string answer(ok_answer);
+      std::string answer(kOkAnswer);
       const std::string extra = "HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n";
       if (way == 0) answer += extra;               // together with the response
       if (way == 1) answer += extra.substr(0, 1);  // its first byte
@@ -144,7 +144,7 @@ TEST_F(ClientPool, AHostileReceiverCannotAnswerTheNextRequestInAdvance) {
 TEST_F(ClientPool, ADeadPooledConnectionIsReplacedOnceAndTheRequestSentAgain) {
   ScriptedServer server([](Peer& peer) {
     peer.read_request();
-    peer.write(ok_answer);
+    peer.write(kOkAnswer);
     peer.read_request();  // the second request on a connection is met with a close
   });
   EXPECT_FALSE(fetch(server.url()).is_resent);
@@ -158,7 +158,7 @@ TEST_F(ClientPool, ADeadPooledConnectionIsReplacedOnceAndTheRequestSentAgain) {
 TEST_F(ClientPool, ARequestIsNotSentAgainOnceAByteOfAnAnswerHasCome) {
   ScriptedServer server([](Peer& peer) {
     peer.read_request();
-    peer.write(ok_answer);
+    peer.write(kOkAnswer);
     peer.read_request();
     peer.write("H");
   });
@@ -174,7 +174,7 @@ TEST_F(ClientPool, ARequestOnAFreshConnectionIsNotSentAgain) {
 }
 
 TEST_F(ClientPool, ConnectionsAreNotSharedBetweenDialProfiles) {
-  ScriptedServer server(always(std::string(ok_answer)));
+  ScriptedServer server(always(std::string(kOkAnswer)));
   const auto url = parse_url(server.url());
   const AddressGuard same_networks(loopback_policy());
   const AddressGuard no_networks({.allow_http = true, .allow_ports = {{1, 65535}}});
@@ -201,7 +201,7 @@ TEST_F(ClientPool, ConnectionsAreNotSharedBetweenDialProfiles) {
 
 TEST_F(ClientPool, IdleConnectionsEndAfterTheirTime) {
   make_client({.idle_timeout = 10ms});
-  ScriptedServer server(always(std::string(ok_answer)));
+  ScriptedServer server(always(std::string(kOkAnswer)));
   fetch(server.url());
   EXPECT_EQ(client_->stats().idle, 1u);
   run_until([&] { return client_->stats().idle == 0; });
@@ -209,7 +209,7 @@ TEST_F(ClientPool, IdleConnectionsEndAfterTheirTime) {
 
 TEST_F(ClientPool, OldConnectionsAreNotReused) {
   make_client({.connection_age_max = 0ms});
-  ScriptedServer server(always(std::string(ok_answer)));
+  ScriptedServer server(always(std::string(kOkAnswer)));
   fetch(server.url());
   fetch(server.url());
   EXPECT_EQ(server.accepted(), 2);
@@ -217,9 +217,9 @@ TEST_F(ClientPool, OldConnectionsAreNotReused) {
 
 TEST_F(ClientPool, TheLongestIdleConnectionMakesRoom) {
   make_client({.idle_total_max = 2});
-  ScriptedServer first(always(std::string(ok_answer)));
-  ScriptedServer second(always(std::string(ok_answer)));
-  ScriptedServer third(always(std::string(ok_answer)));
+  ScriptedServer first(always(std::string(kOkAnswer)));
+  ScriptedServer second(always(std::string(kOkAnswer)));
+  ScriptedServer third(always(std::string(kOkAnswer)));
   for (const ScriptedServer* server : {&first, &second, &third}) fetch(server->url());
   EXPECT_EQ(client_->stats().idle, 2u);
   EXPECT_TRUE(fetch(third.url()).is_reused);
@@ -238,7 +238,7 @@ TEST_F(ClientPool, AThousandExchangesRunAtOnce) {
     if (++waiting == count) all_here.notify_all();
     all_here.wait(lock, [&] { return waiting == count; });  // nobody is answered before all have asked
     lock.unlock();
-    peer.write(ok_answer);
+    peer.write(kOkAnswer);
     peer.wait_until_closed();
   });
   const auto url = parse_url(server.url());

@@ -9,9 +9,9 @@ namespace postrider::http {
 
 namespace {
 
-constexpr size_t preview_bytes_max = 1024;
-constexpr std::string_view redacted = "[redacted]";
-constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
+constexpr size_t kPreviewBytesMax = 1024;
+constexpr std::string_view kRedacted = "[redacted]";
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -34,12 +34,7 @@ size_t run_length(std::string_view text, Predicate predicate) {
   return static_cast<size_t>(std::find_if_not(text.begin(), text.end(), predicate) - text.begin());
 }
 
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
+using base::lowered;
 
 std::string printable(std::string_view raw) {
   std::string text;
@@ -48,7 +43,7 @@ std::string printable(std::string_view raw) {
     const size_t length = base::character_length(raw);
     const bool is_control = length == 1 && ((raw[0] >= 0 && raw[0] < ' ') || raw[0] == 0x7f);
     if (length == 0 || (is_control && raw[0] != '\t' && raw[0] != '\n' && raw[0] != '\r'))
-      text += replacement;
+      text += kReplacement;
     else if (raw[0] != '\r')
       text += raw.substr(0, length);
     raw.remove_prefix(std::max<size_t>(length, 1));
@@ -153,7 +148,7 @@ class Redactor {
   Redactor(std::string_view text, bool is_complete) : rest_(text), is_complete_(is_complete) {}
 
   std::string run() {
-    while (!rest_.empty() && out_.size() <= preview_bytes_max) step();
+    while (!rest_.empty() && out_.size() <= kPreviewBytesMax) step();
     return std::move(out_);
   }
 
@@ -163,7 +158,7 @@ class Redactor {
     rest_.remove_prefix(length);
   }
   void redact(size_t length) {
-    out_ += redacted;
+    out_ += kRedacted;
     rest_.remove_prefix(length);
   }
 
@@ -240,7 +235,7 @@ class Redactor {
     const std::string scheme = lowered(value);
     if (scheme == "bearer" || scheme == "basic") return;  // the word itself is met next
     const bool is_opaque = length >= 8 && std::any_of(value.begin(), value.end(), is_digit);
-    if (length == 0 || value.starts_with(redacted) || (keyword == Keyword::weak && !is_opaque)) return;
+    if (length == 0 || value.starts_with(kRedacted) || (keyword == Keyword::weak && !is_opaque)) return;
     keep(at);
     redact(length);
   }
@@ -263,8 +258,8 @@ std::string redacted_preview(std::string_view raw, bool is_complete) {
     }
   const std::string text = printable(raw);
   std::string preview = Redactor(text, is_complete).run();
-  if (preview.size() <= preview_bytes_max) return preview;
-  size_t end = preview_bytes_max;
+  if (preview.size() <= kPreviewBytesMax) return preview;
+  size_t end = kPreviewBytesMax;
   while (end > 0 && (static_cast<uint8_t>(preview[end]) & 0xc0) == 0x80) --end;
   preview.resize(end);
   return preview;

@@ -3,7 +3,8 @@
 namespace postrider::http {
 
 void ReadTurns::join_line(Place& place) {
-  place.position_.insert_before(line_);
+  place.leave_line();
+  line_.push_back(place);
   arm();
 }
 
@@ -14,18 +15,15 @@ void ReadTurns::arm() {
 
 void ReadTurns::run() {
   spent_ = 0;
-  Link due;  // those that join from here on belong to the turn after this one
-  line_.move_all_to(due);
-  while (due.is_linked() && !is_used_up()) {
-    Place* place = static_cast<Place::Position*>(due.next)->place;
-    place->leave_line();
-    place->on_turn();
+  IntrusiveList<Place, ReadTurns> due;  // those that join from here on belong to the turn after this one
+  due.splice(due.end(), line_);
+  while (!due.empty() && !is_used_up()) {
+    Place& place = due.front();
+    place.leave_line();
+    place.on_turn();
   }
-  Link joined;
-  line_.move_all_to(joined);
-  due.move_all_to(line_);
-  while (joined.is_linked()) joined.next->insert_before(line_);
-  if (line_.is_linked()) arm();
+  line_.splice(line_.begin(), due);
+  if (!line_.empty()) arm();
 }
 
 }  // namespace postrider::http

@@ -7,37 +7,31 @@
 
 #include <cstddef>
 
-#include "postrider/http/client/link.hpp"
+#include "postrider/http/client/intrusive_list.hpp"
 #include "postrider/runtime/loop.hpp"
 
 namespace postrider::http {
 
 class ReadTurns {
  public:
-  static constexpr size_t reader_bytes_max = 64 * 1024;  // of one reader
-  static constexpr size_t turn_bytes_max = 512 * 1024;   // of all readers together
+  static constexpr size_t kReaderBytesMax = 64 * 1024;  // of one reader
+  static constexpr size_t kTurnBytesMax = 512 * 1024;   // of all readers together
 
   // A reader in line for the next turn. Destroying it, or leaving the line, is always safe.
-  class Place {
+  class Place : public ListHook<ReadTurns> {
    public:
     virtual void on_turn() = 0;
-    void leave_line() { position_.unlink(); }
+    void leave_line() { ListHook<ReadTurns>::unlink(); }
 
    protected:
-    Place() { position_.place = this; }
+    Place() = default;
     ~Place() = default;
-
-   private:
-    friend class ReadTurns;
-    struct Position : Link {
-      Place* place = nullptr;
-    } position_;
   };
 
   explicit ReadTurns(runtime::Loop& loop) : timer_(loop) {}
 
   void spend(size_t bytes) { spent_ += bytes; }
-  bool is_used_up() const { return spent_ >= turn_bytes_max; }
+  bool is_used_up() const { return spent_ >= kTurnBytesMax; }
   void join_line(Place& place);
 
  private:
@@ -45,7 +39,7 @@ class ReadTurns {
   void run();
 
   runtime::Timer timer_;
-  Link line_;  // first come, first served
+  IntrusiveList<Place, ReadTurns> line_;  // first come, first served
   size_t spent_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -14,10 +15,11 @@
 #include <mutex>
 #include <stdexcept>
 #include <unordered_map>
+#include <vector>
 
 #include "postrider/base/check.hpp"
 #include "postrider/http/client/deadline_wheel.hpp"
-#include "postrider/http/client/link.hpp"
+#include "postrider/http/client/intrusive_list.hpp"
 #include "postrider/http/client/poller.hpp"
 
 namespace postrider::http {
@@ -33,17 +35,9 @@ void initialize_once() {
   std::call_once(once, [] { CHECK(ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS); });
 }
 
-struct Entry {
-  Addresses addresses;
-  LookupError error = LookupError::failed;
-  SteadyTime fresh_until{};
-  bool is_asked = false;  // a query is under way
-  Link waiting;
-};
-
-// Somebody waiting for a name, in the frame of resolve(). First in its entry's list, then in the list to be
-// resumed.
-struct Waiter final : public Link, public Deadline {
+// A call of resolve() that waits for a name, in its frame. First in its entry's list, then in the list of
+// those to be resumed.
+struct Waiter final : public ListHook<struct WaiterTag>, public Deadline {
   bool is_timed_out = false;
   std::coroutine_handle<> waiting;
 
@@ -51,7 +45,7 @@ struct Waiter final : public Link, public Deadline {
   void await_suspend(std::coroutine_handle<> handle) noexcept { waiting = handle; }
   void await_resume() const noexcept {}
   void resume() {
-    unlink();
+    ListHook<WaiterTag>::unlink();
     clear_deadline();
     waiting.resume();
   }
@@ -63,10 +57,33 @@ struct Waiter final : public Link, public Deadline {
   }
 };
 
+struct Entry {
+  Addresses addresses;
+  LookupError error = LookupError::failed;
+  SteadyTime fresh_until{};
+  bool is_asked = false;  // a query is in progress
+  IntrusiveList<Waiter, WaiterTag> waiting;
+};
+
 // A zone can put thousands into one response, and each name keeps its own.
 constexpr size_t kAddressesPerFamilyMax = 16;
 // Datagrams read at once. The rest stays in the socket and is reported again.
 constexpr int kReceivesPerTurn = 64;
+
+// Tells one content of a file from another. Both a file that is written in place and one that is replaced
+// count.
+struct FileVersion {
+  uint64_t device = 0, inode = 0;
+  int64_t size = -1, changed_ns = 0;  // -1: there is no file
+  bool operator==(const FileVersion&) const = default;
+};
+
+FileVersion version_of(const std::string& path) {
+  struct stat found{};
+  if (stat(path.c_str(), &found) != 0) return {};
+  const int64_t seconds = found.st_mtim.tv_sec;
+  return {found.st_dev, found.st_ino, found.st_size, seconds * 1'000'000'000 + found.st_mtim.tv_nsec};
+}
 
 // IPv4 first; `ttl` is the smallest.
 Addresses addresses_of(const ares_addrinfo* info, int& ttl) {
@@ -95,59 +112,68 @@ Addresses addresses_of(const ares_addrinfo* info, int& ttl) {
 }  // namespace
 
 struct Resolver::State {
-  State(runtime::Loop& loop, ResolverOptions resolver_options)
-      : options(std::move(resolver_options)), poller(loop), wheel(loop), timer(loop) {
+  State(runtime::Loop& event_loop, ResolverOptions resolver_options)
+      : loop(event_loop), options(std::move(resolver_options)), poller(event_loop), wheel(event_loop) {
     initialize_once();
-    open_channel();
+    read_at = base::BootClock::now();
+    read_version = version_of(options.resolv_conf);
+    channels.push_back(std::make_unique<Channel>(*this));
   }
   ~State() {
-    for (const auto& [name, entry] : entries) CHECK(!entry.waiting.is_linked());
+    for (const auto& [name, entry] : entries) CHECK(entry.waiting.empty());
     is_closed = true;
-    ares_destroy(channel);
   }
 
-  struct Socket final : Watch {
-    Socket(State& resolver_state, int socket_descriptor)
-        : state(resolver_state), descriptor(socket_descriptor) {}
-    State& state;
-    int descriptor;
-    Poller::Token token = 0;
+  // The servers of one reading of the configuration.
+  struct Channel {
+    explicit Channel(State& resolver_state);
+    ~Channel() { ares_destroy(handle); }
+    Channel(const Channel&) = delete;
+    Channel& operator=(const Channel&) = delete;
 
-   private:
-    void on_events(uint32_t events) override {
-      const bool is_readable = events & (EPOLLIN | EPOLLERR | EPOLLHUP);
-      const bool is_writable = events & EPOLLOUT;
-      state.process(is_readable ? descriptor : ARES_SOCKET_BAD, is_writable ? descriptor : ARES_SOCKET_BAD);
+    struct Socket final : Watch {
+      Socket(Channel& of, int socket_descriptor) : channel(of), descriptor(socket_descriptor) {}
+      Channel& channel;
+      int descriptor;
+      Poller::Token token = 0;
+
+     private:
+      void on_events(uint32_t events) override {
+        const bool is_readable = events & (EPOLLIN | EPOLLERR | EPOLLHUP);
+        const bool is_writable = events & EPOLLOUT;
+        channel.process(is_readable ? descriptor : ARES_SOCKET_BAD,
+                        is_writable ? descriptor : ARES_SOCKET_BAD);
+      }
+    };
+
+    void process(ares_socket_t readable, ares_socket_t writable) {
+      State& resolver = state;  // a caller that resumes may start the next channel, and end this one
+      resolver.receives_left = kReceivesPerTurn;
+      ares_process_fd(handle, readable, writable);
+      arm();
+      resolver.resume_answered();
     }
+    void arm() {
+      timeval wait{};
+      if (ares_timeout(handle, nullptr, &wait) == nullptr) return timer.cancel();
+      const auto delay = std::chrono::seconds(wait.tv_sec) + std::chrono::microseconds(wait.tv_usec);
+      timer.call_after(delay, [this] { process(ARES_SOCKET_BAD, ARES_SOCKET_BAD); });
+    }
+    static void on_socket_state(void* data, ares_socket_t descriptor, int is_readable, int is_writable);
+
+    State& state;
+    runtime::Timer timer;
+    std::unordered_map<ares_socket_t, std::unique_ptr<Socket>> sockets;
+    size_t queries = 0;  // in progress
+    ares_channel handle = nullptr;
   };
 
   struct Query {
-    State& state;
+    Channel& channel;
     std::string name;
   };
 
-  void open_channel() {
-    ares_options settings{};
-    settings.flags = ARES_FLAG_NOSEARCH;
-    settings.timeout = static_cast<int>(options.query_timeout.count());
-    settings.tries = options.query_tries;
-    settings.ndomains = 0;
-    settings.lookups = const_cast<char*>("fb");  // /etc/hosts, then DNS
-    settings.sock_state_cb = &State::on_socket_state;
-    settings.sock_state_cb_data = this;
-    const int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS |
-                     ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB;
-    int status = ares_init_options(&channel, &settings, mask);
-    if (status != ARES_SUCCESS) throw std::runtime_error(std::string("c-ares: ") + ares_strerror(status));
-    ares_set_socket_functions(channel, &socket_functions, this);  // before anything is asked
-    if (options.servers.empty()) return;
-    status = ares_set_servers_ports_csv(channel, options.servers.c_str());
-    if (status == ARES_SUCCESS) return;
-    ares_destroy(channel);
-    throw std::runtime_error("DNS servers not understood: " + options.servers);
-  }
-
-  // Sockets as c-ares would open them itself, but it does not tell why one could not be opened.
+  // Sockets as c-ares would open them itself, but it does not report why one could not be opened.
   static ares_socket_t open_socket(int family, int type, int protocol, void* data) {
     const int descriptor = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
     static_cast<State*>(data)->has_no_socket =
@@ -166,7 +192,7 @@ struct Resolver::State {
     if (received > 0) self.has_no_socket = false;  // there was a socket after all
     return received;
   }
-  static constexpr ares_socket_functions socket_functions{
+  static constexpr ares_socket_functions kSocketFunctions{
       &State::open_socket, [](ares_socket_t descriptor, void*) { return ::close(descriptor); },
       [](ares_socket_t descriptor, const sockaddr* to, ares_socklen_t size, void*) {
         return ::connect(descriptor, to, size);
@@ -176,56 +202,46 @@ struct Resolver::State {
         return writev(descriptor, parts, count);
       }};
 
-  static void on_socket_state(void* data, ares_socket_t descriptor, int is_readable, int is_writable) {
-    auto& self = *static_cast<State*>(data);
-    const auto found = self.sockets.find(descriptor);
-    const uint32_t events = (is_readable ? uint32_t{EPOLLIN} : 0) | (is_writable ? uint32_t{EPOLLOUT} : 0);
-    if (found == self.sockets.end()) {
-      if (events == 0) return;
-      auto socket = std::make_unique<Socket>(self, descriptor);
-      socket->token = self.poller.add(descriptor, events, *socket);
-      self.sockets.emplace(descriptor, std::move(socket));
-    } else if (events == 0) {
-      self.poller.remove(found->second->token, descriptor);
-      self.sockets.erase(found);
-    } else {
-      self.poller.modify(found->second->token, descriptor, events);
+  // Callers continue only after c-ares has returned: they may ask for the next name at once.
+  void resume_answered() {
+    while (!answered.empty()) answered.front().resume();
+  }
+
+  // Called outside c-ares, so a channel without queries may be closed here.
+  void follow_configuration() {
+    std::erase_if(channels,
+                  [&](const auto& channel) { return channel != channels.back() && channel->queries == 0; });
+    const SteadyTime now = base::BootClock::now();
+    if (!options.servers.empty() || now - read_at < options.resolv_conf_interval) return;
+    read_at = now;
+    const FileVersion version = version_of(options.resolv_conf);
+    if (version == read_version) return;
+    try {
+      channels.push_back(std::make_unique<Channel>(*this));
+      read_version = version;
+    } catch (const std::runtime_error&) {  // no descriptor or memory now: at the next look
     }
   }
 
-  void process(ares_socket_t readable, ares_socket_t writable) {
-    receives_left = kReceivesPerTurn;
-    ares_process_fd(channel, readable, writable);
-    arm();
-    resume_answered();
-  }
-
-  void arm() {
-    timeval wait{};
-    if (ares_timeout(channel, nullptr, &wait) == nullptr) return timer.cancel();
-    const auto delay = std::chrono::seconds(wait.tv_sec) + std::chrono::microseconds(wait.tv_usec);
-    timer.call_after(delay, [this] { process(ARES_SOCKET_BAD, ARES_SOCKET_BAD); });
-  }
-
-  // Callers go on only after c-ares has returned: they may ask for the next name at once.
-  void resume_answered() {
-    while (answered.is_linked()) static_cast<Waiter*>(answered.next)->resume();
-  }
-
   void ask(const std::string& name, Entry& entry) {
+    follow_configuration();
     ++stats.queries;
     entry.is_asked = true;
     ares_addrinfo_hints hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = ARES_AI_NOSORT;
-    ares_getaddrinfo(channel, name.c_str(), nullptr, &hints, &State::on_answer, new Query{*this, name});
-    arm();
+    Channel& channel = *channels.back();
+    ++channel.queries;
+    ares_getaddrinfo(channel.handle, name.c_str(), nullptr, &hints, &State::on_answer,
+                     new Query{channel, name});
+    channel.arm();
   }
 
   static void on_answer(void* argument, int status, int, ares_addrinfo* info) {
     const std::unique_ptr<Query> query(static_cast<Query*>(argument));
-    State& self = query->state;
+    State& self = query->channel.state;
+    --query->channel.queries;
     if (self.is_closed && status != ARES_SUCCESS) return;
     self.store(query->name, status, info);
     if (info != nullptr) ares_freeaddrinfo(info);
@@ -252,7 +268,7 @@ struct Resolver::State {
       }
     }
     entry.fresh_until = base::BootClock::now() + fresh_for;
-    entry.waiting.move_all_to(answered);
+    answered.splice(answered.end(), entry.waiting);
   }
 
   Entry& entry_of(const std::string& name) {
@@ -265,7 +281,7 @@ struct Resolver::State {
   // Drops what is stale; if that is not enough, whatever comes first. Rare: once per a tenth of the table.
   void make_room() {
     const SteadyTime now = base::BootClock::now();
-    const auto is_idle = [](const Entry& entry) { return !entry.is_asked && !entry.waiting.is_linked(); };
+    const auto is_idle = [](const Entry& entry) { return !entry.is_asked && entry.waiting.empty(); };
     std::erase_if(entries,
                   [&](const auto& item) { return is_idle(item.second) && item.second.fresh_until <= now; });
     const size_t wanted = options.entries_max - options.entries_max / 10;
@@ -273,19 +289,64 @@ struct Resolver::State {
       it = is_idle(it->second) ? entries.erase(it) : std::next(it);
   }
 
+  runtime::Loop& loop;
   const ResolverOptions options;
   Poller poller;
   DeadlineWheel wheel;
-  runtime::Timer timer;
-  ares_channel channel = nullptr;
-  std::unordered_map<ares_socket_t, std::unique_ptr<Socket>> sockets;
   std::unordered_map<std::string, Entry> entries;
-  Link answered;
+  SteadyTime read_at{};  // resolv.conf
+  FileVersion read_version{};
+  std::vector<std::unique_ptr<Channel>> channels;  // the last is used for new queries
+  IntrusiveList<Waiter, WaiterTag> answered;
   Stats stats;
   bool is_closed = false;
   int receives_left = kReceivesPerTurn;
   bool has_no_socket = false;  // the last time one was wanted
 };
+
+Resolver::State::Channel::Channel(State& resolver_state) : state(resolver_state), timer(state.loop) {
+  const ResolverOptions& wanted = state.options;
+  ares_options settings{};
+  settings.flags = ARES_FLAG_NOSEARCH;
+  settings.timeout = static_cast<int>(wanted.query_timeout.count());
+  settings.tries = wanted.query_tries;
+  settings.udp_port = settings.tcp_port = wanted.port;
+  settings.ndomains = 0;
+  settings.lookups = const_cast<char*>("fb");  // /etc/hosts, then DNS
+  settings.resolvconf_path = const_cast<char*>(wanted.resolv_conf.c_str());
+  settings.sock_state_cb = &Channel::on_socket_state;
+  settings.sock_state_cb_data = this;
+  const int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS |
+                   ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF | ARES_OPT_UDP_PORT |
+                   ARES_OPT_TCP_PORT;
+  int status = ares_init_options(&handle, &settings, mask);
+  if (status != ARES_SUCCESS) throw std::runtime_error(std::string("c-ares: ") + ares_strerror(status));
+  ares_set_socket_functions(handle, &kSocketFunctions, &state);  // before anything is asked
+  if (wanted.servers.empty()) return;
+  status = ares_set_servers_ports_csv(handle, wanted.servers.c_str());
+  if (status == ARES_SUCCESS) return;
+  ares_destroy(handle);
+  throw std::runtime_error("Invalid DNS servers: " + wanted.servers);
+}
+
+void Resolver::State::Channel::on_socket_state(void* data, ares_socket_t descriptor, int is_readable,
+                                               int is_writable) {
+  auto& self = *static_cast<Channel*>(data);
+  Poller& poller = self.state.poller;
+  const auto found = self.sockets.find(descriptor);
+  const uint32_t events = (is_readable ? uint32_t{EPOLLIN} : 0) | (is_writable ? uint32_t{EPOLLOUT} : 0);
+  if (found == self.sockets.end()) {
+    if (events == 0) return;
+    auto socket = std::make_unique<Socket>(self, descriptor);
+    socket->token = poller.add(descriptor, events, *socket);
+    self.sockets.emplace(descriptor, std::move(socket));
+  } else if (events == 0) {
+    poller.remove(found->second->token, descriptor);
+    self.sockets.erase(found);
+  } else {
+    poller.modify(found->second->token, descriptor, events);
+  }
+}
 
 Resolver::Resolver(runtime::Loop& loop, ResolverOptions options)
     : state_(std::make_unique<State>(loop, std::move(options))) {}
@@ -297,11 +358,7 @@ const Resolver::Stats& Resolver::stats() const {
 
 void Resolver::close() {
   state_->is_closed = true;
-  for (auto& [name, entry] : state_->entries) {
-    Link moved;
-    entry.waiting.move_all_to(moved);
-    while (moved.is_linked()) moved.next->insert_before(state_->answered);
-  }
+  for (auto& [name, entry] : state_->entries) state_->answered.splice(state_->answered.end(), entry.waiting);
   state_->resume_answered();
 }
 
@@ -316,7 +373,7 @@ Task<base::Result<Addresses, LookupError>> Resolver::resolve(std::string host, S
     if (!asked.is_asked) state.ask(host, asked);
     if (asked.is_asked) {  // else it was in /etc/hosts
       Waiter waiter;
-      waiter.insert_before(asked.waiting);
+      asked.waiting.push_back(waiter);
       state.wheel.set(waiter, deadline);
       co_await waiter;
       if (state.is_closed) co_return Failure{LookupError::canceled};

@@ -8,15 +8,21 @@
 #include <string_view>
 #include <vector>
 
+#include "postrider/base/ip_address.hpp"
 #include "postrider/base/result.hpp"
-#include "postrider/http/ip_address.hpp"
 #include "postrider/runtime/loop.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::http {
 
+using base::IpAddress;
+
 struct ResolverOptions {
-  std::string servers{};  // "127.0.0.1:5353,[::1]:53"; empty: as the system is configured (resolv.conf)
+  std::string servers{};  // "127.0.0.1:5353,[::1]:53"; empty: those of resolv_conf
+  // Read again after it has changed. Lookups that have started end with the servers they started with.
+  std::string resolv_conf = "/etc/resolv.conf";
+  std::chrono::milliseconds resolv_conf_interval{5'000};  // between two looks at the file
+  uint16_t port = 53;                                     // of the servers in it
   size_t entries_max = 20'000;
   std::chrono::milliseconds ttl_min{5'000};
   std::chrono::milliseconds ttl_max{300'000};
@@ -26,7 +32,7 @@ struct ResolverOptions {
   int query_tries = 3;
 };
 
-// local: nobody could be asked, because this machine had no descriptor for it.
+// local: no server could be asked, because this machine had no descriptor for it.
 enum class LookupError : uint8_t { not_found, failed, timed_out, canceled, local };
 
 using Addresses = std::vector<IpAddress>;  // IPv4 first: most endpoints have it, and broken IPv6 is common
@@ -34,12 +40,12 @@ using Addresses = std::vector<IpAddress>;  // IPv4 first: most endpoints have it
 class Resolver {
  public:
   Resolver(runtime::Loop& loop, ResolverOptions options);
-  ~Resolver();  // nobody may be waiting
+  ~Resolver();  // no lookup may be waiting
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
   // Simultaneous lookups of one name share one query; /etc/hosts is honoured; search domains are not.
-  // A lookup that times out for its caller goes on and fills the cache.
+  // A lookup that times out for its caller continues and fills the cache.
   runtime::Task<base::Result<Addresses, LookupError>> resolve(std::string host, runtime::SteadyTime deadline);
 
   // Ends all waiting lookups as canceled; later ones are canceled at once.

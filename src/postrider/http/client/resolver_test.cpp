@@ -1,7 +1,9 @@
 // Names, with a DNS server of the test's own.
 #include <sys/resource.h>
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <unordered_map>
 
 #include "postrider/http/client/state.hpp"
@@ -23,11 +25,13 @@ struct Zone {
 // Answers A and AAAA questions over UDP.
 class DnsServer {
  public:
-  explicit DnsServer(Zone zone) : zone_(std::move(zone)) {
+  explicit DnsServer(Zone zone, const std::string& host = "127.0.0.1", uint16_t port = 0)
+      : zone_(std::move(zone)) {
     socket_ = socket(AF_INET, SOCK_DGRAM, 0);
     sockaddr_in name{};
     name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    name.sin_addr.s_addr = inet_addr(host.c_str());
+    name.sin_port = htons(port);
     socklen_t size = sizeof name;
     EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&name), size), 0);
     getsockname(socket_, reinterpret_cast<sockaddr*>(&name), &size);
@@ -43,6 +47,7 @@ class DnsServer {
     close(stop_);
   }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  uint16_t port() const { return port_; }
   int questions() const { return questions_; }
   void set(const std::string& name, Zone::Name answer) {
     const std::lock_guard lock(mutex_);
@@ -133,6 +138,47 @@ class ClientNames : public ClientTest {
   static std::string error(LookupError error) { return "error " + std::to_string(static_cast<int>(error)); }
 };
 
+TEST_F(ClientNames, AreAskedFromTheServersOfAChangedResolvConf) {
+  const DnsServer before({{{"a.example", {.addresses = {"10.0.0.1"}}}}});
+  const DnsServer after({{{"b.example", {.addresses = {"10.0.0.2"}}}}}, "127.0.0.2", before.port());
+  const std::string path = testing::TempDir() + "resolv.conf." + std::to_string(getpid());
+  const auto write = [&](const std::string& server) {
+    std::ofstream(path + ".new") << "nameserver " << server << "\n";
+    ASSERT_EQ(std::rename((path + ".new").c_str(), path.c_str()), 0);
+  };
+  write("127.0.0.1");
+  make_client({.resolver = {.resolv_conf = path, .resolv_conf_interval = 0ms, .port = before.port()}});
+  EXPECT_EQ(lookup("a.example"), "10.0.0.1 ");
+  EXPECT_EQ(lookup("b.example"), error(LookupError::not_found));
+  write("127.0.0.2");
+  EXPECT_EQ(lookup("c.example"), error(LookupError::not_found));
+  EXPECT_EQ(after.questions(), 2) << "one for each family";
+  EXPECT_EQ(lookup("a.example"), "10.0.0.1 ") << "what is fresh is kept";
+  std::remove(path.c_str());
+}
+
+TEST_F(ClientNames, LookupsInProgressEndWithTheServersTheyStartedWith) {
+  DnsServer before({{{"slow.example", {.is_silent = true}}}});
+  const DnsServer after({{{"b.example", {.addresses = {"10.0.0.2"}}}}}, "127.0.0.2", before.port());
+  const std::string path = testing::TempDir() + "resolv.conf.slow." + std::to_string(getpid());
+  std::ofstream(path) << "nameserver 127.0.0.1\n";
+  make_client({.resolver = {.resolv_conf = path,
+                            .resolv_conf_interval = 0ms,
+                            .port = before.port(),
+                            .query_timeout = 50ms,
+                            .query_tries = 20}});
+  std::string slow, other;
+  runtime::TaskGroup group;
+  group.spawn(lookup_one("slow.example", 60s, slow));
+  std::ofstream(path) << "nameserver 127.0.0.2\n# longer\n";
+  group.spawn(lookup_one("b.example", 60s, other));
+  before.set("slow.example", {.addresses = {"10.0.0.3"}});
+  run_until_done(group);
+  EXPECT_EQ(other, "10.0.0.2 ");
+  EXPECT_EQ(slow, "10.0.0.3 ");
+  std::remove(path.c_str());
+}
+
 TEST_F(ClientNames, BothFamiliesAreFoundAndIpv4ComesFirst) {
   DnsServer dns({{{"a.example", {.addresses = {"2001:db8::1", "192.0.2.1", "192.0.2.2"}}}}});
   use_names(dns);
@@ -222,7 +268,7 @@ TEST_F(ClientNames, AZoneWithManyAddressesFillsNoMemory) {
 }
 
 TEST_F(ClientNames, AnExchangeGoesToTheAddressOfItsName) {
-  ScriptedServer server(always(std::string(ok_answer)));
+  ScriptedServer server(always(std::string(kOkAnswer)));
   DnsServer dns({{{"hooks.example", {.addresses = {"127.0.0.1"}}}}});
   use_names(dns);
   const Exchange exchange = fetch(server.url("/", "hooks.example"));
@@ -232,7 +278,7 @@ TEST_F(ClientNames, AnExchangeGoesToTheAddressOfItsName) {
 }
 
 TEST_F(ClientNames, TheNextAddressIsTriedWhenOneRefuses) {
-  ScriptedServer server(always(std::string(ok_answer)));
+  ScriptedServer server(always(std::string(kOkAnswer)));
   DnsServer dns({{{"hooks.example", {.addresses = {"127.0.0.2", "127.0.0.3", "127.0.0.1"}}}}});
   use_names(dns);  // the server listens on 127.0.0.1 only
   const Exchange exchange = fetch(server.url("/", "hooks.example"));
@@ -293,7 +339,7 @@ TEST_F(ClientNames, LookupFailuresEndTheExchange) {
 }
 
 TEST_F(ClientNames, ANameWithOneForbiddenAddressIsBlockedBeforeAnyConnection) {
-  ScriptedServer server(always(std::string(ok_answer)));
+  ScriptedServer server(always(std::string(kOkAnswer)));
   DnsServer dns({{{"rebind.example", {.addresses = {"127.0.0.1", "10.0.0.1"}}},
                   {"private.example", {.addresses = {"169.254.169.254"}}},
                   {"mapped.example", {.addresses = {"::ffff:10.0.0.1"}}}}});
@@ -304,7 +350,7 @@ TEST_F(ClientNames, ANameWithOneForbiddenAddressIsBlockedBeforeAnyConnection) {
 }
 
 TEST_F(ClientNames, ANameThatMovesToAForbiddenAddressIsBlockedOnTheNextConnection) {
-  ScriptedServer server(once(std::string(ok_answer)));
+  ScriptedServer server(once(std::string(kOkAnswer)));
   DnsServer dns({{{"hooks.example", {.addresses = {"127.0.0.1"}, .ttl = 0}}}});
   make_client({.resolver = {.servers = dns.address(), .ttl_min = 0ms}, .idle_total_max = 0});
   EXPECT_EQ(status_of(fetch(server.url("/", "hooks.example"))), 200);

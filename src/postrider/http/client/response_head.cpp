@@ -3,25 +3,19 @@
 #include <algorithm>
 #include <limits>
 
+#include "postrider/base/text.hpp"
+
 namespace postrider::http {
 
 namespace {
 
-constexpr std::string_view version_start = "HTTP/1.";
+constexpr std::string_view kVersionStart = "HTTP/1.";
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r';
-}
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool is_same(std::string_view text, std::string_view lower_case) {
-  return text.size() == lower_case.size() && std::equal(text.begin(), text.end(), lower_case.begin(),
-                                                        [](char a, char b) { return lower(a) == b; });
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -57,8 +51,8 @@ std::optional<uint64_t> parse_length(std::string_view digits) {
 
 // "HTTP/1.1 200 OK", "HTTP/1.0 200", with any number of spaces between.
 bool parse_status_line(std::string_view line, int& status, bool& is_http_1_0) {
-  if (!line.starts_with(version_start)) return false;
-  line.remove_prefix(version_start.size());
+  if (!line.starts_with(kVersionStart)) return false;
+  line.remove_prefix(kVersionStart.size());
   if (line.empty() || !is_digit(line.front())) return false;
   is_http_1_0 = line.front() == '0';
   line.remove_prefix(1);
@@ -89,15 +83,15 @@ struct Framing {
   void add_coding(std::string_view value) {
     for_each_in_list(value, [this](std::string_view item) {
       has_coding = true;
-      if (is_same(item, "identity")) return;
-      if (is_chunked || !is_same(item, "chunked")) is_doubtful = true;
-      is_chunked = is_same(item, "chunked");
+      if (base::equals_ignoring_case(item, "identity")) return;
+      if (is_chunked || !base::equals_ignoring_case(item, "chunked")) is_doubtful = true;
+      is_chunked = base::equals_ignoring_case(item, "chunked");
     });
   }
   void add_connection(std::string_view value) {
     for_each_in_list(value, [this](std::string_view item) {
-      if (is_same(item, "close")) closes = true;
-      if (is_same(item, "keep-alive")) keeps = true;
+      if (base::equals_ignoring_case(item, "close")) closes = true;
+      if (base::equals_ignoring_case(item, "keep-alive")) keeps = true;
     });
   }
 };
@@ -112,19 +106,19 @@ void read_field(std::string_view line, ResponseHead& head, Framing& framing) {
   const std::string_view value = trimmed(line.substr(colon + 1));
   switch (name.size()) {
     case 10:
-      if (is_same(name, "connection")) framing.add_connection(value);
+      if (base::equals_ignoring_case(name, "connection")) framing.add_connection(value);
       break;
     case 11:
-      if (is_same(name, "retry-after")) head.retry_after = value;
+      if (base::equals_ignoring_case(name, "retry-after")) head.retry_after = value;
       break;
     case 12:
-      if (is_same(name, "content-type")) head.content_type = value;
+      if (base::equals_ignoring_case(name, "content-type")) head.content_type = value;
       break;
     case 14:
-      if (is_same(name, "content-length")) framing.add_length(value);
+      if (base::equals_ignoring_case(name, "content-length")) framing.add_length(value);
       break;
     case 17:
-      if (is_same(name, "transfer-encoding")) framing.add_coding(value);
+      if (base::equals_ignoring_case(name, "transfer-encoding")) framing.add_coding(value);
       break;
     default:
       break;
@@ -145,8 +139,8 @@ std::optional<size_t> find_head_end(std::string_view text, size_t from) {
 }
 
 bool may_be_http(std::string_view text) {
-  const size_t known = std::min(text.size(), version_start.size());
-  return text.substr(0, known) == version_start.substr(0, known);
+  const size_t known = std::min(text.size(), kVersionStart.size());
+  return text.substr(0, known) == kVersionStart.substr(0, known);
 }
 
 std::optional<ResponseHead> parse_response_head(std::string_view text, bool answers_head_request) {

@@ -10,7 +10,7 @@
 
 namespace postrider::http {
 
-inline constexpr size_t response_head_bytes_max = 32 * 1024;
+inline constexpr size_t kResponseHeadBytesMax = 32 * 1024;
 
 enum class BodyKind : uint8_t { none, length, chunked, until_end };
 

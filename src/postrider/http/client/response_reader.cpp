@@ -6,7 +6,7 @@ namespace postrider::http {
 
 namespace {
 
-constexpr uint8_t interim_answers_max = 16;
+constexpr uint8_t kInterimAnswersMax = 16;
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -111,7 +111,7 @@ void ResponseReader::feed_head(std::string_view bytes) {
     const std::string_view rest = bytes.substr(taken);
     if (!may_be_http(rest)) return fail(NetError::not_http);
     const auto end = find_head_end(rest, taken == 0 ? scanned_ : 0);
-    if (head_bytes_ + end.value_or(rest.size()) > response_head_bytes_max)
+    if (head_bytes_ + end.value_or(rest.size()) > kResponseHeadBytesMax)
       return fail(NetError::head_too_large);
     if (!end) {
       scanned_ = rest.size() < 2 ? 0 : rest.size() - 2;
@@ -129,7 +129,7 @@ void ResponseReader::feed_head(std::string_view bytes) {
 bool ResponseReader::take_head(std::string_view text) {
   const auto head = parse_response_head(text, options_.answers_head_request);
   if (!head) return false;
-  if (head->status < 200 && head->status != 101) return ++interim_answers_ <= interim_answers_max;
+  if (head->status < 200 && head->status != 101) return ++interim_answers_ <= kInterimAnswersMax;
   answer_.status = head->status;
   answer_.retry_after = head->retry_after;
   answer_.content_type = head->content_type;

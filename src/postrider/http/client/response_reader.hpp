@@ -13,7 +13,7 @@
 namespace postrider::http {
 
 // Enough for 64 KiB of data in chunks of a few bytes. A receiver that needs more gains nothing but a preview.
-inline constexpr size_t chunk_framing_bytes_max = 64 * 1024;
+inline constexpr size_t kChunkFramingBytesMax = 64 * 1024;
 
 // The chunked transfer coding, bare LF allowed.
 class ChunkDecoder {
@@ -41,9 +41,9 @@ class ResponseReader {
  public:
   struct Options {
     size_t body_bytes_max = 0;
-    size_t framing_bytes_max = chunk_framing_bytes_max;
+    size_t framing_bytes_max = kChunkFramingBytesMax;
     bool answers_head_request = false;
-    size_t kept_bytes_max = answer_preview_bytes_max;
+    size_t kept_bytes_max = kAnswerPreviewBytesMax;
     const std::function<void(std::string_view)>* on_body = nullptr;
   };
   explicit ResponseReader(Options options) : options_(options), chunks_(options.framing_bytes_max) {}

@@ -74,7 +74,7 @@ TEST(ResponseReader, ABodyKnownToBeTooLongIsReadForThePreviewOnly) {
   ResponseReader reader({.body_bytes_max = 4096, .answers_head_request = false});
   reader.feed("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
   EXPECT_FALSE(reader.is_done());
-  reader.feed(std::string(answer_preview_bytes_max, 'x'));
+  reader.feed(std::string(kAnswerPreviewBytesMax, 'x'));
   EXPECT_TRUE(reader.is_done());
   EXPECT_FALSE(reader.answer().is_complete);
   EXPECT_FALSE(reader.can_reuse());
@@ -109,7 +109,7 @@ TEST(ResponseReader, EndlessChunkFramingIsGivenUp) {
       fed += filler.size();
     }
     EXPECT_TRUE(reader.is_done());
-    EXPECT_LE(fed, chunk_framing_bytes_max + filler.size());
+    EXPECT_LE(fed, kChunkFramingBytesMax + filler.size());
   }
 }
 

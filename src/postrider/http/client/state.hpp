@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "postrider/http/client/client.hpp"
-#include "postrider/http/client/flight.hpp"
+#include "postrider/http/client/exchange_in_progress.hpp"
 #include "postrider/http/client/poller.hpp"
 #include "postrider/http/client/pool.hpp"
 
@@ -18,26 +18,26 @@ struct Client::State {
 
   runtime::Task<Exchange> exchange(OutboundRequest request);
 
-  // Dialling. On failure the flight's outcome says why.
-  runtime::Task<bool> open(Flight& flight);
-  runtime::Task<bool> find_addresses(Flight& flight, Addresses& addresses);
-  runtime::Task<bool> connect(Flight& flight, IpAddress address);
-  runtime::Task<bool> handshake(Flight& flight);
+  // Dialling. On failure the exchange's outcome says why.
+  runtime::Task<bool> open(ExchangeInProgress& current);
+  runtime::Task<bool> find_addresses(ExchangeInProgress& current, Addresses& addresses);
+  runtime::Task<bool> connect(ExchangeInProgress& current, IpAddress address);
+  runtime::Task<bool> handshake(ExchangeInProgress& current);
 
   // The exchange itself, once connected. Each returns the events to wait for, 0 when it is over.
-  uint32_t begin(Flight& flight);
-  uint32_t proceed(Flight& flight);
-  bool send_rest(Flight& flight, std::string_view bytes);
-  void receive(Flight& flight);
-  void conclude_interrupt(Flight& flight);
-  void conclude_failed_read(Flight& flight, const IoResult& result);
-  void conclude_broken(Flight& flight, NetError error);
-  void conclude_flood(Flight& flight);
-  bool has_share_left(Flight& flight, size_t turn_bytes);
-  void count_read(Flight& flight, const IoResult& result);
-  void feed(Flight& flight, std::string_view bytes);
-  bool should_resend(Flight& flight);
-  void finish(Flight& flight);
+  uint32_t begin(ExchangeInProgress& current);
+  uint32_t proceed(ExchangeInProgress& current);
+  bool send_rest(ExchangeInProgress& current, std::string_view bytes);
+  void receive(ExchangeInProgress& current);
+  void conclude_interrupt(ExchangeInProgress& current);
+  void conclude_failed_read(ExchangeInProgress& current, const IoResult& result);
+  void conclude_broken(ExchangeInProgress& current, NetError error);
+  void conclude_flood(ExchangeInProgress& current);
+  bool has_share_left(ExchangeInProgress& current, size_t turn_bytes);
+  void count_read(ExchangeInProgress& current, const IoResult& result);
+  void feed(ExchangeInProgress& current, std::string_view bytes);
+  bool should_resend(ExchangeInProgress& current);
+  void finish(ExchangeInProgress& current);
 
   const DialProfile own_profile;
   const ClientOptions options;
@@ -46,7 +46,7 @@ struct Client::State {
   ReadTurns turns;
   Resolver resolver;
   ConnectionPool pool;
-  Link flights;
+  ExchangeInProgress::List in_progress;
   Stats stats;
   bool is_closed = false;
   std::string outgoing;        // one request at a time is put together here

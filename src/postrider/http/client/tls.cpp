@@ -14,7 +14,7 @@ namespace postrider::http {
 
 namespace {
 
-constexpr long session_lifetime_seconds = 3600;
+constexpr long kSessionLifetimeSeconds = 3600;
 
 // One bundle file, read once. A directory of certificates would be searched and parsed at every handshake.
 bool load_system_store(SSL_CTX* context) {
@@ -50,10 +50,10 @@ TlsContext::TlsContext(const TlsOptions& options) : context_(nullptr) {
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_read_ahead(context, 1);
-  static constexpr unsigned char protocols[] = "\x08http/1.1";
-  SSL_CTX_set_alpn_protos(context, protocols, sizeof protocols - 1);
+  static constexpr unsigned char kProtocols[] = "\x08http/1.1";
+  SSL_CTX_set_alpn_protos(context, kProtocols, sizeof kProtocols - 1);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-  SSL_CTX_set_timeout(context, session_lifetime_seconds);
+  SSL_CTX_set_timeout(context, kSessionLifetimeSeconds);
   TlsStream::prepare(context);
 }
 

@@ -14,7 +14,7 @@ namespace postrider::http {
 namespace {
 
 // More than the longest record, so that every step that pauses has made progress.
-constexpr size_t step_bytes_max = 20 * 1024;
+constexpr size_t kStepBytesMax = 20 * 1024;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ struct WireBio {
   static int read(BIO* bio, char* to, int bytes_max) {
     Wire& wire = wire_of(bio);
     BIO_clear_retry_flags(bio);
-    if (wire.read_bytes >= step_bytes_max) {
+    if (wire.read_bytes >= kStepBytesMax) {
       wire.is_paused = true;
       BIO_set_retry_read(bio);
       return -1;

@@ -9,10 +9,12 @@
 #include <string>
 #include <string_view>
 
-#include "postrider/http/ip_address.hpp"
+#include "postrider/base/ip_address.hpp"
 #include "postrider/http/net_error.hpp"
 
 namespace postrider::http {
+
+using base::IpAddress;
 
 struct SessionFree {
   void operator()(SSL_SESSION* session) const { SSL_SESSION_free(session); }

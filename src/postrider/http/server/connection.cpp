@@ -124,7 +124,7 @@ void ServerConnection::advance() {
   using Stage = RequestReader::Stage;
   while (in_begin_ < in_end_ || reader_.stage() == Stage::decide) {
     if (reader_.stage() == Stage::decide) {
-      if (reader_.may_have_body_over(ordinary_body_bytes_max)) return;
+      if (reader_.may_have_body_over(kOrdinaryBodyBytesMax)) return;
       accept_body(context_.handler.body_bytes_max(reader_.request()));
       continue;
     }

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "postrider/http/ip_address.hpp"
+#include "postrider/base/ip_address.hpp"
 
 namespace postrider::http {
 
@@ -43,7 +43,7 @@ ip::tcp::endpoint parse_endpoint(const std::string& address) {
 }  // namespace
 
 std::string client_of(const std::string& address) {
-  auto parsed = IpAddress::parse(address);
+  auto parsed = base::IpAddress::parse(address);
   if (!parsed || !parsed->is_v6) return address;
   std::fill(parsed->bytes.begin() + 8, parsed->bytes.end(), uint8_t{0});
   return parsed->to_string() + "/64";

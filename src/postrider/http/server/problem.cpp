@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "postrider/base/encoding.hpp"
+#include "postrider/base/text.hpp"
 
 namespace postrider::http {
 
@@ -13,10 +14,8 @@ namespace {
 // "Not Found" to "not-found".
 std::string type_of_status(int status) {
   std::string type(reason_phrase(status));
-  std::transform(type.begin(), type.end(), type.begin(), [](char c) {
-    if (c == ' ') return '-';
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
+  std::transform(type.begin(), type.end(), type.begin(),
+                 [](char c) { return c == ' ' ? '-' : base::lower(c); });
   return type;
 }
 

@@ -23,7 +23,7 @@ struct FieldProblem {
 // Keeps the first few and counts the rest, so that a refusal is never much larger than the request.
 class FieldProblems {
  public:
-  static constexpr size_t kept_max = 20;
+  static constexpr size_t kKeptMax = 20;
 
   FieldProblems() = default;
   FieldProblems(std::initializer_list<FieldProblem> problems) {
@@ -31,7 +31,7 @@ class FieldProblems {
   }
 
   void push_back(FieldProblem problem) {
-    if (++size_ <= kept_max) kept_.push_back(std::move(problem));
+    if (++size_ <= kKeptMax) kept_.push_back(std::move(problem));
   }
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }  // of all

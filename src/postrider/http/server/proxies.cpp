@@ -9,28 +9,20 @@ namespace postrider::http {
 
 namespace {
 
-std::optional<IpAddress> parse_hop(std::string_view text) {
+std::optional<base::IpAddress> parse_hop(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  const auto address = IpAddress::parse(text);
+  const auto address = base::IpAddress::parse(text);
   if (!address) return std::nullopt;
   return address->unmapped();
 }
 
 }  // namespace
 
-TrustedProxies::TrustedProxies(const std::vector<std::string>& networks) {
-  for (const std::string& text : networks) {
-    const auto network = Network::parse(text);
-    if (!network) throw std::invalid_argument("not an address or a CIDR: \"" + text + "\"");
-    networks_.push_back(*network);
-  }
-}
-
 bool TrustedProxies::trusts(std::string_view address) const {
   const auto parsed = parse_hop(address);
   return parsed && std::any_of(networks_.begin(), networks_.end(),
-                               [&](const Network& network) { return network.contains(*parsed); });
+                               [&](const base::Network& network) { return network.contains(*parsed); });
 }
 
 std::string TrustedProxies::client_address(const std::string& peer, const std::vector<Field>& fields) const {

@@ -2,17 +2,17 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "postrider/http/ip_address.hpp"
+#include "postrider/base/ip_address.hpp"
 #include "postrider/http/request.hpp"
 
 namespace postrider::http {
 
 class TrustedProxies {
  public:
-  // Addresses and CIDRs, IPv4 or IPv6. Throws std::invalid_argument that names the one it cannot read.
-  explicit TrustedProxies(const std::vector<std::string>& networks);
+  explicit TrustedProxies(std::vector<base::Network> networks) : networks_(std::move(networks)) {}
 
   bool trusts(std::string_view address) const;
   // Walks X-Forwarded-For from the right for as long as the address at hand is a trusted proxy, so that
@@ -20,7 +20,7 @@ class TrustedProxies {
   std::string client_address(const std::string& peer, const std::vector<Field>& fields) const;
 
  private:
-  std::vector<Network> networks_;
+  std::vector<base::Network> networks_;
 };
 
 }  // namespace postrider::http

@@ -188,7 +188,9 @@ TEST_F(ServerRequests, FromAnUntrustedPeerCannotChooseTheirAddress) {
 
 TEST(ServerBehindProxies, BelievesTheNearestAddressThatIsNotAProxy) {
   Echo echo;
-  TestServer server(echo, {.trusted_proxies = {"127.0.0.1", "10.0.0.0/8", "fd00::/8"}});
+  TestServer server(
+      echo, {.trusted_proxies = {*base::Network::parse("127.0.0.1"), *base::Network::parse("10.0.0.0/8"),
+                                 *base::Network::parse("fd00::/8")}});
   TestClient client(server.port());
   const auto from = [&](std::string_view forwarded) {
     client.send(get("/from", forwarded));

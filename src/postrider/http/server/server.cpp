@@ -82,19 +82,17 @@ std::string address_of(const Socket& socket) {
 
 struct Server::State {
   State(runtime::Loop& loop, std::shared_ptr<ListenerState> listener, Handler& handler,
-        telemetry::Metrics& metrics, ServerOptions options)
+        const ServerMetrics& metrics, ServerOptions options)
       : context{.loop = loop,
                 .handler = handler,
                 .options = options,
                 .listener = std::move(listener),
                 .proxies = TrustedProxies(options.trusted_proxies),
                 .uncounted = TrustedProxies(options.uncounted_networks),
-                .requests = {metrics.api_requests.at("1xx"), metrics.api_requests.at("2xx"),
-                             metrics.api_requests.at("3xx"), metrics.api_requests.at("4xx"),
-                             metrics.api_requests.at("5xx")},
+                .requests = metrics.requests,
                 .date = {},
                 .request_seed = random_seed()},
-        connection_gauge(metrics.api_connections),
+        connection_gauge(metrics.connections),
         acceptor(loop.io().get_executor()),
         accept_again(loop),
         sweep_timer(loop),
@@ -182,7 +180,7 @@ void Server::State::sweep() {
   sweep_timer.call_after(sweep_interval(context.options), [this] { sweep(); });
 }
 
-Server::Server(runtime::Loop& loop, const Listener& listener, Handler& handler, telemetry::Metrics& metrics,
+Server::Server(runtime::Loop& loop, const Listener& listener, Handler& handler, ServerMetrics metrics,
                ServerOptions options)
     : state_(std::make_unique<State>(loop, listener.state_, handler, metrics, std::move(options))) {}
 

@@ -9,6 +9,7 @@
 //   co_await server.drain(deadline);
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -16,18 +17,16 @@
 #include <string>
 #include <vector>
 
+#include "postrider/base/ip_address.hpp"
 #include "postrider/base/time.hpp"
 #include "postrider/http/request.hpp"
 #include "postrider/http/response.hpp"
 #include "postrider/runtime/task.hpp"
+#include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::runtime {
 class Loop;
 }
-namespace postrider::telemetry {
-class Metrics;
-}
-
 namespace postrider::http {
 
 // What a handler decides by the head of a request, before a large body is read.
@@ -45,7 +44,7 @@ class Handler {
 
   // The limit of a body that is read without asking admit(); 0 means the server's limit.
   virtual size_t body_bytes_max(const Request& /*head*/) const { return 0; }
-  // Asked before any of a body is read that is larger than ordinary_body_bytes_max, or may become so. The
+  // Asked before any of a body is read that is larger than kOrdinaryBodyBytesMax, or may become so. The
   // body of `head` is empty.
   virtual runtime::Task<Admission> admit(Request& head);
 
@@ -56,7 +55,7 @@ class Handler {
 
 // Bodies up to this size are read before the caller is known. They need no budget: the number of connections
 // bounds them.
-inline constexpr size_t ordinary_body_bytes_max = 16 << 10;
+inline constexpr size_t kOrdinaryBodyBytesMax = 16 << 10;
 
 struct ServerOptions {
   size_t body_bytes_max = 1 << 20;
@@ -66,13 +65,14 @@ struct ServerOptions {
   std::chrono::milliseconds head_timeout{10'000};  // first byte of a request to the end of its head
   std::chrono::milliseconds body_timeout{10'000};  // the longest pause, and the window of the rate below
   size_t body_bytes_per_second_min = 16 << 10;
-  std::chrono::milliseconds write_timeout{30'000};  // the client takes none of the answer
+  std::chrono::milliseconds write_timeout{30'000};  // the client reads none of the response
   std::chrono::milliseconds idle_timeout{75'000};   // between requests
-  std::chrono::milliseconds linger_timeout{
-      1'000};                                  // after a refusal, so that the answer is not lost in a reset
-  std::vector<std::string> trusted_proxies{};  // CIDRs whose X-Forwarded-For is believed
+  // After a rejection, so that the response is not lost in a reset.
+  std::chrono::milliseconds linger_timeout{1'000};
+  std::vector<base::Network> trusted_proxies{};  // whose X-Forwarded-For is used
   // Neither these nor trusted proxies are counted by address.
-  std::vector<std::string> uncounted_networks{"127.0.0.0/8", "::1"};
+  std::vector<base::Network> uncounted_networks{*base::Network::parse("127.0.0.0/8"),
+                                                *base::Network::parse("::1")};
 };
 
 struct ListenerState;
@@ -108,10 +108,16 @@ class Listener {
   std::shared_ptr<ListenerState> state_;
 };
 
+// What a server counts. The owner names the series; by default nothing is counted.
+struct ServerMetrics {
+  std::array<telemetry::Counter, 5> requests;  // by class of the response's status, 1xx to 5xx
+  telemetry::Gauge connections;                // open ones
+};
+
 // All members on the loop's thread. Destroyed only before start() or after drain() has ended.
 class Server {
  public:
-  Server(runtime::Loop& loop, const Listener& listener, Handler& handler, telemetry::Metrics& metrics,
+  Server(runtime::Loop& loop, const Listener& listener, Handler& handler, ServerMetrics metrics = {},
          ServerOptions options = {});
   ~Server();
   Server(const Server&) = delete;

@@ -10,7 +10,6 @@
 
 #include "postrider/http/server/server.hpp"
 #include "postrider/runtime/loop.hpp"
-#include "postrider/telemetry/metrics.hpp"
 
 namespace postrider::http {
 
@@ -21,7 +20,6 @@ class TestServer {
 
   uint16_t port() const { return listener_.port(); }
   Listener& listener() { return listener_; }
-  telemetry::Metrics& metrics() { return metrics_; }
   // Runs on the loop's thread; returns when it has run.
   void on_loop(base::UniqueFunction<void(Server&)> job);
   // Begins to drain; wait_until_drained() joins it.
@@ -32,7 +30,6 @@ class TestServer {
   runtime::Task<void> drain(std::chrono::milliseconds patience);
 
   runtime::Loop loop_;
-  telemetry::Metrics metrics_;
   Listener listener_;
   std::unique_ptr<Server> server_;
   runtime::TaskGroup group_;

@@ -16,7 +16,7 @@ TestServer::TestServer(Handler& handler, ServerOptions options, Listener::Option
         listening.address = "127.0.0.1:0";
         return std::move(listening);
       }()) {
-  server_ = std::make_unique<Server>(loop_, listener_, handler, metrics_, std::move(options));
+  server_ = std::make_unique<Server>(loop_, listener_, handler, ServerMetrics{}, std::move(options));
   thread_ = std::thread([this] { loop_.run(); });
   on_loop([](Server& server) { server.start(); });
 }

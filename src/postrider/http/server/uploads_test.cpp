@@ -82,11 +82,11 @@ TEST(Uploads, OfOrdinarySizeAreReadWithoutAsking) {
   Gate gate;
   TestServer server(gate);
   TestClient client(server.port());
-  client.send(head("/batch", ordinary_body_bytes_max));
-  client.send(std::string(ordinary_body_bytes_max, 'a'));
+  client.send(head("/batch", kOrdinaryBodyBytesMax));
+  client.send(std::string(kOrdinaryBodyBytesMax, 'a'));
   EXPECT_EQ(client.receive()->status, 200);
   EXPECT_EQ(gate.asked, 0);
-  client.send(upload("/batch", ordinary_body_bytes_max + 1, "alice"));
+  client.send(upload("/batch", kOrdinaryBodyBytesMax + 1, "alice"));
   EXPECT_EQ(client.receive()->status, 200);
   EXPECT_EQ(gate.asked, 1);
 }

@@ -1,0 +1,52 @@
+-- Nodes, their leases, what they are sending, and the brakes.
+
+create table node (
+  id uuid primary key,
+  slot integer not null unique check (slot between 0 and 8191),   -- part of every ID that the node makes
+  name text not null,
+  version text not null,
+  delivers boolean not null,                   -- has the role `delivery`, so it gets buckets
+  alive boolean not null default true,
+  heartbeat bigint not null default 0,         -- only counts up; other nodes watch it by their own clocks
+  started_at timestamptz not null default now(),
+  heartbeat_at timestamptz not null default now()   -- for people
+) with (fillfactor = 50);
+
+create table bucket_lease (
+  bucket integer primary key,
+  owner uuid,
+  epoch bigint not null default 0,             -- incremented with each new owner
+  since timestamptz not null default now()
+) with (fillfactor = 50);
+insert into bucket_lease (bucket) select generate_series(0, {{buckets}} - 1);
+
+-- Deliveries that each node has been sending for a second or longer; up to two seconds old. Written apart from settle, and
+-- only when it changes. A logged table, so that the views can also be read on a standby.
+create table node_in_flight (
+  node_id uuid primary key references node on delete cascade,
+  delivery_ids uuid[] not null,
+  buckets integer[] not null,                        -- of each delivery
+  changed_at timestamptz not null default now()
+) with (fillfactor = 50);
+
+-- Only of nodes that are alive and still own the bucket.
+create view in_flight as
+select sent.id, sent.bucket, f.node_id
+from node_in_flight f
+join node n on n.id = f.node_id and n.alive
+cross join unnest(f.delivery_ids, f.buckets) as sent (id, bucket)
+join bucket_lease l on l.bucket = sent.bucket and l.owner = f.node_id;
+
+-- ── brakes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- For incidents; they apply to the whole cluster. Nodes learn of a change through the control log.
+create table brakes (
+  singleton boolean primary key default true check (singleton),
+  is_paused boolean not null default false,          -- all deliveries wait
+  retry_rate_per_second double precision check (retry_rate_per_second > 0),
+  drain_rate_per_second double precision check (drain_rate_per_second > 0),
+  reason text,
+  changed_by text,
+  changed_at timestamptz
+);
+insert into brakes default values;

@@ -1,0 +1,229 @@
+-- The application side of the outbox: publishing, and roles.
+
+-- ── publishing ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Identifies this outbox in the running server: different for every database, server process and copy.
+create or replace function outbox_location() returns bigint language sql stable as $$
+  select pg_catalog.hashtext(pg_catalog.pg_relation_filepath('postrider.outbox_capture')
+           || extract(epoch from pg_catalog.pg_postmaster_start_time()))::bigint & 4294967295
+$$;
+
+-- publish() and emit(). Invalid arguments fail the caller's transaction at once; the relay validates the tenant and the
+-- schema. The ID has the form of all event IDs (time, sequence, slot, random), with a slot that no node gets: 25 bits of
+-- the row's number make the first 10 bytes unique.
+--
+-- Written to be cheap in a short transaction (docs/decisions/what-publish-costs.md): optional arguments are checked only if
+-- one is given, expressions read no table, and no trigger does work at commit.
+--
+-- A row is one insert. A message has 32 bytes that authenticate it, a JSON array, a line feed and the data. The transaction
+-- gets its ID before it checks whether messages are read: a relay that stops reading waits for the transactions that may
+-- have checked before (outbox/capture.sql, settled_xid).
+create or replace function outbox_write(
+  is_emitted boolean, tenant text, type text, data text, id text, version text,
+  occurred_at timestamptz, subject text, traceparent text
+) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  wrong text;
+  n bigint;
+  made text;
+  at timestamptz := clock_timestamp();
+  at_ms bigint := extract(epoch from at) * 1000;
+  key bytea;
+  message bytea;
+  own_xid xid8;
+  written_to pg_lsn;
+begin
+  wrong := case
+    when tenant is null or length(tenant) > 64 or tenant !~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]*$' then
+      'tenant must have 1 to 64 of the characters A-Z, a-z, 0-9, _, -, ., : and @, and must not begin with ., : or @'
+    when tenant = 'postrider' then
+      'the tenant postrider is reserved for operational events'
+    when type is null or length(type) > 128 or type !~ '^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$' then
+      'type must be words of A-Z, a-z, 0-9, _ and - joined by dots, with at most 128 characters'
+    when data is null then
+      'data is required (JSON null is written ''null'')'
+  end;
+  if wrong is null and octet_length(data) > 32768 then
+    select 'data is ' || octet_length(data) || ' bytes; the limit is ' || s.data_bytes_max
+    into wrong
+    from postrider.outbox_setting s
+    where octet_length(data) > s.data_bytes_max;
+  end if;
+  if wrong is null and not (id, version, occurred_at, subject, traceparent) is null then
+    wrong := case
+      when id !~ '^[A-Za-z0-9_-]{1,64}$' then
+        'id must have 1 to 64 of the characters A-Z, a-z, 0-9, _ and -'
+      when octet_length(version) not between 1 and 64 then
+        'version must have 1 to 64 bytes'
+      when octet_length(subject) not between 1 and 255 then
+        'subject must have 1 to 255 bytes'
+      when occurred_at < '0001-01-01 00:00:00+00' or occurred_at >= '10000-01-01 00:00:00+00' then
+        'occurred_at must be a time in the years 1 to 9999'
+    end;
+    -- A traceparent that is not valid W3C Trace Context is dropped: a client's header must never fail a business
+    -- transaction.
+    if traceparent !~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
+      traceparent := null;
+    end if;
+  end if;
+  if wrong is not null or data::json is null then  -- the cast fails when it is not JSON
+    raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong
+      using errcode = 'invalid_parameter_value';
+  end if;
+  n := nextval('postrider.outbox_id_seq');
+  made := lpad(to_hex((at_ms << 16) | 28672 | (n & 4095)), 16, '0')
+    || to_hex(40960 | ((n >> 12) & 8191))
+    || right(gen_random_uuid()::text, 12);
+  if is_emitted then
+    own_xid := pg_current_xact_id();
+    select s.capture_key
+    into key
+    from postrider.outbox_capture c, postrider.outbox_setting s
+    where c.last_value >> 32 > extract(epoch from at)::bigint - 1600000000
+      and (c.last_value & 4294967295) = postrider.outbox_location();
+    if found then
+      message := convert_to(
+        json_build_array(n, made, tenant, type, id, version, (extract(epoch from occurred_at) * 1000000)::bigint,
+                         subject, traceparent, (extract(epoch from at) * 1000000)::bigint)::text
+          || chr(10) || data, 'UTF8');
+      written_to := pg_logical_emit_message(true, 'postrider', sha256(key || sha256(key || message)) || message);
+      return coalesce(id, 'evt_' || made);
+    end if;
+  end if;
+  insert into postrider.outbox
+    (id, event_id, public_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at)
+  values (n, made::uuid, id, tenant, type, data, version, occurred_at, subject, traceparent, at);
+  -- No NOTIFY while the relay is busy, or if it polls only: a NOTIFY makes all commits of the server wait for each other. No
+  -- table is read: a flag in a row would leave a dead version whenever the relay becomes idle. This comes after the insert:
+  -- a relay that becomes idle between this check and our commit sees our transaction in progress, and soon reads again
+  -- (Relay::nap).
+  if pg_sequence_last_value('postrider.outbox_idle_until') > at_ms then
+    perform pg_notify('postrider_outbox', '');
+  end if;
+  return coalesce(id, 'evt_' || made);
+end
+$$;
+
+-- All of these are inlined, so a call costs no more than outbox_write().
+create or replace function publish(
+  tenant text, type text, data text, id text default null, version text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null
+) returns text
+language sql as $$
+  select postrider.outbox_write(false, tenant, type, data, id, version, occurred_at, subject, traceparent)
+$$;
+
+create or replace function publish(
+  tenant text, type text, data json, id text default null, version text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null
+) returns text
+language sql as $$
+  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+create or replace function publish(
+  tenant text, type text, data jsonb, id text default null, version text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null
+) returns text
+language sql as $$
+  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+-- Like publish(), but writes to no table while a relay reads the replication slot.
+create or replace function emit(
+  tenant text, type text, data text, id text default null, version text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null
+) returns text
+language sql as $$
+  select postrider.outbox_write(true, tenant, type, data, id, version, occurred_at, subject, traceparent)
+$$;
+
+create or replace function emit(
+  tenant text, type text, data json, id text default null, version text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null
+) returns text
+language sql as $$
+  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+create or replace function emit(
+  tenant text, type text, data jsonb, id text default null, version text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null
+) returns text
+language sql as $$
+  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+$$;
+
+-- How emit() writes: `table`, or `cdc`, which writes into the log while a relay reads it. A relay applies a change within
+-- seconds. pgoutput requires a publication; it has no tables, because messages belong to none.
+create or replace function outbox_set_mode(new_mode text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  update postrider.outbox_setting set mode = new_mode where mode <> new_mode;
+  if new_mode = 'cdc' and not exists (select from pg_publication where pubname = 'postrider') then
+    create publication postrider;
+  end if;
+  -- Rejected messages become rows.
+  if new_mode = 'cdc' and exists (select from pg_roles where rolname = 'postrider_relay') then
+    grant insert on postrider.outbox to postrider_relay;
+  end if;
+end
+$$;
+
+-- ── roles ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- postrider_publisher may only call publish() and emit(); postrider_relay may only publish the rows of this outbox. If
+-- postrider is not allowed to create roles, an administrator creates them and calls this function again.
+create or replace function grant_outbox() returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from pg_roles where rolname = 'postrider_publisher') then
+    grant usage on schema postrider to postrider_publisher;
+    grant execute on function
+      postrider.publish(text, text, text, text, text, timestamptz, text, text),
+      postrider.publish(text, text, json, text, text, timestamptz, text, text),
+      postrider.publish(text, text, jsonb, text, text, timestamptz, text, text),
+      postrider.emit(text, text, text, text, text, timestamptz, text, text),
+      postrider.emit(text, text, json, text, text, timestamptz, text, text),
+      postrider.emit(text, text, jsonb, text, text, timestamptz, text, text),
+      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text)
+      to postrider_publisher;
+  end if;
+  if exists (select from pg_roles where rolname = 'postrider_relay') then
+    grant usage on schema postrider to postrider_relay;
+    grant select, update, delete on postrider.outbox to postrider_relay;
+    grant select, update on postrider.outbox_setting, postrider.outbox_slot to postrider_relay;
+    grant select, update on sequence postrider.outbox_capture, postrider.outbox_idle_until to postrider_relay;
+    grant execute on function postrider.outbox_location(), postrider.outbox_set_mode(text) to postrider_relay;
+    -- In postrider's own database its own role relays, and the table has its other leases, too.
+    if to_regclass('postrider.bucket_lease') is null then
+      grant select, update on postrider.session_lease to postrider_relay;
+      grant execute on function postrider.hold_lease(text, bigint) to postrider_relay;
+    end if;
+  end if;
+end
+$$;
+revoke execute on function
+  publish(text, text, text, text, text, timestamptz, text, text),
+  publish(text, text, json, text, text, timestamptz, text, text),
+  publish(text, text, jsonb, text, text, timestamptz, text, text),
+  emit(text, text, text, text, text, timestamptz, text, text),
+  emit(text, text, json, text, text, timestamptz, text, text),
+  emit(text, text, jsonb, text, text, timestamptz, text, text),
+  outbox_write(boolean, text, text, text, text, text, timestamptz, text, text),
+  outbox_location(), outbox_set_mode(text), outbox_reject_invalid(), hold_lease(text, bigint), grant_outbox()
+  from public;
+
+do $$
+begin
+  if not exists (select from pg_roles where rolname = 'postrider_publisher') then
+    create role postrider_publisher nologin;
+  end if;
+exception when insufficient_privilege or unique_violation or duplicate_object then
+  raise notice 'the role postrider_publisher could not be created: create it, then run select postrider.grant_outbox()';
+end
+$$;
+select grant_outbox();
+
+do $application_side_ends$ begin end $application_side_ends$;

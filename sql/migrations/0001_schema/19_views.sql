@@ -1,0 +1,106 @@
+-- Views for people. Each has uuids, for indexes, and public IDs as text. None has secrets, custom headers or payloads.
+
+create view webhook_endpoints as
+select e.id, e.public_id as endpoint, e.tenant_id, e.url, e.description, e.status, e.status_reason, e.status_since,
+       e.status_by, e.held_reason, e.held_since,
+       case when e.failing_since is null then 'healthy'
+            when e.failing_since < now() - interval '60 hours' and tried.count >= 10 then 'unhealthy'
+            else 'failing' end as health, e.failing_since,
+       e.last_success_at, e.last_failure_at, e.breaker, e.last_probe_at, e.last_probe_error, e.max_attempts,
+       e.timeout_ms, e.give_up_seconds, e.max_in_flight, e.rate_per_second, e.ordering, e.retry_schedule, e.on_rejected, e.signature, e.metadata,
+       e.created_at, e.updated_at
+from endpoint e
+left join lateral (
+  -- As attempts_since(): of the newest 100 attempts, and only for endpoints that may be unhealthy.
+  select count(*)
+  from (
+    select a.started_at
+    from attempt a
+    where a.endpoint_id = e.id
+      and a.attempt > 0
+      and e.failing_since < now() - interval '60 hours'
+    order by a.delivery_id desc
+    limit 100
+  ) newest
+  where newest.started_at >= e.failing_since
+) tried on true;
+
+create view webhook_subscriptions as
+select s.endpoint_id, e.public_id as endpoint, s.tenant_id, s.pattern as event_type, s.enabled, s.versions, e.status,
+       e.url, s.created_at
+from subscription s
+join endpoint e on e.id = s.endpoint_id;
+
+create view webhook_events as
+select e.id, coalesce(e.public_id, public_id_of('evt', e.id)) as event, e.tenant_id, e.type, e.version, e.subject,
+       octet_length(e.body) as body_bytes, e.created_at
+from event e;
+
+-- Deliveries in the queue, and deliveries that ended: those have an attempt that is not followed by another.
+create view webhook_deliveries as
+select q.id, q.tenant_id, q.endpoint_id, q.event_id, e.type as event_type, p.url,
+       case when f.id is not null then 'processing' when q.attempts = 0 then 'pending' else 'retrying' end as status, q.attempts, p.max_attempts,
+       q.due_at as available_at, public_id_of('node', l.owner) as claimed_by, null::timestamptz as lease_expires_at,
+       last.started_at as last_attempt_at, last.status_code as last_status_code,
+       coalesce(last.error_detail, last.error) as last_error, null::timestamptz as delivered_at, q.created_at,
+       q.replay_id, public_id_of('dlv', q.id) as delivery, p.public_id as endpoint,
+       coalesce(e.public_id, public_id_of('evt', q.event_id)) as event
+from bucket_lease l
+join queue q on q.bucket = l.bucket
+left join in_flight f on f.bucket = q.bucket and f.id = q.id
+left join event e on e.id = q.event_id
+left join endpoint p on p.id = q.endpoint_id
+left join lateral (
+  select a.started_at, a.status_code, a.error, a.error_detail
+  from attempt a
+  where a.delivery_id = q.id
+  order by a.attempt desc
+  limit 1
+) last on true
+union all
+select a.delivery_id, a.tenant_id, a.endpoint_id, a.event_id, e.type, p.url, a.outcome,
+       case when a.attempt > 0 then a.attempt
+            else (select max(b.attempt) from attempt b where b.delivery_id = a.delivery_id) end,
+       p.max_attempts, null, null, null, a.started_at, a.status_code, coalesce(a.error_detail, a.error),
+       case when a.outcome = 'delivered' then a.started_at + a.total_us * interval '1 microsecond' end, a.created_at,
+       a.replay_id, public_id_of('dlv', a.delivery_id), p.public_id,
+       coalesce(e.public_id, public_id_of('evt', a.event_id))
+from attempt a
+left join event e on e.id = a.event_id
+left join endpoint p on p.id = a.endpoint_id
+where a.outcome <> 'retrying';
+
+create view webhook_delivery_attempts as
+select a.delivery_id, a.attempt, a.tenant_id, a.endpoint_id, a.event_id, a.outcome, a.status_code, a.error,
+       a.error_detail, a.started_at, a.dns_us, a.connect_us, a.tls_us, a.first_byte_us, a.total_us,
+       a.preview as response_preview, a.address, a.next_attempt_at, a.node_id, a.created_at, a.replay_id,
+       public_id_of('dlv', a.delivery_id) as delivery, p.public_id as endpoint
+from attempt a
+left join endpoint p on p.id = a.endpoint_id;
+
+create view webhook_dead_letters as
+select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, e.type as event_type, p.url, d.cause, d.attempts,
+       d.status_code, d.error, d.error_detail, d.created_at, d.dead_at, d.resolved_at, d.resolution,
+       public_id_of('dlv', d.delivery_id) as delivery, p.public_id as endpoint,
+       coalesce(e.public_id, public_id_of('evt', d.event_id)) as event
+from dead_letter d
+left join event e on e.id = d.event_id
+left join endpoint p on p.id = d.endpoint_id;
+
+create view webhook_replay_requests as
+select id as replay_id, delivery_id, requested_by, reason, created_at, tenant_id, kind, status, matched, queued,
+       public_id_of('rpl', id) as replay, public_id_of('dlv', delivery_id) as delivery
+from replay;
+
+create view webhook_health as
+select r.hour, r.tenant_id, kind.status, sum(kind.count)::bigint as delivery_count,
+       round(sum(kind.attempts)::numeric / nullif(sum(kind.count), 0), 3) as avg_attempts,
+       sum(kind.first_attempt_successes)::bigint as first_attempt_successes
+from rollup r
+cross join lateral (
+  values ('delivered', r.delivered, r.delivered_attempts, r.first_attempt_successes),
+         ('dead_letter', r.dead_letters, r.dead_letter_attempts, 0),
+         ('canceled', r.canceled, 0, 0)
+) as kind (status, count, attempts, first_attempt_successes)
+where kind.count > 0
+group by r.hour, r.tenant_id, kind.status;

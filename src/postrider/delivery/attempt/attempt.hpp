@@ -1,0 +1,52 @@
+// Step "attempt": sign, post, and note what happened. No database transaction is open here.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "postrider/base/result.hpp"
+#include "postrider/delivery/attempt/lane_config.hpp"
+#include "postrider/delivery/attempt/outcome.hpp"
+#include "postrider/delivery/attempt/row.hpp"
+#include "postrider/http/client/client.hpp"
+#include "postrider/model/id_source.hpp"
+#include "postrider/runtime/task.hpp"
+
+namespace postrider::delivery {
+
+// What the history keeps about one attempt.
+struct AttemptFacts {
+  bool is_exchange = true;  // false: it ended without one, for example because it expired
+  std::optional<int> status_code;
+  std::optional<std::string> error;         // a word
+  std::optional<std::string> error_detail;  // a sentence
+  base::Timestamp started_at{};
+  std::optional<int> dns_us, connect_us, tls_us, first_byte_us;
+  int total_us = 0;
+  std::optional<std::string> preview;
+  std::optional<std::string> address;
+};
+
+struct AttemptResult {
+  std::optional<Outcome> outcome;  // nothing: canceled by this node, there is no result
+  AttemptFacts facts;
+  std::optional<http::BlockedReason> blocked_reason;
+};
+
+struct AttemptTools {
+  http::Client& client;
+  const model::IdSource& clock;
+  size_t answer_bytes_max;
+  std::string_view user_agent;  // outlives the attempt
+};
+
+// What `attempt` is made of, for a send that is not a delivery: the header lines, signed at that time, with
+// the custom ones last, or why they cannot be written; and what an exchange came to.
+base::Result<std::string, std::string> attempt_headers(const LaneConfig& config, const Row& row,
+                                                       base::Timestamp now, std::string_view user_agent);
+AttemptFacts attempt_facts(const http::Exchange& exchange, base::Timestamp started_at);
+
+// `config` and `row` (whose body is in memory) stay until it is done. Never throws for what an endpoint does.
+runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& config, const Row& row);
+
+}  // namespace postrider::delivery

@@ -1,0 +1,45 @@
+// What an attempt changes about its endpoint: the breaker opens or closes, the lane is held, the endpoint
+// counts as failing or healthy, and some responses disable or pause it.
+#pragma once
+
+#include "postrider/delivery/attempt/attempt.hpp"
+#include "postrider/delivery/attempt/verdict.hpp"
+#include "postrider/delivery/lanes/lane.hpp"
+#include "postrider/delivery/settle/endpoint_writer.hpp"
+
+namespace postrider::delivery {
+
+class EndpointState {
+ public:
+  // This many failures are enough to call an endpoint unhealthy; more are not counted.
+  static constexpr int kFailuresCounted = 10;
+
+  explicit EndpointState(EndpointChanges& changes) : changes_(changes) {}
+
+  // The lane's first configuration was loaded: takes over what was last written about the endpoint.
+  void load(Lane& lane);
+
+  struct Observation {
+    const Verdict& verdict;
+    const AttemptFacts& facts;
+    bool is_probe;
+    double jitter;
+  };
+  void record(Lane& lane, const Observation& seen, const Now& now);
+
+  // Responses of this endpoint that were rejections, in a row.
+  static int rejected_in_row(const Lane& lane) { return lane.health_.rejected_in_row; }
+
+  // Writes why the lane is held, if the endpoint's row has another reason.
+  void note_hold(const Lane& lane);
+  // The lane is dropped because it has no work: nothing is left to be held.
+  void end_hold(const Lane& lane);
+
+ private:
+  void signal(Lane& lane, const Observation& seen, const Now& now);
+  void note_health(Lane& lane, const Observation& seen, base::Timestamp now);
+
+  EndpointChanges& changes_;
+};
+
+}  // namespace postrider::delivery

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace postrider::pg {
+
+// A connection string as people may see it: user, host, port and database, never a password, key or other
+// option. Nothing when libpq cannot read it.
+std::optional<std::string> display_url(const std::string& url);
+
+}  // namespace postrider::pg
