@@ -122,8 +122,8 @@ TEST_F(Runner, ARequestThatCommitsBehindALaterOneWaitsForIt) {
   run(on->run_once(clock));
   ask(last_hour(Scope::failed), 100);
   db.sql(
-      "update replay set id = (left(id::text, 8) || '-0000-7000-8000-000000000000')::uuid where status = "
-      "'queued'");
+      "update replay set id = (select left(r.id::text, 8) || '-0000-7000-8000-000000000000' from replay r"
+      " where r.status = 'running')::uuid where status = 'queued'");
   EXPECT_EQ(db.sql("select string_agg(status, ',' order by id) from replay"), "queued,running");
   work(*on);
   EXPECT_EQ(db.sql("select string_agg(status, ',' order by id) from replay"), "completed,completed");
