@@ -82,5 +82,44 @@ TEST_F(KeptTest, WhatWaitedTooLongIsCanceledWithTheReasonOfRetention) {
   EXPECT_EQ(shard.metrics.retention_canceled.value(), 3);
 }
 
+// Makes replays with not_before of what is queued.
+constexpr const char* kScheduled =
+    "update queue set replay_id = new_id(), due_at = now() + interval '10 days', created_at = now() + "
+    "interval '10 days' where bucket >= 0";
+
+TEST_F(KeptTest, AScheduledReplayIsCanceledWithAllThatIsPending) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  commit(endpoint, numbered(2));
+  db.sql(kScheduled);
+  db.sql("update endpoint set cancel_before = clock_timestamp() + interval '1 second'");
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  db.wait_for("select cancel_before is null from endpoint", "t");
+  EXPECT_EQ(live_rows(), "0");
+  EXPECT_EQ(db.sql("select distinct outcome, count(*) over () from attempt"), "canceled|2");
+}
+
+TEST_F(KeptTest, AReplayScheduledAfterTheCancelationStays) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  commit(endpoint, numbered(2));
+  db.sql(kScheduled);
+  db.sql("update endpoint set cancel_before = now() - interval '1 hour'");
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  db.wait_for("select cancel_before is null from endpoint", "t");
+  EXPECT_EQ(live_rows(), "2");
+}
+
+TEST_F(KeptTest, RetentionLeavesAScheduledReplayAlone) {
+  auto endpoint = make_endpoint("acme", receiver.url("/in"));
+  commit(endpoint, numbered(2));
+  db.sql(kScheduled);
+  db.sql("update endpoint set cancel_before = clock_timestamp() + interval '1 second', cancel_reason = 'x'");
+  TestShard shard(db, ids, keys);
+  shard.take_all();
+  db.wait_for("select cancel_before is null from endpoint", "t");
+  EXPECT_EQ(live_rows(), "2");
+}
+
 }  // namespace
 }  // namespace postrider::delivery

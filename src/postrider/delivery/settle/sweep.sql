@@ -21,6 +21,12 @@ swept as (
   limit :rows_max::int
 )
 
+-- part: is_older
+-- A replay with `not_before` is dated when it becomes due. A person who cancels what is pending means it, too, and its ID
+-- shows when it was made; retention does not mean it.
+(queue.created_at <= :before::timestamptz
+      or :with_scheduled::boolean and queue.replay_id is not null and id_time(queue.id) <= :before)
+
 -- part: count_canceled
 counted as (
   insert into replay_progress as p (replay_id, bucket, canceled)
@@ -82,7 +88,7 @@ from gone
 returning delivery_id
 
 -- name: sweep_older
--- Rows of an endpoint up to a time are canceled. It reads the newer rows of the lane, too.
+-- Rows of an endpoint that were made up to a time are canceled. It reads the newer rows of the lane, too.
 -- not null: all
 -- row: swept
 with swept as (
@@ -90,7 +96,7 @@ with swept as (
   from queue
   where bucket = :bucket::int
     and endpoint_id = :endpoint::uuid
-    and created_at <= :before::timestamptz
+    and {{is_older}}
   order by bucket, endpoint_id, retry, position, due_at, id
   limit :rows_max::int
 ),
@@ -124,7 +130,7 @@ with cleared as (
       from queue
       where queue.bucket = :bucket
         and queue.endpoint_id = :endpoint
-        and queue.created_at <= :before
+        and {{is_older}}
     )
   returning id, tenant_id
 )

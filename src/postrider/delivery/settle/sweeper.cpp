@@ -28,19 +28,22 @@ pg::Pending<sql::sweep_older> add_page(pg::Batch& out, const Lane& lane, model::
   switch (config.mode) {
     case Mode::clear: {
       const auto before = *config.endpoint.cancel_before;
-      const auto page = out.add(sql::sweep_older{
-          .bucket = lane.bucket,
-          .endpoint = endpoint,
-          .before = before,
-          .rows_max = kRowsPerPage,
-          .node = node.uuid,
-          .epoch = lane.epoch,
-          .detail = config.endpoint.cancel_reason ? *config.endpoint.cancel_reason : kCanceledWithAll});
+      const bool is_by_person = !config.endpoint.cancel_reason;  // only retention gives one
+      const auto page = out.add(
+          sql::sweep_older{.bucket = lane.bucket,
+                           .endpoint = endpoint,
+                           .before = before,
+                           .with_scheduled = is_by_person,
+                           .rows_max = kRowsPerPage,
+                           .node = node.uuid,
+                           .epoch = lane.epoch,
+                           .detail = is_by_person ? kCanceledWithAll : *config.endpoint.cancel_reason});
       out.add(sql::end_clearing{.endpoint = endpoint,
                                 .before = before,
                                 .bucket = lane.bucket,
                                 .node = node.uuid,
-                                .epoch = lane.epoch});
+                                .epoch = lane.epoch,
+                                .with_scheduled = is_by_person});
       return page;
     }
     case Mode::cancel:
