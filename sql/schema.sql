@@ -1083,6 +1083,9 @@ declare
   failed record;
 begin
   perform postrider.inbox_lock(array[of_id]);  -- before its work: it may have to be marked as dead
+  if cardinality(postrider.inbox_lock_work(of_work, worker, array[of_id])) = 0 then
+    return false;
+  end if;
   update postrider.inbox_queue q
   set
     due_at = clock_timestamp() + greatest(coalesce(retry_in, postrider.inbox_backoff(q.attempts)), interval '0'),
@@ -1090,11 +1093,7 @@ begin
     last_error = left(inbox_fail.error, 4096)
   where q.id = of_id
     and q.work = of_work
-    and q.leased_by = worker
   returning q.attempts, q.source_id into failed;
-  if not found then
-    return false;
-  end if;
   if failed.attempts >= coalesce((select s.max_attempts from postrider.source s where s.id = failed.source_id), 8) then
     perform postrider.inbox_mark_dead(of_work, array[of_id], left(inbox_fail.error, 4096));
   end if;
@@ -1109,15 +1108,16 @@ CREATE FUNCTION postrider.inbox_finish(of_work text, worker text, ids uuid[]) RE
     SET enable_mergejoin TO 'off'
     AS $$
 declare
+  mine uuid[];
   finished uuid[];
   tries integer[];
 begin
   perform postrider.inbox_lock(ids);
+  mine := postrider.inbox_lock_work(of_work, worker, ids);
   with ended as (
     delete from postrider.inbox_queue q
-    where q.id = any (ids)
+    where q.id = any (mine)
       and q.work = of_work
-      and q.leased_by = worker
     returning q.id, q.attempts
   )
   select array_agg(e.id order by e.id), array_agg(e.attempts order by e.id) into finished, tries
@@ -1245,6 +1245,32 @@ begin
       as locked on true
     where locked.is_mine
       or (select true from postrider.inbox m where m.id = wanted.id) is null
+  );
+end
+$$;
+
+CREATE FUNCTION postrider.inbox_lock_work(of_work text, worker text, ids uuid[]) RETURNS uuid[]
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    AS $$
+begin
+  perform
+  from postrider.inbox_queue q
+  where q.id = any (ids)
+    and q.work = of_work
+    and q.leased_by = worker
+    and q.due_at > clock_timestamp() + interval '1 second'
+  order by q.id
+  for update;
+  return array(
+    select q.id
+    from postrider.inbox_queue q
+    where q.id = any (ids)
+      and q.work = of_work
+      and q.leased_by = worker
+    for update skip locked
   );
 end
 $$;

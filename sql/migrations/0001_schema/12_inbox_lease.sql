@@ -33,6 +33,32 @@ begin
 end
 $$;
 
+-- Locks work that is leased to the worker, whose records are locked already, and returns the messages. A claim locks work
+-- before records, but only work whose lease has expired: that is never waited for, because the claim's transaction may go
+-- on to wait for the records. What another transaction claims counts as taken over. One second covers a lease that expires
+-- between the comparison and the lock.
+create function inbox_lock_work(of_work text, worker text, ids uuid[]) returns uuid[] language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  perform
+  from postrider.inbox_queue q
+  where q.id = any (ids)
+    and q.work = of_work
+    and q.leased_by = worker
+    and q.due_at > clock_timestamp() + interval '1 second'
+  order by q.id
+  for update;
+  return array(
+    select q.id
+    from postrider.inbox_queue q
+    where q.id = any (ids)
+      and q.work = of_work
+      and q.leased_by = worker
+    for update skip locked
+  );
+end
+$$;
+
 -- Marks messages as dead. They leave the queue, so that the next ones of their keys can be claimed, and wait in `inbox` for a
 -- person.
 create function inbox_mark_dead(of_work text, ids uuid[], error text) returns void language plpgsql

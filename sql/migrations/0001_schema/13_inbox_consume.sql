@@ -90,15 +90,16 @@ $$;
 create function inbox_finish(of_work text, worker text, ids uuid[]) returns int language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
+  mine uuid[];
   finished uuid[];
   tries integer[];
 begin
   perform postrider.inbox_lock(ids);
+  mine := postrider.inbox_lock_work(of_work, worker, ids);
   with ended as (
     delete from postrider.inbox_queue q
-    where q.id = any (ids)
+    where q.id = any (mine)
       and q.work = of_work
-      and q.leased_by = worker
     returning q.id, q.attempts
   )
   select array_agg(e.id order by e.id), array_agg(e.attempts order by e.id) into finished, tries
@@ -155,6 +156,9 @@ declare
   failed record;
 begin
   perform postrider.inbox_lock(array[of_id]);  -- before its work: it may have to be marked as dead
+  if cardinality(postrider.inbox_lock_work(of_work, worker, array[of_id])) = 0 then
+    return false;
+  end if;
   update postrider.inbox_queue q
   set
     due_at = clock_timestamp() + greatest(coalesce(retry_in, postrider.inbox_backoff(q.attempts)), interval '0'),
@@ -162,11 +166,7 @@ begin
     last_error = left(inbox_fail.error, 4096)
   where q.id = of_id
     and q.work = of_work
-    and q.leased_by = worker
   returning q.attempts, q.source_id into failed;
-  if not found then
-    return false;
-  end if;
   if failed.attempts >= coalesce((select s.max_attempts from postrider.source s where s.id = failed.source_id), 8) then
     perform postrider.inbox_mark_dead(of_work, array[of_id], left(inbox_fail.error, 4096));
   end if;

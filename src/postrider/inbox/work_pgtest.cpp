@@ -95,6 +95,39 @@ TEST_F(InboxWorkTest, AClaimWaitsForNobodyToGiveAMessageUp) {
   EXPECT_EQ(statuses(), "dead,done");
 }
 
+// A consumer claims and answers in one transaction what a slow one, whose lease has expired, answers
+// meanwhile.
+TEST_F(InboxWorkTest, ALateAnswerAndTheNextClaimDoNotDeadlock) {
+  struct Answer {
+    std::string call, result;
+  };
+  const Answer ack{"inbox_ack('late', array(select public_id_of('msg', id) from inbox))", "0"};
+  const Answer nack{"inbox_nack('late', (select public_id_of('msg', id) from inbox), 'too slow')", ""};
+  for (const Answer& answer : {ack, nack}) {
+    db.sql("delete from inbox_queue; delete from inbox");
+    store(1, 10);
+    db.sql("update inbox_queue set attempts = 1, leased_by = 'late' where source_id = 's'");
+    support::SyncSql next(db.url()), late(db.url());
+    next("begin");
+    EXPECT_EQ(next("select count(*) from inbox_claim('c', 's', 10, '1 minute')"), "1");
+    late("begin; set local statement_timeout = '30s'");
+    EXPECT_EQ(late("select " + answer.call), answer.result) << "and does not wait for the claim";
+    late("commit");
+    EXPECT_EQ(next(kAck), "1");
+    next("commit");
+    EXPECT_EQ(statuses(), "done");
+  }
+}
+
+TEST_F(InboxWorkTest, AnAnswerInTimeWaitsForAnExtensionOfItsLease) {
+  store(3, 10);
+  ASSERT_EQ(claimed(), "3");
+  end_at_once(
+      "select inbox_extend('c', array(select public_id_of('msg', id) from inbox), interval '2 minutes')",
+      kAck);
+  EXPECT_EQ(statuses(), "done");
+}
+
 TEST_F(InboxWorkTest, AClaimIsBoundedInBytesAndLeasesWhatItAnswers) {
   store(40, kMebibyte);
   const std::string leased = "select count(leased_by), sum(attempts) from inbox_queue where source_id = 's'";
