@@ -325,7 +325,8 @@ CREATE TABLE postrider.bucket_lease (
     bucket integer NOT NULL,
     owner uuid,
     epoch bigint DEFAULT 0 NOT NULL,
-    since timestamp with time zone DEFAULT now() NOT NULL
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    served_until timestamp with time zone
 )
 WITH (fillfactor='50');
 
@@ -2300,6 +2301,21 @@ ALTER TABLE postrider.audit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE postrider.brake_span (
+    id bigint NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    until timestamp with time zone
+);
+
+ALTER TABLE postrider.brake_span ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postrider.brake_span_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE postrider.brakes (
     singleton boolean DEFAULT true NOT NULL,
     is_paused boolean DEFAULT false NOT NULL,
@@ -3040,6 +3056,22 @@ CREATE TABLE postrider.tenant_last_change (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE postrider.unserved_span (
+    id bigint NOT NULL,
+    bucket integer NOT NULL,
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone DEFAULT now() NOT NULL
+);
+
+ALTER TABLE postrider.unserved_span ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME postrider.unserved_span_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE VIEW postrider.webhook_dead_letters AS
  SELECT d.delivery_id,
     d.tenant_id,
@@ -3232,6 +3264,9 @@ ALTER TABLE ONLY postrider.attempt_kept
 ALTER TABLE ONLY postrider.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY postrider.brake_span
+    ADD CONSTRAINT brake_span_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY postrider.brakes
     ADD CONSTRAINT brakes_pkey PRIMARY KEY (singleton);
 
@@ -3415,6 +3450,9 @@ ALTER TABLE ONLY postrider.tenant_last_change
 ALTER TABLE ONLY postrider.tenant
     ADD CONSTRAINT tenant_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY postrider.unserved_span
+    ADD CONSTRAINT unserved_span_pkey PRIMARY KEY (id);
+
 CREATE INDEX api_key_by_tenant ON postrider.api_key USING btree (tenant_id, id);
 
 CREATE INDEX attempt_by_endpoint ON ONLY postrider.attempt USING btree (endpoint_id, delivery_id);
@@ -3462,6 +3500,8 @@ CREATE INDEX audit_by_object ON postrider.audit USING btree (object, at, id);
 CREATE INDEX audit_by_tenant ON postrider.audit USING btree (tenant_id, at, id);
 
 CREATE INDEX audit_by_time ON postrider.audit USING btree (at, id);
+
+CREATE INDEX brake_span_ended ON postrider.brake_span USING btree (until);
 
 CREATE INDEX contact_request_by_due ON postrider.contact_request USING btree (due_at);
 
@@ -3606,6 +3646,10 @@ CREATE INDEX subscription_by_endpoint ON postrider.subscription USING btree (end
 CREATE INDEX subscription_span_by_endpoint ON postrider.subscription_span USING btree (endpoint_id, pattern);
 
 CREATE INDEX subscription_span_ended ON postrider.subscription_span USING btree (until);
+
+CREATE INDEX unserved_span_by_bucket ON postrider.unserved_span USING btree (bucket, until);
+
+CREATE INDEX unserved_span_ended ON postrider.unserved_span USING btree (until);
 
 ALTER INDEX postrider.attempt_canceled ATTACH PARTITION postrider.attempt_day_delivery_id_idx;
 

@@ -16,9 +16,21 @@ create table bucket_lease (
   bucket integer primary key,
   owner uuid,
   epoch bigint not null default 0,             -- incremented with each new owner
-  since timestamptz not null default now()
+  since timestamptz not null default now(),
+  served_until timestamptz                     -- of a free bucket: the last sign of life of the node that had it
 ) with (fillfactor = 50);
 insert into bucket_lease (bucket) select generate_series(0, {{buckets}} - 1);
+
+-- Times during which no node served a bucket. A delivery whose deadline is in one of them gets one attempt before it
+-- expires.
+create table unserved_span (
+  id bigint generated always as identity primary key,
+  bucket integer not null,
+  since timestamptz not null,
+  until timestamptz not null default now()
+);
+create index unserved_span_by_bucket on unserved_span (bucket, until);
+create index unserved_span_ended on unserved_span (until);
 
 -- Deliveries that each node has been sending for a second or longer; up to two seconds old. Written apart from settle, and
 -- only when it changes. A logged table, so that the views can also be read on a standby.
@@ -50,3 +62,10 @@ create table brakes (
   changed_at timestamptz
 );
 insert into brakes default values;
+-- Times during which all deliveries were paused. They do not count against give_up_seconds.
+create table brake_span (
+  id bigint generated always as identity primary key,
+  since timestamptz not null default now(),
+  until timestamptz
+);
+create index brake_span_ended on brake_span (until);

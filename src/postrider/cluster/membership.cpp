@@ -188,7 +188,7 @@ runtime::Task<void> Membership::reap_dead_nodes(const std::map<model::NodeId, in
 
 runtime::Task<void> Membership::take(int count) {
   base::reach("ownership.before_take");
-  const auto taken = co_await link_.run(sql::take{.node = options_.node_id.uuid, .count_max = count});
+  const auto taken = co_await link_.run(sql::take{.count_max = count, .node = options_.node_id.uuid});
   base::reach("ownership.after_take");
   for (const auto& lease : taken) {
     owned_[lease.bucket] = lease.epoch;

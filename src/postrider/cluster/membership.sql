@@ -51,11 +51,12 @@ with dead as (
   where id = :node::uuid
     and heartbeat = :seen_heartbeat::bigint
     and alive
-  returning id
+  returning id, heartbeat_at
 )
 update bucket_lease
 set owner = null,
-    since = now()
+    since = now(),
+    served_until = dead.heartbeat_at
 from dead
 where bucket_lease.owner = dead.id
 
@@ -63,31 +64,42 @@ where bucket_lease.owner = dead.id
 -- Buckets of nodes that left no living row behind.
 update bucket_lease
 set owner = null,
-    since = now()
+    since = now(),
+    served_until = coalesce((select heartbeat_at from node where node.id = bucket_lease.owner), bucket_lease.since)
 where owner is not null
   and not exists (select from node where node.id = bucket_lease.owner and node.alive)
 
 -- name: take
+-- Notes for how long nobody served the buckets, except for the moments of a release to another node.
 -- not null: all
-update bucket_lease
-set owner = :node::uuid,
-    epoch = bucket_lease.epoch + 1,
-    since = now()
-from (
-  select bucket
+with free as (
+  select bucket, served_until
   from bucket_lease
   where owner is null
   order by bucket
   limit :count_max::int
   for update skip locked
-) as free
+),
+unserved as (
+  insert into unserved_span (bucket, since)
+  select bucket, served_until
+  from free
+  where served_until < now() - interval '1 second'
+)
+update bucket_lease
+set owner = :node::uuid,
+    epoch = bucket_lease.epoch + 1,
+    since = now(),
+    served_until = null
+from free
 where bucket_lease.bucket = free.bucket
 returning bucket_lease.bucket, bucket_lease.epoch
 
 -- name: release
 update bucket_lease
 set owner = null,
-    since = now()
+    since = now(),
+    served_until = now()
 where owner = :node::uuid
   and bucket = :bucket::int
   and epoch = :epoch::bigint
@@ -102,6 +114,7 @@ with gone as (
 )
 update bucket_lease
 set owner = null,
-    since = now()
+    since = now(),
+    served_until = now()
 from gone
 where bucket_lease.owner = gone.id

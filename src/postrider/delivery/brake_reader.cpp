@@ -33,9 +33,11 @@ runtime::Task<void> BrakeReader::run() {
   while (is_stale_ && !is_stopping_) {
     is_stale_ = false;
     try {
-      const registry::BrakeState state = co_await registry::load_brakes(link_);
-      on_read_({state.settings.is_paused, state.settings.retry_rate_per_second,
-                state.settings.drain_rate_per_second});
+      registry::BrakeHistory read = co_await registry::load_brake_history(link_);
+      const registry::BrakeSettings& settings = read.state.settings;
+      const Brakes brakes{settings.is_paused, settings.retry_rate_per_second, settings.drain_rate_per_second,
+                          std::move(read.pauses)};
+      on_read_(brakes);
       continue;
     } catch (const pg::Error& error) {
       telemetry::log_warn("brakes_not_loaded").field("error", error.what());

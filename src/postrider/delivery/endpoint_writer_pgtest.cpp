@@ -41,6 +41,22 @@ TEST_F(EndpointWriterTest, TheLastOfTwoHealthNotesCounts) {
             "closed|t|t");
 }
 
+TEST_F(EndpointWriterTest, AHoldThatEndedLeavesItsSpan) {
+  db.sql("update bucket_lease set owner = " + quoted(node.uuid));
+  writer->note_hold(endpoint.id, "the key is missing");
+  write();
+  EXPECT_EQ(db.sql("select count(*) from pause_span"), "0");
+  db.sql("update endpoint set held_since = now() - interval '1 hour'");
+  writer->note_hold(endpoint.id, "the key is still missing");
+  write();
+  EXPECT_EQ(db.sql("select count(*) from pause_span"), "0");
+  writer->note_hold(endpoint.id, "");
+  write();
+  EXPECT_EQ(db.sql("select round(extract(epoch from until - since) / 60), held_since is null "
+                   "from pause_span join endpoint on endpoint.id = endpoint_id"),
+            "60|t");
+}
+
 TEST_F(EndpointWriterTest, DisablingAndPausingAreNotedOnce) {
   writer->change_status({endpoint.id, Verdict::Endpoint::disable, "gone"});
   writer->change_status({endpoint.id, Verdict::Endpoint::disable, "gone"});

@@ -20,15 +20,13 @@ constexpr int kSendsPerTurn = 128;
 constexpr size_t kBytesPerTurn = 256 << 10;
 constexpr auto kBodyKeptFor = 1s;        // a retry that is due later gives its body back
 constexpr auto kNotAttemptedPause = 1s;  // this node could not even try
+constexpr auto kServiceGap = 5s;         // shorter ones are late timers
+constexpr size_t kServiceGapsMax = 100;  // the oldest are forgotten: only deadlines in them matter
 constexpr auto kLatePause = 1s;          // the bucket may have another owner; this node will notice soon
 
 double jitter() {
   static thread_local std::mt19937_64 generator{std::random_device{}()};
   return std::uniform_real_distribution<double>(0, 1)(generator);
-}
-
-std::chrono::microseconds paused_for(const Lane& lane, const Row& row, base::Timestamp at) {
-  return registry::paused_between(lane.config()->endpoint.pause_spans, row.created_at, at);
 }
 
 }  // namespace
@@ -144,11 +142,7 @@ runtime::Task<void> Sender::deliver(Chooser::Choice choice, base::SteadyTime beg
 }
 
 bool Sender::is_expired(const Chooser::Choice& choice) const {
-  const base::Timestamp at = tools_.clock.now();
-  const Age age{.created_at = choice.row.created_at,
-                .paused_for = paused_for(*choice.lane, choice.row, at),
-                .attempts = choice.row.attempts};
-  return delivery::is_expired(age, choice.lane->config()->retry, at);
+  return expiry_of(*choice.lane).is_expired(choice.row.created_at);
 }
 
 // Nothing is known if this node canceled the exchange, or lost the bucket, or if the exchange timed out while
@@ -163,7 +157,7 @@ bool Sender::is_conclusive(const AttemptResult& result, const Lane& lane, uint64
 AttemptContext Sender::context_of(const Chooser::Choice& choice, const Now& at) const {
   return {.number = choice.row.attempts + 1,
           .created_at = choice.row.created_at,
-          .paused_for = paused_for(*choice.lane, choice.row, at.db),
+          .paused_for = registry::paused_between(pauses_of(*choice.lane), choice.row.created_at, at.db),
           .now = at.db,
           .jitter = jitter(),
           .rejected_in_row = EndpointState::rejected_in_row(*choice.lane),
@@ -214,6 +208,51 @@ void Sender::release(Lane& lane, const Row& row) {
 void Sender::dead_letter(const LanePtr& lane, Row row, Ending ending) {
   lane->add_outstanding(row.id());
   tasks_.spawn(settle(lane, std::move(row), std::move(ending)));
+}
+
+// ── deadlines ──
+
+registry::PauseSpans Sender::pauses_of(const Lane& lane) const {
+  const registry::PauseSpans& own = lane.config()->endpoint.pause_spans;
+  const registry::PauseSpans& all = tools_.chooser.brake_pauses();
+  if (all.empty()) return own;
+  registry::PauseSpans both = own;
+  both.insert(both.end(), all.begin(), all.end());
+  return registry::merged(std::move(both));
+}
+
+Expiry Sender::expiry_of(const Lane& lane) const {
+  const LaneConfig& config = *lane.config();
+  ExpiryClock clock{.give_up = config.retry.give_up,
+                    .pauses = pauses_of(lane),
+                    .unserved = config.endpoint.unserved_spans};
+  clock.unserved.insert(clock.unserved.end(), unserved_.begin(), unserved_.end());
+  return Expiry(clock, tools_.clock.now());
+}
+
+void Sender::expire(const LanePtr& lane, Row row) {
+  ++expiring_;
+  log_expired(*lane, row);
+  lane->add_outstanding(row.id());
+  tasks_.spawn(settle_expired(lane, std::move(row)));
+}
+
+runtime::Task<void> Sender::settle_expired(LanePtr lane, Row row) {
+  Ending ending = expired(tools_.clock.now());
+  auto settling = settle(std::move(lane), std::move(row), std::move(ending));
+  co_await settling;
+  --expiring_;
+}
+
+bool Sender::look_at_service() {
+  if (is_stopping_ || !may_send(base::BootClock::now())) return false;
+  const base::Timestamp at = tools_.clock.now();
+  if (served_at_ && at - *served_at_ > kServiceGap) {
+    if (unserved_.size() == kServiceGapsMax) unserved_.erase(unserved_.begin());
+    unserved_.push_back({*served_at_, at});
+  }
+  served_at_ = at;
+  return true;
 }
 
 runtime::Task<void> Sender::settle(LanePtr lane, Row row, Ending ending) {

@@ -11,6 +11,7 @@
 #include "postrider/base/version.hpp"
 #include "postrider/cluster/lease_clock.hpp"
 #include "postrider/delivery/attempt/attempt.hpp"
+#include "postrider/delivery/attempt/expiry.hpp"
 #include "postrider/delivery/attempt/metrics.hpp"
 #include "postrider/delivery/lanes/choose.hpp"
 #include "postrider/delivery/lanes/memory_budget.hpp"
@@ -58,6 +59,16 @@ class Sender {
   // The row, which is in no buffer, becomes a dead letter.
   void dead_letter(const LanePtr& lane, Row row, Ending ending);
 
+  // ── deadlines ──
+  // Which rows of the lane have expired by now. The lane is configured.
+  Expiry expiry_of(const Lane& lane) const;
+  // As dead_letter(), for a row that has expired.
+  void expire(const LanePtr& lane, Row row);
+  size_t expiring() const { return expiring_; }  // of them, not yet written
+  // To be called every second or so. False: nothing may be sent or ended now. Notes times during which that
+  // was so, because deadlines that passed meanwhile count as unserved.
+  bool look_at_service();
+
   void stop_sending() { is_stopping_ = true; }
   bool is_stopping() const { return is_stopping_; }
   // After stop_sending(): returns when no exchange is running, or at the deadline.
@@ -77,6 +88,7 @@ class Sender {
 
   runtime::Task<void> deliver(Chooser::Choice choice, base::SteadyTime begun_at);
   bool is_expired(const Chooser::Choice& choice) const;
+  registry::PauseSpans pauses_of(const Lane& lane) const;
   bool is_conclusive(const AttemptResult& result, const Lane& lane, uint64_t stalls);
   AttemptContext context_of(const Chooser::Choice& choice, const Now& at) const;
   void record(const Chooser::Choice& choice, const Verdict& verdict, const AttemptResult& result,
@@ -85,6 +97,7 @@ class Sender {
   void put_back(Chooser::Choice& choice);
   void release(Lane& lane, const Row& row);
   runtime::Task<void> settle(LanePtr lane, Row row, Ending ending);
+  runtime::Task<void> settle_expired(LanePtr lane, Row row);
   void settled(Settlement& settlement, Written written);
   void schedule_retry(Lane& lane, Row row, base::Timestamp due_at);
   void count(const Settlement& settlement);
@@ -96,6 +109,9 @@ class Sender {
   ExchangesInFlight exchanges_;
   RollupCounter rollups_;
   int64_t term_ = 0;  // of the lease under which the buckets are held
+  size_t expiring_ = 0;
+  std::optional<base::Timestamp> served_at_;  // when it was last found so
+  registry::PauseSpans unserved_;             // of all buckets here
   runtime::Timer tenant_timer_;
   runtime::Wakeup idle_;
   bool is_send_posted_ = false;

@@ -26,6 +26,7 @@ Shard::Shard(ShardTools tools, ShardOptions options)
               options.sender, *this),
       scheduler_({tools.loop, tools.clock, budget_, seen_, lanes_, chooser_, endpoints_, loader_, sweeper_,
                   sender_}),
+      expirer_({tools.loop, tools.link, lanes_, sender_}),
       drain_(tools.loop, lanes_, *this),
       control_(lanes_, seen_, *this) {}
 
@@ -59,6 +60,7 @@ runtime::Task<bool> Shard::drain_bucket(int bucket, std::chrono::milliseconds pa
 void Shard::changed(const LanePtr& lane) {
   control_.changed(*lane);
   scheduler_.schedule(lane);
+  expirer_.changed(lane);
 }
 
 void Shard::became_idle(const Lane& lane) {
@@ -129,6 +131,7 @@ void Shard::stop_sending() {
   drain_.stop();
   reader_.abandon();
   sweeper_.abandon();
+  expirer_.abandon();
 }
 
 runtime::Task<void> Shard::drain(base::SteadyTime deadline) {
@@ -154,6 +157,7 @@ runtime::Task<void> Shard::stop() {
   co_await loader_.stop();
   co_await reader_.stop();
   co_await sweeper_.stop();
+  co_await expirer_.stop();
   scheduler_.stop();
   lanes_.stop();
   co_await sender_.stop();

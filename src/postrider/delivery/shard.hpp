@@ -11,6 +11,7 @@
 
 #include "postrider/crypto/master_keys.hpp"
 #include "postrider/delivery/attempt/metrics.hpp"
+#include "postrider/delivery/expirer.hpp"
 #include "postrider/delivery/lane_scheduler.hpp"
 #include "postrider/delivery/lanes/bucket_drain.hpp"
 #include "postrider/delivery/lanes/bucket_reader.hpp"
@@ -117,6 +118,7 @@ class Shard : private LoaderEvents {
   Settler settler_;
   Sender sender_;
   LaneScheduler scheduler_;
+  Expirer expirer_;
   BucketDrain drain_;
   DeliveryControl control_;
 };

@@ -35,6 +35,19 @@ runtime::Task<BrakeState> load_brakes(pg::Link& link) {
   co_return read(rows.front());
 }
 
+// In one transaction, so that the spans belong to the state.
+runtime::Task<BrakeHistory> load_brake_history(pg::Link& link) {
+  pg::Batch load;
+  const auto state = load.add(sql::load_brakes{});
+  const auto spans = load.add(sql::load_brake_spans{});
+  pg::Results results = co_await link.run(std::move(load));
+  BrakeHistory history;
+  history.state = read(results.take(state).front());
+  for (const auto& span : results.take(spans)) history.pauses.push_back({span.since, span.until});
+  history.pauses = merged(std::move(history.pauses));
+  co_return history;
+}
+
 runtime::Task<BrakeState> change_brakes(pg::Link& link, BrakeChange change) {
   pg::Transaction transaction = co_await link.begin();
   const auto locked = co_await transaction.run(sql::lock_brakes{});
@@ -47,6 +60,10 @@ runtime::Task<BrakeState> change_brakes(pg::Link& link, BrakeChange change) {
                                                .drain_rate_per_second = state.settings.drain_rate_per_second,
                                                .reason = change.reason,
                                                .changed_by = change.caller.id});
+  if (state.settings.is_paused)
+    save.add(sql::begin_brake_span{});
+  else
+    save.add(sql::end_brake_span{});
   add_audit(save, change.caller,
             {.action = "brakes.update",
              .object = "brakes",

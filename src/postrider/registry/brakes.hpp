@@ -8,6 +8,7 @@
 #include "postrider/base/unique_function.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/registry/caller.hpp"
+#include "postrider/registry/pause_span.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::registry {
@@ -27,6 +28,12 @@ struct BrakeState {
 };
 
 runtime::Task<BrakeState> load_brakes(pg::Link& link);
+
+struct BrakeHistory {
+  BrakeState state;
+  PauseSpans pauses;  // of everything: in order, not overlapping
+};
+runtime::Task<BrakeHistory> load_brake_history(pg::Link& link);
 
 struct BrakeChange {
   base::UniqueFunction<void(BrakeSettings&)> apply;  // to what is set at that moment, with the row locked

@@ -25,5 +25,22 @@ set is_paused = :is_paused::boolean,
     changed_at = now()
 returning changed_at
 
+-- name: load_brake_spans
+-- Retention drops those that ended a year ago.
+-- not null: since
+select since, until
+from brake_span
+order by since
+
+-- name: begin_brake_span
+insert into brake_span (since)
+select now()
+where not exists (select from brake_span where until is null)
+
+-- name: end_brake_span
+update brake_span
+set until = now()
+where until is null
+
 -- name: note_brakes
 select record_change('brakes', null)

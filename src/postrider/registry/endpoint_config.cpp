@@ -21,18 +21,19 @@ std::vector<base::Uuid> uuids_of(std::span<const model::EndpointId> ids) {
   return uuids;
 }
 
-// Overlapping and touching spans become one, so that no second is counted twice.
-std::vector<PauseSpan> merged(const std::vector<base::Timestamp>& since,
-                              const std::vector<std::optional<base::Timestamp>>& until) {
-  std::vector<PauseSpan> spans;
-  for (size_t i = 0; i < since.size(); ++i) {
-    if (spans.empty() || (spans.back().until && *spans.back().until < since[i])) {
-      spans.push_back({since[i], until[i]});
-    } else if (auto& last = spans.back(); last.until && (!until[i] || *until[i] > *last.until)) {
-      last.until = until[i];
-    }
-  }
-  return spans;
+PauseSpans spans_of(const std::vector<base::Timestamp>& since,
+                    const std::vector<std::optional<base::Timestamp>>& until) {
+  PauseSpans spans;
+  for (size_t i = 0; i < since.size(); ++i) spans.push_back({since[i], until[i]});
+  return merged(std::move(spans));
+}
+
+// A delivery that is older than this has expired, so spans that ended before it say nothing any more.
+void drop_old_spans(EndpointConfig& config, base::Timestamp now) {
+  const auto oldest = running_since(config.pause_spans, std::chrono::seconds(config.give_up_seconds), now);
+  const auto is_old = [oldest](const PauseSpan& span) { return span.until && *span.until <= oldest; };
+  std::erase_if(config.pause_spans, is_old);
+  std::erase_if(config.unserved_spans, is_old);
 }
 
 // Decrypts into `config`, or marks it unreadable.
@@ -85,7 +86,9 @@ LoadedEndpoint read_config(const Row& row, const crypto::MasterKeys& keys) {
   config.signature = known(crypto::parse_signature_scheme(row.signature));
   config.tenant_max_in_flight = row.tenant_max_in_flight;
   config.tenant_rate_per_second = row.tenant_rate_per_second;
-  config.pause_spans = merged(row.paused_since, row.paused_until);
+  config.pause_spans = spans_of(row.paused_since, row.paused_until);
+  config.unserved_spans = spans_of(row.unserved_since, row.unserved_until);
+  drop_old_spans(config, row.read_at);
   config.cancel_before = row.cancel_before;
   config.cancel_reason = row.cancel_reason;
   config.held_reason = row.held_reason.value_or("");
@@ -115,17 +118,6 @@ runtime::Task<std::vector<LoadedEndpoint>> load_endpoint_configs(pg::Connection&
                                                                  const crypto::MasterKeys& keys) {
   const auto rows = co_await connection.run(sql::load_endpoint_configs{.ids = uuids_of(ids)});
   co_return read_configs(rows, keys);
-}
-
-std::chrono::microseconds paused_between(std::span<const PauseSpan> spans, base::Timestamp from,
-                                         base::Timestamp to) {
-  std::chrono::microseconds paused{0};
-  for (const auto& span : spans) {
-    const auto start = std::max(span.since, from);
-    const auto end = std::min(span.until.value_or(to), to);
-    if (start < end) paused += end - start;
-  }
-  return paused;
 }
 
 }  // namespace postrider::registry

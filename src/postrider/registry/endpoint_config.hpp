@@ -14,6 +14,7 @@
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/connection.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/pause_span.hpp"
 #include "postrider/runtime/task.hpp"
 
 namespace postrider::registry {
@@ -23,13 +24,6 @@ struct ActiveSecret {
   std::optional<base::Timestamp> expires_at;  // end of an overlap; none: the current one
 };
 
-// Time during which nothing was sent, [since, until). An open span is still going on.
-struct PauseSpan {
-  base::Timestamp since;
-  std::optional<base::Timestamp> until;
-
-  bool operator==(const PauseSpan&) const = default;
-};
 
 // Kept by every lane, so it holds nothing that is decoded once.
 struct EndpointConfig {
@@ -59,9 +53,12 @@ struct EndpointConfig {
   std::optional<int> tenant_max_in_flight;
   std::optional<double> tenant_rate_per_second;
 
-  // Pauses of the endpoint and of its tenant together: in order, not overlapping, and only those that reach
-  // into the last give_up_seconds.
+  // Pauses of the endpoint, of its tenant and of everything, and times when nothing could be signed, as of when
+  // this was loaded: in order, not overlapping, and only those that a delivery which has not expired can have
+  // seen.
   std::vector<PauseSpan> pause_spans;
+  // When no node served its bucket, as far as that still matters. In order.
+  std::vector<PauseSpan> unserved_spans;
 
   // Rows created up to then are to be canceled before anything else is sent.
   std::optional<base::Timestamp> cancel_before;
@@ -96,9 +93,5 @@ runtime::Task<std::vector<LoadedEndpoint>> load_endpoint_configs(pg::Link& link,
 runtime::Task<std::vector<LoadedEndpoint>> load_endpoint_configs(pg::Connection& connection,
                                                                  std::span<const model::EndpointId> ids,
                                                                  const crypto::MasterKeys& keys);
-
-// How much of [from, to) lies in the spans, which are in order and do not overlap. Pure.
-std::chrono::microseconds paused_between(std::span<const PauseSpan> spans, base::Timestamp from,
-                                         base::Timestamp to);
 
 }  // namespace postrider::registry

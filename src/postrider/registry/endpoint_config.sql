@@ -1,9 +1,10 @@
 -- What the delivery engine loads about endpoints.
 
 -- name: load_endpoint_configs
--- Primary keys of endpoint and tenant, endpoint_secret_by_endpoint, pause_span_by_tenant. Locks nothing.
+-- Primary keys of endpoint and tenant, endpoint_secret_by_endpoint, pause_span_by_tenant,
+-- unserved_span_by_bucket. Locks nothing.
 -- not null: all but rate_per_second, headers_sealed, tenant_max_in_flight, tenant_rate_per_second, cancel_before, cancel_reason, held_reason, last_success_at
--- null elements: secrets_expire_at, paused_until
+-- null elements: secrets_expire_at, paused_until, unserved_until
 select
   endpoint.id,
   endpoint.public_id,
@@ -33,9 +34,12 @@ select
   secrets.expires_at as secrets_expire_at,
   pauses.since as paused_since,
   pauses.until as paused_until,
+  unserved.since as unserved_since,
+  unserved.until as unserved_until,
   endpoint.cancel_before,
   endpoint.cancel_reason,
-  endpoint.held_reason
+  endpoint.held_reason,
+  now() as read_at
 from unnest(:ids::uuid[]) as wanted (id)
 join endpoint on endpoint.id = wanted.id
 join tenant on tenant.id = endpoint.tenant_id
@@ -52,8 +56,24 @@ cross join lateral (
   select
     coalesce(array_agg(p.since order by p.since), '{}') as since,
     coalesce(array_agg(p.until order by p.since), '{}') as until
-  from pause_span p
-  where p.tenant_id = endpoint.tenant_id
-    and (p.endpoint_id = endpoint.id or p.endpoint_id is null)
-    and (p.until is null or p.until > now() - make_interval(secs => endpoint.give_up_seconds))
+  from (
+    select since, until
+    from pause_span
+    where tenant_id = endpoint.tenant_id
+      and (endpoint_id = endpoint.id or endpoint_id is null)
+    union all
+    select since, coalesce(until, now())
+    from brake_span
+    union all
+    -- A lane that can sign again loads this before the end of the hold is noted.
+    select endpoint.held_since, now()
+    where endpoint.held_since is not null
+  ) as p
 ) as pauses
+cross join lateral (
+  select
+    coalesce(array_agg(u.since order by u.since), '{}') as since,
+    coalesce(array_agg(u.until order by u.since), '{}') as until
+  from unserved_span u
+  where u.bucket = endpoint.bucket
+) as unserved

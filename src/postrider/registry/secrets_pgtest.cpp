@@ -174,12 +174,33 @@ TEST_F(Secrets, PausesOfEndpointAndTenantAreMerged) {
   span(own, "10 hours", "8 hours");
   span("null", "9 hours", "7 hours");
   span(own, "2 hours", "1 hour");
-  span(own, "40 days", "39 days");  // longer ago than give_up_seconds
+  span(own, "40 days", "39 days");  // longer ago than any delivery that has not expired
   const auto loaded = config(created, keys);
   ASSERT_EQ(loaded.pause_spans.size(), 2u);
   const auto now = base::wall_now();
   const auto paused = paused_between(loaded.pause_spans, now - std::chrono::hours(24), now);
   EXPECT_EQ(std::chrono::duration_cast<std::chrono::hours>(paused).count(), 4);
+}
+
+// A delivery may be older than give_up_seconds if it was paused, so earlier pauses count, too.
+TEST_F(Secrets, PausesThatEndedLongerAgoThanTheDeadlineCountToo) {
+  const auto created = make_endpoint("acme");
+  sql("insert into postrider.pause_span (tenant_id, since, until) values "
+      "('acme', now() - interval '30 days', now() - interval '10 days'), "
+      "('acme', now() - interval '9 days', now() - interval '1 day')");
+  const auto loaded = config(created, keys);
+  EXPECT_EQ(loaded.pause_spans.size(), 2u);
+}
+
+TEST_F(Secrets, TimesOfTheBrakeAndOfAHoldStopTheClockLikePauses) {
+  const auto created = make_endpoint("acme");
+  sql("insert into postrider.brake_span (since, until) values "
+      "(now() - interval '5 hours', now() - interval '4 hours')");
+  sql("update postrider.endpoint set held_reason = 'no key', held_since = now() - interval '2 hours'");
+  const auto loaded = config(created, keys);
+  const auto now = base::wall_now();
+  const auto paused = paused_between(loaded.pause_spans, now - std::chrono::hours(24), now);
+  EXPECT_NEAR(std::chrono::duration<double>(paused).count(), 3 * 3'600.0, 60);
 }
 
 TEST_F(Secrets, TheMasterKeyIsCheckedAtStart) {

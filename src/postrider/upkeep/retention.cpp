@@ -169,6 +169,8 @@ Task<int64_t> trim_all(pg::Link& link, const RetentionOptions& options) {
   int64_t deleted = co_await trim_kept(link, times);
   deleted += co_await trim(link, sql::trim_replays{.retain_seconds = attempts, .rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_pauses{.rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_brake_spans{.rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_unserved_spans{.rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_disabled_spans{.rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_subscription_spans{.rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_inbox_keys{.retain_seconds = inbox, .rows = kRowsAtOnce});

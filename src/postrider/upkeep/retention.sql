@@ -256,6 +256,26 @@ where id in (
   limit :rows::integer
 )
 
+-- name: trim_brake_spans
+-- As trim_pauses. Index brake_span_ended.
+delete from brake_span
+where id in (
+  select id
+  from brake_span
+  where until < now() - interval '1 year'
+  limit :rows::integer
+)
+
+-- name: trim_unserved_spans
+-- As trim_pauses. Index unserved_span_ended.
+delete from unserved_span
+where id in (
+  select id
+  from unserved_span
+  where until < now() - interval '1 year'
+  limit :rows::integer
+)
+
 -- name: trim_pauses
 -- A year is longer than any delivery lives. Index pause_span_ended.
 delete from pause_span

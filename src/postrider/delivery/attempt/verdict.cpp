@@ -59,16 +59,17 @@ Verdict dead_letter(Verdict verdict, Cause cause) {
 // Fills in when to try again, or that the time for it is over.
 Verdict retry(Verdict verdict, const Outcome& outcome, const AttemptContext& attempt,
               const RetryPolicy& policy) {
-  const Age age{.created_at = attempt.created_at,
-                .paused_for = attempt.paused_for,
-                .attempts = verdict.raises_attempts ? attempt.number : attempt.number - 1};
-  if (is_expired(age, policy, attempt.now)) return dead_letter(verdict, Cause::expired);
+  const Age age{.created_at = attempt.created_at, .paused_for = attempt.paused_for};
+  if (is_expired(age, policy, attempt.now)) {
+    verdict.raises_attempts = true;  // a probe, too: it was this delivery's last attempt
+    return dead_letter(verdict, Cause::expired);
+  }
 
   // A failed probe leaves its delivery as it was: due, and waiting for the breaker.
   Timestamp at = attempt.is_probe && !verdict.raises_attempts ? attempt.now : scheduled(attempt, policy);
   if (const auto asked = asked_to_wait_until(outcome, attempt.now)) at = std::max(at, *asked);
   verdict.kind = Verdict::Kind::retrying;
-  verdict.retry_at = age.attempts >= 1 ? std::min(at, deadline(age, policy)) : at;
+  verdict.retry_at = std::min(at, deadline(age, policy));
   return verdict;
 }
 
@@ -83,12 +84,14 @@ Verdict decide_transient(const Outcome& outcome, const AttemptContext& attempt, 
 }
 
 // A problem of this node: wait as after a failure, but count it neither for the delivery nor for its
-// endpoint.
-Verdict decide_no_attempt(const Outcome& outcome, const AttemptContext& attempt, const RetryPolicy& policy) {
+// endpoint. It is not the attempt that a delivery may be owed before it expires.
+Verdict decide_no_attempt(const AttemptContext& attempt, const RetryPolicy& policy) {
   Verdict verdict;
+  verdict.kind = Verdict::Kind::retrying;
   verdict.signal = Verdict::Signal::neutral;
   verdict.raises_attempts = false;
-  return retry(verdict, outcome, attempt, policy);
+  verdict.retry_at = scheduled(attempt, policy);
+  return verdict;
 }
 
 Verdict decide_rejection(const Outcome& outcome, const AttemptContext& attempt, const RetryPolicy& policy) {
@@ -143,7 +146,7 @@ Verdict decide(const Outcome& outcome, const AttemptContext& attempt, const Retr
       return verdict;
     }
     case Meaning::no_attempt:
-      return decide_no_attempt(outcome, attempt, policy);
+      return decide_no_attempt(attempt, policy);
     case Meaning::refused_by_guard:
       return dead_letter({.signal = Verdict::Signal::neutral}, Cause::blocked);
   }
@@ -155,7 +158,7 @@ Timestamp deadline(const Age& age, const RetryPolicy& policy) {
 }
 
 bool is_expired(const Age& age, const RetryPolicy& policy, Timestamp now) {
-  return age.attempts >= 1 && now >= deadline(age, policy);
+  return now >= deadline(age, policy);
 }
 
 }  // namespace postrider::delivery

@@ -33,7 +33,7 @@ inline constexpr double retry_jitter_max = 0.2;  // share of the scheduled delay
 struct AttemptContext {
   int number = 1;  // of this attempt, from 1
   base::Timestamp created_at{};
-  std::chrono::microseconds paused_for{0};  // time since creation during which the endpoint was paused
+  std::chrono::microseconds paused_for{0};  // time since creation during which its clock stood still
   base::Timestamp now{};
   double jitter = 0;        // in [0, 1)
   int rejected_in_row = 0;  // rejections by this endpoint in a row, before this one
@@ -51,7 +51,9 @@ struct Verdict {
   Signal signal = Signal::succeeded;
   Cause cause = Cause::rejected;  // when kind is dead_letter
   base::Timestamp retry_at{};     // when kind is retry; never later than the delivery's deadline
-  bool raises_attempts = true;    // false for a failed probe and for what was not attempted: the count stays
+  // False for a failed probe that leaves its delivery waiting, and for what was not attempted: the count
+  // stays.
+  bool raises_attempts = true;
   Endpoint endpoint = Endpoint::unchanged;               // what else happens to the endpoint
   std::optional<base::Timestamp> hold_endpoint_until{};  // 429 and 503 with Retry-After
 };
@@ -60,12 +62,11 @@ struct Verdict {
 // resumed.
 Verdict decide(const Outcome& outcome, const AttemptContext& attempt, const RetryPolicy& policy);
 
-// When the delivery expires unless it was delivered. A delivery whose retry would be later is due at its
-// deadline, and then expires instead of being sent.
+// When a delivery that was attempted expires unless it was delivered; see Expiry for the others. A delivery
+// whose retry would be later is due at its deadline, and then expires instead of being sent.
 struct Age {
   base::Timestamp created_at{};
   std::chrono::microseconds paused_for{0};
-  int attempts = 0;  // made so far; without one a delivery never expires
 };
 base::Timestamp deadline(const Age& age, const RetryPolicy& policy);
 bool is_expired(const Age& age, const RetryPolicy& policy, base::Timestamp now);

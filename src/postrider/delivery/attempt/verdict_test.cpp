@@ -178,8 +178,12 @@ TEST(Decide, AFailedProbeRaisesNobodysAttempts) {
   EXPECT_TRUE(decide(answer(204), attempt, {}).raises_attempts);
   EXPECT_TRUE(decide(answer(404), attempt, {}).raises_attempts);
 
+  attempt.number = 1;
   attempt.created_at = now - hours(73);
-  EXPECT_EQ(decide(refused, attempt, {}).cause, Cause::expired);
+  const Verdict last = decide(refused, attempt, {});
+  EXPECT_EQ(last.kind, Kind::dead_letter);
+  EXPECT_EQ(last.cause, Cause::expired);
+  EXPECT_TRUE(last.raises_attempts) << "it was the last attempt, and is recorded as such";
 }
 
 TEST(Decide, WhatWasNoAttemptIsNeverTheLastOne) {
@@ -187,7 +191,7 @@ TEST(Decide, WhatWasNoAttemptIsNeverTheLastOne) {
   AttemptContext attempt{.number = 1, .created_at = now - hours(2), .now = now};
   EXPECT_EQ(decide(NotAttempted{}, attempt, policy).kind, Kind::retrying);
   attempt.is_probe = true;
-  EXPECT_EQ(decide(refused, attempt, policy).kind, Kind::retrying);
+  EXPECT_EQ(decide(NotAttempted{}, attempt, policy).kind, Kind::retrying);
 }
 
 TEST(AttemptFacts, APreviewThatIsCutHidesTheStartOfACard) {
@@ -200,14 +204,6 @@ TEST(AttemptFacts, APreviewThatIsCutHidesTheStartOfACard) {
   exchange.outcome = answer;
   const AttemptFacts facts = attempt_facts(exchange, now);
   EXPECT_EQ(facts.preview->find("4111"), std::string::npos) << *facts.preview;
-}
-
-TEST(IsExpired, NeverWithoutOneAttempt) {
-  const RetryPolicy policy{.give_up = seconds(60), .schedule = {}};
-  const Timestamp created_at = now - seconds(60);
-  EXPECT_FALSE(is_expired({.created_at = created_at, .attempts = 0}, policy, now + hours(999)));
-  EXPECT_TRUE(is_expired({.created_at = created_at, .attempts = 1}, policy, now));
-  EXPECT_FALSE(is_expired({.created_at = created_at, .paused_for = seconds(1), .attempts = 1}, policy, now));
 }
 
 TEST(Labels, AreThoseOfTheContract) {

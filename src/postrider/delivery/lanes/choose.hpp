@@ -42,6 +42,7 @@ struct Brakes {
   bool is_paused = false;
   std::optional<double> retry_rate_per_second{};  // retries of unordered endpoints
   std::optional<double> drain_rate_per_second{};  // everything together
+  registry::PauseSpans pauses{};                  // when everything was paused
 };
 
 struct ChooserLimits {
@@ -92,6 +93,7 @@ class Chooser {
 
   int in_flight() const { return in_flight_; }
   bool is_paused() const { return brakes_.is_paused; }
+  const registry::PauseSpans& brake_pauses() const { return brakes_.pauses; }
   size_t bytes_in_flight() const { return bytes_in_flight_; }
   size_t tenants() const { return tenants_.size(); }
 

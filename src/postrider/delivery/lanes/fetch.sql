@@ -60,6 +60,27 @@ cross join lateral (
 ) as q
 order by lane.part, q.position, q.due_at, q.id
 
+-- name: old_retries
+-- A page of a lane's retries, from after a key on: of its rows those that were created up to a time, and the last one if
+-- the page is full (`place` = rows_max). Index queue_lane.
+-- not null: all but replay_id
+select q.place,
+       {{queue_row}}
+from (
+  select queue.*,
+         (row_number() over (order by queue.position, queue.due_at, queue.id))::int as place
+  from queue
+  where queue.bucket = :bucket::int
+    and queue.endpoint_id = :endpoint::uuid
+    and queue.retry
+    and (queue.position, queue.due_at, queue.id) > (:position::bigint, :due_at::timestamptz, :id::uuid)
+  order by queue.position, queue.due_at, queue.id
+  limit :rows_max::int
+) as q
+where q.created_at <= :created_up_to::timestamptz
+   or q.place = :rows_max
+order by q.place
+
 -- name: rows_of_range
 -- What a publish batch of another node left in our buckets: a page of each, from its own delivery ID on. Primary key
 -- (bucket, id), one range per bucket.

@@ -149,6 +149,9 @@ class Lane {
   friend class Sweeper;
   bool is_sweeping_ = false;
 
+  friend class Expirer;
+  bool is_expiring_ = false;  // rows expired: those that are read next may have, too
+
   friend class EndpointState;
   struct {
     int rejected_in_row = 0;

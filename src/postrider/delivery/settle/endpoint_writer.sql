@@ -100,7 +100,8 @@ noted as (
 
 -- name: note_holds
 -- Endpoints whose deliveries are held because nothing can be signed, or are no longer (an empty reason). Written only
--- when the reason changes, and by the node that sends. Returns those that are locked. Primary keys.
+-- when the reason changes, and by the node that sends. The end of a hold leaves its span, like a pause. Returns those that
+-- are locked. Primary keys.
 -- not null: all
 -- row: locked_endpoint
 with {{unlocked}},
@@ -114,5 +115,15 @@ noted as (
     and lease.bucket = endpoint.bucket
     and lease.owner = :node::uuid
     and endpoint.id in (select id from unlocked)
+  returning endpoint.id, endpoint.held_since
+),
+-- It reads the endpoint as it was before the update.
+span as (
+  insert into pause_span (tenant_id, endpoint_id, since, until)
+  select endpoint.tenant_id, endpoint.id, endpoint.held_since, now()
+  from noted
+  join endpoint on endpoint.id = noted.id
+  where noted.held_since is null
+    and endpoint.held_since is not null
 )
 {{locked_elsewhere}}
