@@ -70,7 +70,7 @@ where owner is not null
   and not exists (select from node where node.id = bucket_lease.owner and node.alive)
 
 -- name: take
--- Notes for how long nobody served the buckets, except for the moments of a release to another node.
+-- Notes for how long no node served the buckets, except for the moments of a release to another node.
 -- not null: all
 with free as (
   select bucket, served_until

@@ -118,6 +118,22 @@ struct MembershipTest : testing::Test {
   std::set<TestMembership*> silent;
 };
 
+// The last sign of life of a node that died is when its buckets were last served.
+TEST_F(MembershipTest, ATakeoverNotesForHowLongNoNodeServedTheBucket) {
+  const auto all = static_cast<size_t>(support::buckets);
+  TestMembership& first = join();
+  pass_until([&] { return first.serving.size() == all; });
+  EXPECT_EQ(db.sql("select count(*) from unserved_span"), "0") << "they were never served before";
+  silent.insert(&first);
+  first.serving.clear();  // it has died
+  db.sql("update node set alive = false, heartbeat_at = now() - interval '1 hour'");
+  TestMembership& second = join();
+  pass_until([&] { return second.serving.size() == all; });
+  EXPECT_EQ(db.sql("select count(distinct bucket), count(*), round(extract(epoch from min(until - since)) / 60) "
+                   "from unserved_span"),
+            std::to_string(all) + "|" + std::to_string(all) + "|60");
+}
+
 TEST(FairShare, IsAsEvenAsItGets) {
   for (const int buckets : {1, 16, 64, 1024})
     for (int nodes = 1; nodes <= 20; ++nodes) {

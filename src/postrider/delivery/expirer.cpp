@@ -153,14 +153,14 @@ runtime::Task<Expirer::Page> Expirer::read_page(LanePtr lane, RowKey after, base
   Page page;
   try {
     pg::Batch read;
-    const auto pending = read.add(sql::old_retries{
-        .bucket = lane->bucket,
-        .endpoint = lane->endpoint.uuid,
-        .position = after.position,
-        .due_at = after.due_at == base::Timestamp{} ? pg::minus_infinity : after.due_at,
-        .id = after.id.uuid,
-        .rows_max = kRowsPerPage,
-        .created_up_to = cutoff});
+    const auto pending = read.add(
+        sql::old_retries{.bucket = lane->bucket,
+                         .endpoint = lane->endpoint.uuid,
+                         .position = after.position,
+                         .due_at = after.due_at == base::Timestamp{} ? pg::minus_infinity : after.due_at,
+                         .id = after.id.uuid,
+                         .rows_max = kRowsPerPage,
+                         .created_up_to = cutoff});
     const auto deadline = base::BootClock::now() + kDatabaseWait;
     pg::Results results = co_await tools_.link.run(std::move(read), deadline);
     for (const auto& found : results.take(pending)) {

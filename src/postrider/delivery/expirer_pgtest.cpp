@@ -44,7 +44,8 @@ TEST_F(ExpirerTest, WhatWaitsForTheBreakerEndsAtItsDeadline) {
 
 TEST_F(ExpirerTest, NeitherRetryAfterNorARateNorOrderStopsTheClock) {
   receiver.answer("/in", {.status = 503, .retry_after = "3600"});
-  auto strict = endpoint_with_deadline(60, [](auto& settings) { settings.ordering = model::Ordering::strict; });
+  auto strict =
+      endpoint_with_deadline(60, [](auto& settings) { settings.ordering = model::Ordering::strict; });
   auto slow = make_endpoint("acme", receiver.url("/ok"), [](registry::EndpointSettings& settings) {
     settings.give_up_seconds = 60;
     settings.rate_per_second = 0.001;

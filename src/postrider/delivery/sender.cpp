@@ -223,9 +223,8 @@ registry::PauseSpans Sender::pauses_of(const Lane& lane) const {
 
 Expiry Sender::expiry_of(const Lane& lane) const {
   const LaneConfig& config = *lane.config();
-  ExpiryClock clock{.give_up = config.retry.give_up,
-                    .pauses = pauses_of(lane),
-                    .unserved = config.endpoint.unserved_spans};
+  ExpiryClock clock{
+      .give_up = config.retry.give_up, .pauses = pauses_of(lane), .unserved = config.endpoint.unserved_spans};
   clock.unserved.insert(clock.unserved.end(), unserved_.begin(), unserved_.end());
   return Expiry(clock, tools_.clock.now());
 }

@@ -24,7 +24,6 @@ struct ActiveSecret {
   std::optional<base::Timestamp> expires_at;  // end of an overlap; none: the current one
 };
 
-
 // Kept by every lane, so it holds nothing that is decoded once.
 struct EndpointConfig {
   model::EndpointId id;
@@ -53,9 +52,9 @@ struct EndpointConfig {
   std::optional<int> tenant_max_in_flight;
   std::optional<double> tenant_rate_per_second;
 
-  // Pauses of the endpoint, of its tenant and of everything, and times when nothing could be signed, as of when
-  // this was loaded: in order, not overlapping, and only those that a delivery which has not expired can have
-  // seen.
+  // Pauses of the endpoint, of its tenant and of everything, and times when nothing could be signed, as of
+  // when this was loaded: in order, not overlapping, and only those that a delivery which has not expired can
+  // have seen.
   std::vector<PauseSpan> pause_spans;
   // When no node served its bucket, as far as that still matters. In order.
   std::vector<PauseSpan> unserved_spans;

@@ -43,7 +43,8 @@ TEST(Expiry, StopsTheClockForPausesAndNothingElse) {
   };
   for (const Case& each : cases) {
     SCOPED_TRACE(each.name);
-    const ExpiryClock clock{.give_up = std::chrono::hours(1), .pauses = each.pauses, .unserved = each.unserved};
+    const ExpiryClock clock{
+        .give_up = std::chrono::hours(1), .pauses = each.pauses, .unserved = each.unserved};
     const auto is_expired = [&](base::Timestamp now) {
       // Only what has happened by then is known.
       ExpiryClock known = clock;
