@@ -19,6 +19,14 @@ constexpr auto kSearchInterval = 10s;
 constexpr int kRowsPerPage = 500;   // that a search reads at a time
 constexpr auto kDatabaseWait = 5s;  // the next search tries again
 
+// All rows in memory ended, and the next ones are not there yet.
+bool is_being_refilled(const Lane& lane) {
+  return std::ranges::any_of(kBothTurns, [&lane](Turn turn) {
+    const RowBuffer& buffer = lane.buffer(turn);
+    return buffer.is_fetching() || (buffer.empty() && buffer.may_have_more());
+  });
+}
+
 }  // namespace
 
 Expirer::Expirer(ExpirerTools tools) : tools_(tools), timer_(tools.loop), room_(tools.loop) {
@@ -64,9 +72,10 @@ void Expirer::list(const LanePtr& lane) {
 
 void Expirer::changed(const LanePtr& lane) {
   room_.notify();
-  if (lane->is_expiring_ && is_open(*lane) && lane->rows() > 0) {
-    lane->is_expiring_ = false;
+  // Not only at the next pass: a backlog has many times the rows that fit into memory.
+  if (lane->is_expiring_ && is_open(*lane)) {
     list(lane);
+    lane->is_expiring_ = listed_.contains(lane.get()) || is_being_refilled(*lane);
   }
   if (!turns_.empty()) pump_soon();
 }

@@ -72,7 +72,7 @@ TEST_F(ExpirerTest, ABacklogThatDoesNotFitIntoMemoryEndsToTheLastRow) {
   shard.discover(commit(endpoint, numbered(300), aged(61s)));
   // Of these only the first few by due time are in memory, and they have time left.
   Fields young = aged(0s, 1);
-  commit(endpoint, numbered(100, "young"), young);
+  shard.discover(commit(endpoint, numbered(100, "young"), young));
   Fields old = aged(61s, 1);
   old.due_in = 1s;
   shard.discover(commit(endpoint, numbered(700, "old"), old));
