@@ -129,9 +129,10 @@ TEST_F(MembershipTest, ATakeoverNotesForHowLongNoNodeServedTheBucket) {
   db.sql("update node set alive = false, heartbeat_at = now() - interval '1 hour'");
   TestMembership& second = join();
   pass_until([&] { return second.serving.size() == all; });
-  EXPECT_EQ(db.sql("select count(distinct bucket), count(*), round(extract(epoch from min(until - since)) / 60) "
-                   "from unserved_span"),
-            std::to_string(all) + "|" + std::to_string(all) + "|60");
+  EXPECT_EQ(
+      db.sql("select count(distinct bucket), count(*), round(extract(epoch from min(until - since)) / 60) "
+             "from unserved_span"),
+      std::to_string(all) + "|" + std::to_string(all) + "|60");
 }
 
 TEST(FairShare, IsAsEvenAsItGets) {
