@@ -23,7 +23,7 @@ begin
     from (
       select a.started_at
       from attempt a
-      where a.endpoint_id = endpoint and a.attempt > 0
+      where a.endpoint_id = endpoint and a.attempt <> 0
       order by a.delivery_id desc
       limit 100
     ) as newest
@@ -316,6 +316,8 @@ CREATE TABLE postrider.attempt (
     node_id uuid NOT NULL,
     created_at timestamp with time zone NOT NULL,
     replay_id uuid,
+    is_probe boolean DEFAULT false NOT NULL,
+    probed_attempt integer,
     is_kept boolean DEFAULT false NOT NULL,
     CONSTRAINT attempt_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'retrying'::text, 'dead_letter'::text, 'canceled'::text])))
 )
@@ -438,6 +440,7 @@ CREATE TABLE postrider.queue (
     "position" bigint DEFAULT 0 NOT NULL,
     due_at timestamp with time zone NOT NULL,
     attempts integer DEFAULT 0 NOT NULL,
+    probes integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone NOT NULL,
     replay_id uuid
 )
@@ -480,7 +483,7 @@ CREATE VIEW postrider.webhook_deliveries AS
             a.error_detail
            FROM postrider.attempt a
           WHERE (a.delivery_id = q.id)
-          ORDER BY a.attempt DESC
+          ORDER BY a.started_at DESC
          LIMIT 1) last ON (true))
 UNION ALL
  SELECT a.delivery_id AS id,
@@ -2242,6 +2245,8 @@ CREATE TABLE postrider.attempt_day (
     node_id uuid NOT NULL,
     created_at timestamp with time zone NOT NULL,
     replay_id uuid,
+    is_probe boolean DEFAULT false NOT NULL,
+    probed_attempt integer,
     is_kept boolean DEFAULT false NOT NULL,
     CONSTRAINT attempt_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'retrying'::text, 'dead_letter'::text, 'canceled'::text])))
 )
@@ -2270,6 +2275,8 @@ CREATE TABLE postrider.attempt_kept (
     node_id uuid NOT NULL,
     created_at timestamp with time zone NOT NULL,
     replay_id uuid,
+    is_probe boolean DEFAULT false NOT NULL,
+    probed_attempt integer,
     is_kept boolean DEFAULT false NOT NULL,
     CONSTRAINT attempt_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'retrying'::text, 'dead_letter'::text, 'canceled'::text])))
 );
@@ -3097,7 +3104,7 @@ CREATE VIEW postrider.webhook_dead_letters AS
 
 CREATE VIEW postrider.webhook_delivery_attempts AS
  SELECT a.delivery_id,
-    a.attempt,
+    COALESCE(a.probed_attempt, a.attempt) AS attempt,
     a.tenant_id,
     a.endpoint_id,
     a.event_id,
@@ -3118,7 +3125,15 @@ CREATE VIEW postrider.webhook_delivery_attempts AS
     a.created_at,
     a.replay_id,
     postrider.public_id_of('dlv'::text, a.delivery_id) AS delivery,
-    p.public_id AS endpoint
+    p.public_id AS endpoint,
+        CASE
+            WHEN a.is_probe THEN 'probe'::text
+            ELSE 'attempt'::text
+        END AS kind,
+        CASE
+            WHEN (a.attempt < 0) THEN (- a.attempt)
+            ELSE NULL::integer
+        END AS probe
    FROM (postrider.attempt a
      LEFT JOIN postrider.endpoint p ON ((p.id = a.endpoint_id)));
 
@@ -3161,7 +3176,7 @@ CREATE VIEW postrider.webhook_endpoints AS
      LEFT JOIN LATERAL ( SELECT count(*) AS count
            FROM ( SELECT a.started_at
                    FROM postrider.attempt a
-                  WHERE ((a.endpoint_id = e.id) AND (a.attempt > 0) AND (e.failing_since < (now() - '60:00:00'::interval)))
+                  WHERE ((a.endpoint_id = e.id) AND (a.attempt <> 0) AND (e.failing_since < (now() - '60:00:00'::interval)))
                   ORDER BY a.delivery_id DESC
                  LIMIT 100) newest
           WHERE (newest.started_at >= e.failing_since)) tried ON (true));

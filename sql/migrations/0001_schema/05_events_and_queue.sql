@@ -47,6 +47,7 @@ create table queue (
   position bigint not null default 0,          -- commit order for strict endpoints; otherwise 0
   due_at timestamptz not null,
   attempts integer not null default 0,
+  probes integer not null default 0,           -- failed probes so far, which used no attempt
   created_at timestamptz not null,
   replay_id uuid,
   primary key (bucket, id)

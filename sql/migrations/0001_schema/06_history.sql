@@ -2,7 +2,9 @@
 
 create table attempt (
   delivery_id uuid not null,
-  attempt integer not null,                    -- 1, 2, …; 0: the delivery ended without a request
+  -- 1, 2, …; 0: the delivery ended without a request; -1, -2, …: its first, second, … failed probe, which used no attempt.
+  -- The key is the same for all of them.
+  attempt integer not null,
   bucket integer not null,
   endpoint_id uuid not null,
   event_id uuid not null,
@@ -23,6 +25,8 @@ create table attempt (
   node_id uuid not null,
   created_at timestamptz not null,             -- when the delivery was created
   replay_id uuid,
+  is_probe boolean not null default false,     -- sent while the breaker was open
+  probed_attempt integer,                      -- of a failed probe: the number that it was sent with (webhook-attempt)
   is_kept boolean not null default false       -- as in event
 ) partition by list (is_kept);
 create table attempt_day partition of attempt (primary key (delivery_id, attempt, bucket))

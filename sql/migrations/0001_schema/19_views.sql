@@ -17,7 +17,7 @@ left join lateral (
     select a.started_at
     from attempt a
     where a.endpoint_id = e.id
-      and a.attempt > 0
+      and a.attempt <> 0
       and e.failing_since < now() - interval '60 hours'
     order by a.delivery_id desc
     limit 100
@@ -54,7 +54,7 @@ left join lateral (
   select a.started_at, a.status_code, a.error, a.error_detail
   from attempt a
   where a.delivery_id = q.id
-  order by a.attempt desc
+  order by a.started_at desc
   limit 1
 ) last on true
 union all
@@ -71,10 +71,11 @@ left join endpoint p on p.id = a.endpoint_id
 where a.outcome <> 'retrying';
 
 create view webhook_delivery_attempts as
-select a.delivery_id, a.attempt, a.tenant_id, a.endpoint_id, a.event_id, a.outcome, a.status_code, a.error,
+select a.delivery_id, coalesce(a.probed_attempt, a.attempt) as attempt, a.tenant_id, a.endpoint_id, a.event_id, a.outcome, a.status_code, a.error,
        a.error_detail, a.started_at, a.dns_us, a.connect_us, a.tls_us, a.first_byte_us, a.total_us,
        a.preview as response_preview, a.address, a.next_attempt_at, a.node_id, a.created_at, a.replay_id,
-       public_id_of('dlv', a.delivery_id) as delivery, p.public_id as endpoint
+       public_id_of('dlv', a.delivery_id) as delivery, p.public_id as endpoint,
+       case when a.is_probe then 'probe' else 'attempt' end as kind, case when a.attempt < 0 then -a.attempt end as probe
 from attempt a
 left join endpoint p on p.id = a.endpoint_id;
 

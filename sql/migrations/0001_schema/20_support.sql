@@ -68,7 +68,7 @@ begin
     from (
       select a.started_at
       from attempt a
-      where a.endpoint_id = endpoint and a.attempt > 0
+      where a.endpoint_id = endpoint and a.attempt <> 0
       order by a.delivery_id desc
       limit 100
     ) as newest

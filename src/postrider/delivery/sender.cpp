@@ -128,7 +128,7 @@ runtime::Task<void> Sender::deliver(Chooser::Choice choice, base::SteadyTime beg
 
   // Record.
   record(choice, verdict, result, at);
-  if (!verdict.raises_attempts) {
+  if (std::holds_alternative<NotAttempted>(*result.outcome)) {
     put_back(choice);
     co_return;
   }
@@ -136,7 +136,8 @@ runtime::Task<void> Sender::deliver(Chooser::Choice choice, base::SteadyTime beg
   send_soon();
 
   // Settle.
-  Settlement settlement{lane, std::move(choice.row), verdict, std::move(result.facts)};
+  Settlement settlement{lane,       std::move(choice.row), verdict, std::move(result.facts), choice.is_probe,
+                        choice.turn};
   const Written written = co_await tools_.settler.settle(settlement);
   settled(settlement, written);
 }
@@ -255,7 +256,8 @@ bool Sender::look_at_service() {
 }
 
 runtime::Task<void> Sender::settle(LanePtr lane, Row row, Ending ending) {
-  Settlement settlement{std::move(lane), std::move(row), ending.verdict, std::move(ending.facts)};
+  Settlement settlement{std::move(lane),         std::move(row), ending.verdict,
+                        std::move(ending.facts), false,          Turn::first};
   const Written written = co_await tools_.settler.settle(settlement);
   settled(settlement, written);
 }
@@ -268,7 +270,11 @@ void Sender::settled(Settlement& settlement, Written written) {
   // Only the table knows the row's state: it may still be there, changed by someone else.
   if (written == Written::before || written == Written::late) lane->expect_more();
   if (written == Written::late) lane->hold_until(base::BootClock::now() + kLatePause);
-  if (is_durable && settlement.verdict.kind == Verdict::Kind::retrying && !lane->is_gone())
+  const bool goes_on = is_durable && settlement.verdict.kind == Verdict::Kind::retrying && !lane->is_gone();
+  if (goes_on && settlement.is_failed_probe()) {
+    ++settlement.row.probes;
+    lane->buffer(settlement.turn).put_back(std::move(settlement.row));
+  } else if (goes_on)
     schedule_retry(*lane, std::move(settlement.row), settlement.verdict.retry_at);
   events_.changed(lane);
   send_soon();

@@ -82,13 +82,22 @@ TEST_F(SendingTest, TheBreakerOpensProbesAndClosesWithoutRaisingAttempts) {
   db.wait_for("select breaker from endpoint", "open");
   ASSERT_TRUE(receiver.wait_for_count("/in", 12)) << "probes go on";
   EXPECT_EQ(db.sql(attempts), "3|1") << "failed probes raise nobody's attempts";
+  db.wait_for("select count(*) >= 9 from attempt where is_probe and outcome = 'retrying'", "t");
+  EXPECT_EQ(
+      db.sql("select count(*) from attempt where is_probe and (attempt >= 0 or probed_attempt is null)"),
+      "0");
+  EXPECT_EQ(db.sql("select bool_and(probed_attempt = q.attempts + 1 and -attempt <= q.probes) from attempt a "
+                   "join queue q on q.id = a.delivery_id where is_probe"),
+            "t");
   const auto tried = receiver.bodies("/in");
   EXPECT_GE(std::set<std::string>(tried.begin() + 3, tried.end()).size(), 3u) << "probes go round";
   receiver.answer("/in", {});
   wait_until_drained();
   db.wait_for("select breaker, failing_since is null from endpoint", "closed|t");
-  EXPECT_EQ(db.sql("select outcome, count(*) from attempt group by 1 order by 1"),
+  EXPECT_EQ(db.sql("select outcome, count(*) from attempt where attempt > 0 group by 1 order by 1"),
             "delivered|10\nretrying|3");
+  EXPECT_EQ(db.sql("select count(*) from attempt"), std::to_string(receiver.count("/in")))
+      << "the history has each request";
   EXPECT_EQ(db.sql("select count(*) from dead_letter"), "0");
 }
 

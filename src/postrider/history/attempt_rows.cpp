@@ -24,7 +24,11 @@ base::JsonObject timeline_json(const Row& row, const registry::Principal& reader
   const http::Audience audience = registry::audience_of(reader);
   const std::optional<std::string> error(row.error);
   base::JsonObject json;
-  json.add("attempt", row.attempt)
+  std::optional<int> probe;
+  if (row.attempt < 0) probe = -row.attempt;
+  json.add("attempt", row.probed_attempt.value_or(row.attempt))
+      .add("kind", row.is_probe ? "probe" : "attempt")
+      .add("probe", probe)
       .add("outcome", row.outcome)
       .add("status_code", row.status_code)
       .add("error", error)

@@ -17,15 +17,17 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 12ms;  // a page that found little continues this long
 constexpr int kFirstLook = 300;   // rows; each further look reads four times as many
 // More rows than the attempts of two deliveries, so that the largest look always reads all of one delivery.
-constexpr int kLookMax = 4'000;
+constexpr int kLookMax = 20'000;
 constexpr auto kSkew = 1s;  // between the clocks of the nodes that created and sent a delivery
 
 // The last attempt that was read.
 struct Place {
   base::Uuid delivery;
-  int rank = 0;
+  AttemptKey::Rank rank;
 
-  std::string text() const { return delivery.hex() + "," + std::to_string(rank); }
+  std::string text() const {
+    return delivery.hex() + "," + std::to_string(rank.attempt) + "," + std::to_string(rank.probe);
+  }
   static std::optional<Place> parse(std::string_view text);
 };
 
@@ -35,8 +37,10 @@ std::optional<Place> Place::parse(std::string_view text) {
   const auto delivery = base::Uuid::from_hex(text.substr(0, comma));
   Place place;
   const char* const end = text.data() + text.size();
-  const auto [read_to, error] = std::from_chars(text.data() + comma + 1, end, place.rank);
-  if (!delivery || error != std::errc() || read_to != end) return std::nullopt;
+  const auto [attempt_end, error] = std::from_chars(text.data() + comma + 1, end, place.rank.attempt);
+  if (!delivery || error != std::errc() || attempt_end == end || *attempt_end != ',') return std::nullopt;
+  const auto [read_to, probe_error] = std::from_chars(attempt_end + 1, end, place.rank.probe);
+  if (probe_error != std::errc() || read_to != end) return std::nullopt;
   place.delivery = *delivery;
   return place;
 }
@@ -77,7 +81,9 @@ std::vector<Seen> read_seen(const AttemptFilter& filter, const Rows& rows) {
   std::vector<Seen> seen;
   seen.reserve(rows.size());
   for (const auto& row : rows)
-    seen.push_back({{row.delivery_id, row.attempt}, {row.event_id}, is_wanted(filter, row)});
+    seen.push_back({{row.delivery_id, row.attempt, row.probed_attempt.value_or(0)},
+                    {row.event_id},
+                    is_wanted(filter, row)});
   return seen;
 }
 
@@ -190,7 +196,7 @@ bool take(AttemptPage& page, const AttemptFilter& filter, const Look& look, Plac
 }  // namespace
 
 runtime::Task<base::Result<AttemptPage, BadCursor>> scan_attempts(pg::Link& link, AttemptFilter filter) {
-  Place place{filter.until ? model::id_floor(*filter.until + kSkew) : last_id(), 0};
+  Place place{filter.until ? model::id_floor(*filter.until + kSkew) : last_id(), {}};
   if (!filter.which.after.empty()) {
     const auto parsed = Place::parse(filter.which.after);
     if (!parsed) co_return base::Failure{BadCursor{}};

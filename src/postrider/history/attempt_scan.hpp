@@ -4,6 +4,7 @@
 #pragma once
 
 #include <climits>
+#include <compare>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,9 +22,19 @@ struct AttemptFilter {
 
 struct AttemptKey {
   base::Uuid delivery;
-  int number = 0;  // 0 records that the delivery ended without a request, and is the last
+  // As in the table: 0 records that the delivery ended without a request, and is the last; a negative number
+  // is a failed probe.
+  int number = 0;
+  int probed = 0;  // of a failed probe: the attempt that it is shown with, and before which it comes
 
-  int rank() const { return number == 0 ? INT_MAX : number; }
+  struct Rank {
+    int attempt = 0, probe = 0;
+    auto operator<=>(const Rank&) const = default;
+  };
+  Rank rank() const {
+    if (number < 0) return {probed, -number};
+    return {number == 0 ? INT_MAX : number, INT_MAX};
+  }
 };
 
 struct AttemptPage {

@@ -4,7 +4,7 @@
 
 -- part: attempt_columns
 a.delivery_id, a.attempt, a.outcome, a.endpoint_id, a.event_id, a.tenant_id, a.status_code, a.error,
-a.error_detail, a.started_at, a.total_us, a.created_at, a.next_attempt_at, a.replay_id
+a.error_detail, a.started_at, a.total_us, a.created_at, a.next_attempt_at, a.replay_id, a.probed_attempt
 
 -- part: queue_columns
 q.id, q.endpoint_id, q.event_id, q.tenant_id, q.attempts, q.due_at, q.created_at, q.replay_id

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <unordered_set>
 #include <utility>
 
@@ -45,18 +46,29 @@ std::optional<DeliveryStatus> parse_delivery_status(std::string_view text) {
 }
 
 void HistoryReader::add_attempt(Delivery attempt) {
-  const bool is_other = (note_ && note_->id != attempt.id) || (last_ && last_->id != attempt.id);
-  if (is_other) finish_delivery();
-  if (attempt.attempts == 0)
+  for (const std::optional<Delivery>& read : {std::cref(note_), std::cref(last_), std::cref(probe_)})
+    if (read && read->id != attempt.id) {
+      finish_delivery();
+      break;
+    }
+  if (attempt.attempts < 0) {
+    if (!probe_ || attempt.attempts < probe_->attempts) probe_ = std::move(attempt);
+  } else if (attempt.attempts == 0)
     note_ = std::move(attempt);
   else if (!last_ || last_->attempts < attempt.attempts)
     last_ = std::move(attempt);
 }
 
-// Attempt 0 has the final status. The number and result of the last request are those of the last attempt.
+// Attempt 0 has the final status. The number is that of the last attempt, and the result of the last request
+// that of the last attempt or failed probe.
 void HistoryReader::finish_delivery() {
   std::optional<Delivery> note = std::exchange(note_, std::nullopt);
   std::optional<Delivery> last = std::exchange(last_, std::nullopt);
+  std::optional<Delivery> probe = std::exchange(probe_, std::nullopt);
+  if (probe && (!last || probe->last_attempt_at > last->last_attempt_at)) {
+    probe->attempts = last ? last->attempts : 0;
+    last = std::move(probe);
+  }
   if (!note) {
     if (last) deliveries_.push_back(std::move(*last));
     return;

@@ -55,8 +55,8 @@ class HistoryReader {
   void finish_delivery();
 
   std::vector<Delivery> deliveries_;
-  // Of the delivery that is being read: attempt 0, and the last of the others.
-  std::optional<Delivery> note_, last_;
+  // Of the delivery that is being read: attempt 0, the last of the others, and the last failed probe.
+  std::optional<Delivery> note_, last_, probe_;
 };
 
 std::vector<Delivery> read_history(const pg::RowList<sql::HistoryRow>& rows);

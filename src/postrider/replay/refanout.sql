@@ -137,7 +137,9 @@ made as materialized (
   select m.place, m.version_id as event_id, m.tenant_id, m.endpoint_id, m.bucket, m.is_strict, m.was_dead, m.first_id,
          case when m.was_dead then new_id() else m.first_id end as id,
          case when m.was_dead then 0
-              else coalesce((select max(a.attempt) from attempt a where a.delivery_id = m.first_id), 0) end as attempts
+              else coalesce((select greatest(max(a.attempt), 0) from attempt a where a.delivery_id = m.first_id), 0) end as attempts,
+         case when m.was_dead then 0
+              else coalesce((select greatest(-min(a.attempt), 0) from attempt a where a.delivery_id = m.first_id), 0) end as probes
   from (select * from match order by place) as m
   cross join lateral (
     select v.id
@@ -151,9 +153,9 @@ made as materialized (
 ),
 {{replay/runner.strict_positions}},
 queued as (
-  insert into queue (bucket, id, event_id, endpoint_id, tenant_id, retry, position, due_at, attempts, created_at)
+  insert into queue (bucket, id, event_id, endpoint_id, tenant_id, retry, position, due_at, attempts, probes, created_at)
   select m.bucket, m.id, m.event_id, m.endpoint_id, m.tenant_id, m.attempts > 0 and not m.is_strict,
-         coalesce(c.position - o.size + o.rank, 0), now(), m.attempts, now()
+         coalesce(c.position - o.size + o.rank, 0), now(), m.attempts, m.probes, now()
   from made m
   left join ordered o on o.place = m.place
   left join counter c on c.endpoint_id = o.endpoint_id

@@ -103,9 +103,9 @@ select :hour, a.tenant_id, a.endpoint_id, coalesce(e.type, ''), '00000000-0000-0
        count(*) filter (where a.outcome = 'dead_letter'),
        coalesce(sum(a.attempt) filter (where a.outcome = 'dead_letter'), 0),
        count(*) filter (where a.outcome = 'canceled'),
-       count(*) filter (where a.attempt > 0),
-       coalesce(sum(a.total_us) filter (where a.attempt > 0), 0),
-       coalesce(max(a.total_us) filter (where a.attempt > 0), 0)
+       count(*) filter (where a.attempt <> 0),
+       coalesce(sum(a.total_us) filter (where a.attempt <> 0), 0),
+       coalesce(max(a.total_us) filter (where a.attempt <> 0), 0)
 from attempt a
 left join event e on e.id = a.event_id
                  and e.id >= id_floor(:hour - interval '4 days')

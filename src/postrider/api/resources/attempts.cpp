@@ -129,9 +129,10 @@ Task<Response> list(Call& call) {
   return export_list(
       call, list_attempts,
       {"attempts",
-       {"delivery_id", "tenant_id", "endpoint_id", "url", "event_id", "event_type", "replay_id", "attempt",
-        "outcome", "status_code", "error", "error_detail", "started_at", "phases", "response_preview",
-        "address", "next_attempt_at", "node_id", "node"}});
+       {"delivery_id",     "tenant_id",    "endpoint_id", "url",    "event_id",         "event_type",
+        "replay_id",       "attempt",      "kind",        "probe",  "outcome",          "status_code",
+        "error",           "error_detail", "started_at",  "phases", "response_preview", "address",
+        "next_attempt_at", "node_id",      "node"}});
 }
 
 }  // namespace

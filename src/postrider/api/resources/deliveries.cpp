@@ -1,5 +1,5 @@
 // /v1/tenants/{tenant}/deliveries and /v1/deliveries: what became of each event for each endpoint.
-#include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "postrider/api/resources/delivery_filter.hpp"
@@ -10,6 +10,7 @@
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
 #include "postrider/history/attempt_rows.hpp"
+#include "postrider/history/attempt_scan.hpp"
 #include "postrider/history/deliveries.sql.hpp"
 #include "postrider/history/delivery.sql.hpp"
 
@@ -83,7 +84,7 @@ Task<std::optional<Shown>> find(const Call& call, pg::Link& link, model::Deliver
       history::sql::queued_delivery{.delivery = id.uuid},
       history::sql::history_of_ids{.deliveries = ids, .smallest = id.uuid, .largest = id.uuid},
       history::sql::dead_letter_of{.delivery = id.uuid},
-      history::sql::attempts_of{.delivery = id.uuid, .after = -1, .rows = kTimelineMax});
+      history::sql::attempts_of{.delivery = id.uuid, .after = 0, .after_probe = 0, .rows = kTimelineMax});
   std::vector<history::Delivery> past = history::read_history(past_rows);
   if (queued_rows.empty() && past.empty()) co_return std::nullopt;
   Shown shown;
@@ -121,17 +122,32 @@ Task<Response> show(Call& call) {
   co_return Response::json(200, json.text());
 }
 
+using AttemptPlace = history::AttemptKey::Rank;
+
+std::string place_text(const history::sql::attempts_of::Row& row) {
+  const AttemptPlace place = history::AttemptKey{{}, row.attempt, row.probed_attempt.value_or(0)}.rank();
+  return std::to_string(place.attempt) + "," + std::to_string(place.probe);
+}
+
+// Empty: the start.
+std::optional<AttemptPlace> parse_place(std::string_view text) {
+  AttemptPlace place;
+  if (text.empty()) return place;
+  const char* const start = text.data();
+  const char* const end = start + text.size();
+  const auto attempt = std::from_chars(start, end, place.attempt);
+  if (attempt.ec != std::errc() || attempt.ptr == end || *attempt.ptr != ',') return std::nullopt;
+  const auto probe = std::from_chars(attempt.ptr + 1, end, place.probe);
+  if (probe.ec != std::errc() || probe.ptr != end) return std::nullopt;
+  return place;
+}
+
 Task<Response> attempts(Call& call) {
   Query query(call.request);
   const int limit = query.limit();
   const std::string after = query.after();
-  int32_t behind = -1;
-  if (!after.empty() &&
-      std::all_of(after.begin(), after.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
-      after.size() < 10)
-    behind = std::stoi(after);
-  else if (!after.empty())
-    query.reject("cursor", "invalid cursor");
+  const auto behind = parse_place(after);
+  if (!behind) query.reject("cursor", "invalid cursor");
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const auto id = delivery_of(call);
@@ -139,11 +155,11 @@ Task<Response> attempts(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<Shown> shown = co_await find(call, *lease, *id);
   if (!shown || !is_visible(call, shown->delivery)) co_return call.reject(unknown("delivery"));
-  const auto rows = co_await lease->run(
-      history::sql::attempts_of{.delivery = id->uuid, .after = behind, .rows = limit + 1});
+  const auto rows = co_await lease->run(history::sql::attempts_of{
+      .delivery = id->uuid, .after = behind->attempt, .after_probe = behind->probe, .rows = limit + 1});
   std::vector<PageRow> items;
   for (const auto& row : rows)
-    items.push_back({std::to_string(row.attempt), history::attempt_json(row, call.principal).text()});
+    items.push_back({place_text(row), history::attempt_json(row, call.principal).text()});
   co_return page(std::move(items), limit);
 }
 

@@ -79,7 +79,7 @@ std::string attempt_json(const AttemptRow& row, const history::DeliveryNames& na
   const auto known_event = names.events.find(event);
   JsonObject json;
   json.add("delivery_id", model::DeliveryId{row.delivery_id}.public_id())
-      .add("attempt", row.attempt)
+      .add("attempt", row.probed_attempt.value_or(row.attempt))
       .add("outcome", row.outcome)
       .add("tenant_id", row.tenant_id)
       .add("endpoint_id",

@@ -23,6 +23,7 @@ struct Row {
   RowKey key;
   model::EventId event_id;
   int attempts = 0;  // made so far
+  int probes = 0;    // that failed so far, which used no attempt
   base::Timestamp created_at{};
   std::optional<base::Uuid> replay_id;
   std::shared_ptr<const model::EventContent> event;  // null: the body is not in memory

@@ -7,6 +7,7 @@ q.id,
        q.position,
        q.due_at,
        q.attempts,
+       q.probes,
        q.created_at,
        q.replay_id
 

@@ -13,6 +13,7 @@ Row read_row(const Found& found) {
   row.key = {found.position, found.due_at, {found.id}};
   row.event_id = {found.event_id};
   row.attempts = std::max(0, found.attempts);
+  row.probes = std::max(0, found.probes);
   row.created_at = found.created_at;
   row.replay_id = found.replay_id;
   return row;

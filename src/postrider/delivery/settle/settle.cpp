@@ -67,7 +67,10 @@ pg::Pending<S> add(pg::Batch& out, model::NodeId node, const Settlements& items,
         .due_at = column(extra.retries, [](const Settlement& s) { return s.verdict.retry_at; }),
         .are_retries = column(extra.retries, [](const Settlement& s) { return !s.lane->is_strict(); }),
         .causes = column(extra.letters, [](const Settlement& s) { return label(s.verdict.cause); }),
-        .are_exchanges = column(extra.letters, [](const Settlement& s) { return s.facts.is_exchange; })});
+        .are_exchanges = column(extra.letters, [](const Settlement& s) { return s.facts.is_exchange; }),
+        .probes_before = column(items, [](const Settlement& s) { return s.row.probes; }),
+        .are_probes = column(items, [](const Settlement& s) { return s.is_probe; }),
+        .are_extra = column(extra.retries, [](const Settlement& s) { return s.is_failed_probe(); })});
 }
 
 template <pg::Query S>

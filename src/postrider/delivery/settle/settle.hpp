@@ -26,6 +26,13 @@ struct Settlement {
   Row row;  // as it was before the attempt
   Verdict verdict;
   AttemptFacts facts;
+  bool is_probe = false;
+  Turn turn = Turn::first;  // where a failed probe goes back to
+
+  // It uses no attempt: the history has it besides the attempts, and the delivery stays as it was.
+  bool is_failed_probe() const {
+    return is_probe && verdict.kind == Verdict::Kind::retrying && !verdict.raises_attempts;
+  }
 };
 
 enum class Written {

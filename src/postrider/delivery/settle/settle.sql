@@ -18,30 +18,33 @@ lease as materialized (
 unnest(:buckets::int[], :ids::uuid[], :epochs::bigint[], :attempts_before::int[], :status_codes::int[],
        :started_at::timestamptz[], :dns_us::int[], :connect_us::int[], :tls_us::int[], :first_byte_us::int[],
        :total_us::int[], :previews::text[], :addresses::text[], :errors::text[], :error_details::text[],
-       :due_at::timestamptz[], :are_retries::boolean[], :causes::text[], :are_exchanges::boolean[])
+       :due_at::timestamptz[], :are_retries::boolean[], :causes::text[], :are_exchanges::boolean[],
+       :probes_before::int[], :are_probes::boolean[], :are_extra::boolean[])
   as result (bucket, id, epoch, attempts_before, status_code, started_at, dns_us, connect_us, tls_us, first_byte_us,
-             total_us, preview, address, error, error_detail, next_due_at, is_retry, cause, is_exchange)
+             total_us, preview, address, error, error_detail, next_due_at, is_retry, cause, is_exchange,
+             probes_before, is_probe, is_extra)
 
 -- part: is_current
 queue.bucket = result.bucket
     and queue.id = result.id
     and queue.attempts = result.attempts_before
+    and queue.probes = result.probes_before
     and result.epoch = (select epochs from lease)[result.bucket + 1]
 
 -- part: settled
 queue.*, result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
             result.first_byte_us, result.total_us, result.preview, result.address, result.error, result.error_detail,
-            result.cause, result.is_exchange
+            result.cause, result.is_exchange, result.is_probe, result.is_extra
 
 -- part: attempt_columns
 delivery_id, bucket, endpoint_id, event_id, tenant_id, status_code, started_at, dns_us, connect_us, tls_us,
                      first_byte_us, total_us, preview, address, error, error_detail, node_id, created_at, replay_id,
-                     is_kept
+                     is_probe, is_kept
 
 -- part: attempt_values
 id, bucket, endpoint_id, event_id, tenant_id, status_code, started_at, dns_us, connect_us, tls_us, first_byte_us,
        total_us, preview, address, error, error_detail, :node, created_at, replay_id,
-       id < (select below from kept_since where name = 'attempts')
+       is_probe, id < (select below from kept_since where name = 'attempts')
 
 -- name: delivered
 -- not null: all
@@ -68,21 +71,24 @@ from gone
 returning delivery_id
 
 -- name: retrying
--- `are_retries`: false for the rows of a strict endpoint, which stay in the order of their positions.
+-- `are_retries`: false for the rows of a strict endpoint, which stay in the order of their positions. `are_extra`: failed
+-- probes, which use no attempt and leave the row due as it was.
 -- not null: all
 with {{lease}},
 later as (
   update queue
-  set attempts = queue.attempts + 1,
-      due_at = result.next_due_at,
-      retry = result.is_retry,
-      position = case when result.is_retry then 0 else queue.position end
+  set attempts = queue.attempts + (not result.is_extra)::int,
+      probes = queue.probes + result.is_extra::int,
+      due_at = case when result.is_extra then queue.due_at else result.next_due_at end,
+      retry = case when result.is_extra then queue.retry else result.is_retry end,
+      position = case when result.is_retry and not result.is_extra then 0 else queue.position end
   from {{results}}
   where {{is_current}}
   returning {{settled}}
 )
-insert into attempt ({{attempt_columns}}, attempt, outcome, next_attempt_at)
-select {{attempt_values}}, attempts, 'retrying', due_at
+insert into attempt ({{attempt_columns}}, attempt, outcome, next_attempt_at, probed_attempt)
+select {{attempt_values}}, case when is_extra then -probes else attempts end, 'retrying', due_at,
+       case when is_extra then attempts + 1 end
 from later
 returning delivery_id
 
