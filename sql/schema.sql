@@ -460,9 +460,8 @@ CREATE VIEW postrider.webhook_deliveries AS
         END AS status,
     q.attempts,
     p.max_attempts,
-    q.due_at AS available_at,
+    q.due_at AS next_attempt_at,
     postrider.public_id_of('node'::text, l.owner) AS claimed_by,
-    NULL::timestamp with time zone AS lease_expires_at,
     last.started_at AS last_attempt_at,
     last.status_code AS last_status_code,
     COALESCE(last.error_detail, last.error) AS last_error,
@@ -471,7 +470,8 @@ CREATE VIEW postrider.webhook_deliveries AS
     q.replay_id,
     postrider.public_id_of('dlv'::text, q.id) AS delivery,
     p.public_id AS endpoint,
-    COALESCE(e.public_id, postrider.public_id_of('evt'::text, q.event_id)) AS event
+    COALESCE(e.public_id, postrider.public_id_of('evt'::text, q.event_id)) AS event,
+    e.version AS payload_version
    FROM (((((postrider.bucket_lease l
      JOIN postrider.queue q ON ((q.bucket = l.bucket)))
      LEFT JOIN postrider.in_flight f ON (((f.bucket = q.bucket) AND (f.id = q.id))))
@@ -500,9 +500,8 @@ UNION ALL
               WHERE (b.delivery_id = a.delivery_id))
         END AS attempts,
     p.max_attempts,
-    NULL::timestamp with time zone AS available_at,
+    NULL::timestamp with time zone AS next_attempt_at,
     NULL::text AS claimed_by,
-    NULL::timestamp with time zone AS lease_expires_at,
     a.started_at AS last_attempt_at,
     a.status_code AS last_status_code,
     COALESCE(a.error_detail, a.error) AS last_error,
@@ -514,7 +513,8 @@ UNION ALL
     a.replay_id,
     postrider.public_id_of('dlv'::text, a.delivery_id) AS delivery,
     p.public_id AS endpoint,
-    COALESCE(e.public_id, postrider.public_id_of('evt'::text, a.event_id)) AS event
+    COALESCE(e.public_id, postrider.public_id_of('evt'::text, a.event_id)) AS event,
+    e.version AS payload_version
    FROM ((postrider.attempt a
      LEFT JOIN postrider.event e ON ((e.id = a.event_id)))
      LEFT JOIN postrider.endpoint p ON ((p.id = a.endpoint_id)))
@@ -546,6 +546,14 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.delivery(delivery text) RETURNS SETOF postrider.webhook_deliveries
+    LANGUAGE sql STABLE
+    AS $$
+  select d.*
+  from postrider.webhook_deliveries d
+  where d.id = postrider.delivery_id(delivery.delivery)
+$$;
+
 CREATE FUNCTION postrider.delivery_id(delivery text) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -568,6 +576,67 @@ CREATE FUNCTION postrider.emit(tenant text, type text, data text, id text DEFAUL
     LANGUAGE sql
     AS $$
   select postrider.outbox_write(true, tenant, type, data, id, version, occurred_at, subject, traceparent)
+$$;
+
+CREATE VIEW postrider.webhook_endpoints AS
+ SELECT e.id,
+    e.public_id AS endpoint,
+    e.tenant_id,
+    e.url,
+    e.description,
+    e.status,
+    e.status_reason,
+    e.status_since,
+    e.status_by,
+    e.held_reason,
+    e.held_since,
+        CASE
+            WHEN (e.failing_since IS NULL) THEN 'healthy'::text
+            WHEN ((e.failing_since < (now() - '60:00:00'::interval)) AND (tried.count >= 10)) THEN 'unhealthy'::text
+            ELSE 'failing'::text
+        END AS health,
+    e.failing_since,
+    e.last_success_at,
+    e.last_failure_at,
+    e.breaker,
+    e.last_probe_at,
+    e.last_probe_error,
+    e.max_attempts,
+    e.timeout_ms,
+    e.give_up_seconds,
+    e.max_in_flight,
+    e.rate_per_second,
+    e.ordering,
+    e.retry_schedule,
+    e.on_rejected,
+    e.signature,
+    e.metadata,
+    e.created_at,
+    e.updated_at
+   FROM (postrider.endpoint e
+     LEFT JOIN LATERAL ( SELECT count(*) AS count
+           FROM ( SELECT a.started_at
+                   FROM postrider.attempt a
+                  WHERE ((a.endpoint_id = e.id) AND (a.attempt <> 0) AND (e.failing_since < (now() - '60:00:00'::interval)))
+                  ORDER BY a.delivery_id DESC
+                 LIMIT 100) newest
+          WHERE (newest.started_at >= e.failing_since)) tried ON (true));
+
+CREATE FUNCTION postrider.endpoint(endpoint text) RETURNS SETOF postrider.webhook_endpoints
+    LANGUAGE sql STABLE
+    AS $$
+  select e.*
+  from postrider.webhook_endpoints e
+  where e.id = postrider.parse_public_id(endpoint.endpoint, 'ep')
+     or e.endpoint = endpoint.endpoint
+$$;
+
+CREATE FUNCTION postrider.endpoint(tenant text, endpoint text) RETURNS SETOF postrider.webhook_endpoints
+    LANGUAGE sql STABLE
+    AS $$
+  select e.*
+  from postrider.webhook_endpoints e
+  where e.id = postrider.endpoint_id(endpoint.tenant, endpoint.endpoint)
 $$;
 
 CREATE FUNCTION postrider.endpoint_id(endpoint text) RETURNS uuid
@@ -716,6 +785,28 @@ begin
 end
 $$;
 
+CREATE VIEW postrider.webhook_events AS
+ SELECT e.id,
+    COALESCE(e.public_id, postrider.public_id_of('evt'::text, e.id)) AS event,
+    e.tenant_id,
+    e.type,
+    e.version,
+    e.subject,
+    octet_length(e.body) AS body_bytes,
+    e.created_at,
+    e.type AS event_type,
+    e.version AS payload_version
+   FROM postrider.event e;
+
+CREATE FUNCTION postrider.event(tenant text, event text) RETURNS SETOF postrider.webhook_events
+    LANGUAGE sql STABLE
+    AS $$
+  select e.*
+  from postrider.webhook_events e
+  where e.id = postrider.event_id(event.tenant, event.event)
+    and e.tenant_id = event.tenant
+$$;
+
 CREATE FUNCTION postrider.event_id(tenant text, event text) RETURNS uuid
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
@@ -853,12 +944,13 @@ begin
   grant usage on schema postrider to postrider_support;
   for name in select c.relname from pg_class c
               where c.relnamespace = 'postrider'::regnamespace and c.relkind = 'v' and c.relname like 'webhook\_%' loop
-    execute format('grant select on postrider.%I to postrider_support', name);
+    -- The views are read-only. With these rights, an update fails with a hint instead of "permission denied".
+    execute format('grant select, update, delete on postrider.%I to postrider_support', name);
   end loop;
   for name in select p.oid::regprocedure::text from pg_proc p
               where p.pronamespace = 'postrider'::regnamespace
                 and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
-                                  'endpoint_id', 'delivery_id', 'deliveries_of', 'public_id_of', 'parse_public_id') loop
+                                  'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'public_id_of', 'parse_public_id') loop
     execute 'grant execute on function ' || name || ' to postrider_support';
   end loop;
 end
@@ -1798,6 +1890,15 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.reject_view_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  raise exception 'the view postrider.% is read-only', tg_table_name
+    using errcode = 'object_not_in_prerequisite_state', hint = tg_argv[0];
+end
+$$;
+
 CREATE FUNCTION postrider.replay_delivery(delivery text, reason text, not_before timestamp with time zone DEFAULT now()) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
@@ -1948,6 +2049,24 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.request_unrecorded_change() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
+  tenant text := changed ->> case tg_table_name when 'tenant' then 'id' else 'tenant_id' end;
+  endpoint uuid := changed ->> case tg_table_name when 'endpoint' then 'id' when 'subscription' then 'endpoint_id' end;
+begin
+  if not exists (select from tenant_last_change c
+                 where c.tenant_id = tenant and c.xmin = pg_current_xact_id()::xid) then
+    insert into requested_change (kind, tenant_id, endpoint_id)
+    values (case when endpoint is null then 'tenant' else 'endpoint' end, tenant, endpoint);
+  end if;
+  return null;
+end
+$$;
+
 CREATE FUNCTION postrider.resume_endpoint(endpoint text, reason text) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'postrider', 'pg_temp'
@@ -2008,7 +2127,6 @@ begin
                       known.tenant_id, known.public_id,
                       jsonb_build_object('status', known.status, 'status_reason', known.status_reason),
                       jsonb_build_object('status', wanted, 'status_reason', reason), reason);
-  insert into requested_change (kind, tenant_id, endpoint_id) values ('endpoint', known.tenant_id, known.id);
 end
 $$;
 
@@ -3133,64 +3251,14 @@ CREATE VIEW postrider.webhook_delivery_attempts AS
         CASE
             WHEN (a.attempt < 0) THEN (- a.attempt)
             ELSE NULL::integer
-        END AS probe
+        END AS probe,
+    a.started_at AS attempted_at,
+    round(((a.total_us)::numeric / 1000.0), 3) AS duration_ms,
+    ( SELECT e.type
+           FROM postrider.event e
+          WHERE (e.id = a.event_id)) AS event_type
    FROM (postrider.attempt a
      LEFT JOIN postrider.endpoint p ON ((p.id = a.endpoint_id)));
-
-CREATE VIEW postrider.webhook_endpoints AS
- SELECT e.id,
-    e.public_id AS endpoint,
-    e.tenant_id,
-    e.url,
-    e.description,
-    e.status,
-    e.status_reason,
-    e.status_since,
-    e.status_by,
-    e.held_reason,
-    e.held_since,
-        CASE
-            WHEN (e.failing_since IS NULL) THEN 'healthy'::text
-            WHEN ((e.failing_since < (now() - '60:00:00'::interval)) AND (tried.count >= 10)) THEN 'unhealthy'::text
-            ELSE 'failing'::text
-        END AS health,
-    e.failing_since,
-    e.last_success_at,
-    e.last_failure_at,
-    e.breaker,
-    e.last_probe_at,
-    e.last_probe_error,
-    e.max_attempts,
-    e.timeout_ms,
-    e.give_up_seconds,
-    e.max_in_flight,
-    e.rate_per_second,
-    e.ordering,
-    e.retry_schedule,
-    e.on_rejected,
-    e.signature,
-    e.metadata,
-    e.created_at,
-    e.updated_at
-   FROM (postrider.endpoint e
-     LEFT JOIN LATERAL ( SELECT count(*) AS count
-           FROM ( SELECT a.started_at
-                   FROM postrider.attempt a
-                  WHERE ((a.endpoint_id = e.id) AND (a.attempt <> 0) AND (e.failing_since < (now() - '60:00:00'::interval)))
-                  ORDER BY a.delivery_id DESC
-                 LIMIT 100) newest
-          WHERE (newest.started_at >= e.failing_since)) tried ON (true));
-
-CREATE VIEW postrider.webhook_events AS
- SELECT e.id,
-    COALESCE(e.public_id, postrider.public_id_of('evt'::text, e.id)) AS event,
-    e.tenant_id,
-    e.type,
-    e.version,
-    e.subject,
-    octet_length(e.body) AS body_bytes,
-    e.created_at
-   FROM postrider.event e;
 
 CREATE VIEW postrider.webhook_health AS
  SELECT r.hour,
@@ -3221,7 +3289,11 @@ CREATE VIEW postrider.webhook_outbox AS
     o.attempts,
     o.last_error,
     o.retry_at,
-    o.set_aside_at
+    o.set_aside_at,
+    o.type AS event_type,
+    o.version AS payload_version,
+    o.processed_at,
+    o.retry_at AS next_attempt_at
    FROM postrider.outbox o;
 
 CREATE VIEW postrider.webhook_replay_requests AS
@@ -3722,15 +3794,57 @@ CREATE TRIGGER dead_letter_inserted AFTER INSERT ON postrider.dead_letter REFERE
 
 CREATE TRIGGER dead_letter_resolved AFTER UPDATE ON postrider.dead_letter REFERENCING OLD TABLE AS stale NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_resolved_dead_letters();
 
+CREATE CONSTRAINT TRIGGER endpoint_change_noticed AFTER UPDATE OF url, status, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, headers_sealed ON postrider.endpoint DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION postrider.request_unrecorded_change();
+
 CREATE TRIGGER endpoint_disabled AFTER UPDATE OF status ON postrider.endpoint FOR EACH ROW WHEN (((old.status = 'disabled'::text) <> (new.status = 'disabled'::text))) EXECUTE FUNCTION postrider.record_disabled_span();
 
 CREATE TRIGGER endpoint_updated BEFORE UPDATE OF url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata ON postrider.endpoint FOR EACH ROW EXECUTE FUNCTION postrider.increment_revision();
 
 CREATE TRIGGER outbox_event_form BEFORE INSERT OR UPDATE ON postrider.outbox FOR EACH ROW EXECUTE FUNCTION postrider.outbox_reject_invalid();
 
+CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_dead_letters FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('To send a dead letter again, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_deliveries FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('To send a delivery again, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_delivery_attempts FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('To send a delivery again, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_endpoints FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('Call postrider.pause_endpoint(endpoint, reason) or postrider.resume_endpoint(endpoint, reason).');
+
+CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_events FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('To send an event again, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_health FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('It is computed from attempts. To send again, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_outbox FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('To publish an event, call postrider.publish(tenant, type, data).');
+
+CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_replay_requests FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('To request a replay, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_subscriptions FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('Call postrider.pause_endpoint(endpoint, reason), or change subscriptions with the API.');
+
+CREATE TRIGGER read_only_row INSTEAD OF DELETE OR UPDATE ON postrider.webhook_dead_letters FOR EACH ROW EXECUTE FUNCTION postrider.reject_view_change('To send a dead letter again, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only_row INSTEAD OF DELETE OR UPDATE ON postrider.webhook_deliveries FOR EACH ROW EXECUTE FUNCTION postrider.reject_view_change('To send a delivery again, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only_row INSTEAD OF DELETE OR UPDATE ON postrider.webhook_delivery_attempts FOR EACH ROW EXECUTE FUNCTION postrider.reject_view_change('To send a delivery again, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only_row INSTEAD OF DELETE OR UPDATE ON postrider.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION postrider.reject_view_change('Call postrider.pause_endpoint(endpoint, reason) or postrider.resume_endpoint(endpoint, reason).');
+
+CREATE TRIGGER read_only_row INSTEAD OF DELETE OR UPDATE ON postrider.webhook_events FOR EACH ROW EXECUTE FUNCTION postrider.reject_view_change('To send an event again, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only_row INSTEAD OF DELETE OR UPDATE ON postrider.webhook_health FOR EACH ROW EXECUTE FUNCTION postrider.reject_view_change('It is computed from attempts. To send again, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only_row INSTEAD OF DELETE OR UPDATE ON postrider.webhook_outbox FOR EACH ROW EXECUTE FUNCTION postrider.reject_view_change('To publish an event, call postrider.publish(tenant, type, data).');
+
+CREATE TRIGGER read_only_row INSTEAD OF DELETE OR UPDATE ON postrider.webhook_replay_requests FOR EACH ROW EXECUTE FUNCTION postrider.reject_view_change('To request a replay, call postrider.replay_delivery(delivery, reason).');
+
+CREATE TRIGGER read_only_row INSTEAD OF DELETE OR UPDATE ON postrider.webhook_subscriptions FOR EACH ROW EXECUTE FUNCTION postrider.reject_view_change('Call postrider.pause_endpoint(endpoint, reason), or change subscriptions with the API.');
+
+CREATE CONSTRAINT TRIGGER subscription_change_noticed AFTER INSERT OR DELETE OR UPDATE ON postrider.subscription DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION postrider.request_unrecorded_change();
+
 CREATE TRIGGER subscription_changed BEFORE UPDATE ON postrider.subscription FOR EACH ROW WHEN (((old.enabled IS DISTINCT FROM new.enabled) OR (old.versions IS DISTINCT FROM new.versions))) EXECUTE FUNCTION postrider.record_subscription_span();
 
 CREATE TRIGGER subscription_deleted BEFORE DELETE ON postrider.subscription FOR EACH ROW EXECUTE FUNCTION postrider.record_subscription_span();
+
+CREATE CONSTRAINT TRIGGER tenant_change_noticed AFTER UPDATE OF status, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max ON postrider.tenant DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION postrider.request_unrecorded_change();
 
 CREATE TRIGGER tenant_updated BEFORE UPDATE OF name, status, status_reason, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, contacts, metadata ON postrider.tenant FOR EACH ROW EXECUTE FUNCTION postrider.increment_revision();
 

@@ -39,3 +39,74 @@ def test_support_sees_and_repairs_but_reads_no_secrets(start_node, postgres, dat
             with pytest.raises(psycopg2.errors.InsufficientPrivilege):
                 cursor.execute(f"select * from postrider.{table} limit 1")
     admin.close()
+
+
+def test_one_call_finds_a_delivery_an_event_and_an_endpoint_by_index(node, tenant, receiver):
+    """`postrider.delivery('dlv_…')` and its sisters; none reads a table of deliveries or events from end to end."""
+    ids = make_dead_letter(node, tenant, receiver.hook())
+    calls = {
+        f"postrider.delivery('{ids['delivery']}')": ("delivery", ids["delivery"]),
+        f"postrider.event('{tenant}', '{ids['event']}')": ("event", ids["event"]),
+        f"postrider.endpoint('{ids['endpoint']}')": ("endpoint", ids["endpoint"]),
+        f"postrider.endpoint('{tenant}', '{ids['endpoint']}')": ("endpoint", ids["endpoint"]),
+    }
+    for call, (column, expected) in calls.items():
+        assert node.sql(f"select {column} from {call}") == [(expected,)]
+        plan = explain_without_sequential_scans(node, f"select * from {call}")
+        for table in ("queue", "attempt", "event", "endpoint"):
+            assert f"Seq Scan on {table}" not in plan, plan
+
+
+def explain_without_sequential_scans(node, statement):
+    """The tables of a test are too small for indexes, unless a scan is expensive."""
+    connection = psycopg2.connect(node.database_url)
+    with connection, connection.cursor() as cursor:
+        cursor.execute("set local enable_seqscan = off")
+        cursor.execute("explain (costs off) " + statement)
+        return "\n".join(row[0] for row in cursor.fetchall())
+
+
+def test_views_have_the_columns_that_people_type(node, tenant, receiver):
+    ids = make_dead_letter(node, tenant, receiver.hook())
+    where = f"where delivery = '{ids['delivery']}'"
+    assert node.sql(f"select event_type, attempted_at is not null, duration_ms > 0 "
+                    f"from postrider.webhook_delivery_attempts {where}") == [("invoice.paid", True, True)]
+    assert node.sql("select event_type, payload_version, next_attempt_at from postrider.webhook_deliveries "
+                    + where) == [("invoice.paid", None, None)]
+    node.sql("select event_type, payload_version, processed_at, next_attempt_at from postrider.webhook_outbox")
+
+
+@pytest.mark.parametrize("view, function", [
+    ("endpoints", "pause_endpoint"), ("subscriptions", "pause_endpoint"), ("events", "replay_delivery"),
+    ("deliveries", "replay_delivery"), ("delivery_attempts", "replay_delivery"), ("dead_letters", "replay_delivery"),
+    ("replay_requests", "replay_delivery"), ("outbox", "publish"), ("health", "replay_delivery")])
+def test_a_change_of_a_view_fails_with_the_function_to_call(node, view, function):
+    """Also one that finds no rows."""
+    for statement in (f"update postrider.webhook_{view} set tenant_id = 'x' where false",
+                      f"delete from postrider.webhook_{view} where tenant_id = 'nobody'"):
+        with pytest.raises(psycopg2.errors.ObjectNotInPrerequisiteState) as failure:
+            node.sql(statement)
+        assert f"postrider.{function}(" in failure.value.diag.message_hint
+
+
+@pytest.mark.parametrize("table, change, kind", [
+    ("endpoint", "timeout_ms = 5000", "endpoint"), ("subscription", "enabled = false", "endpoint"),
+    ("tenant", "max_in_flight = 3", "tenant")])
+def test_an_owners_direct_update_is_recorded_as_a_change_for_the_nodes(node, tenant, receiver, table, change, kind):
+    """Nodes follow control_log, whoever made the change."""
+    node.api.create_endpoint(tenant, receiver.hook().url, ["invoice.*"])
+    changes = f"select count(*) from postrider.control_log where kind = '{kind}' and tenant_id = '{tenant}'"
+    before = node.sql(changes)[0][0]
+    column = "id" if table == "tenant" else "tenant_id"
+    node.sql(f"update postrider.{table} set {change} where {column} = '{tenant}'")
+    wait_until(lambda: node.sql(changes)[0][0] == before + 1, "the change is recorded")
+
+
+def test_a_change_through_the_api_is_recorded_once(node, tenant, receiver):
+    endpoint = node.api.create_endpoint(tenant, receiver.hook().url, ["invoice.*"])["id"]
+    changes = f"select count(*) from postrider.control_log where kind = 'endpoint' and tenant_id = '{tenant}'"
+    before = node.sql(changes)[0][0]
+    path = f"/v1/tenants/{tenant}/endpoints/{endpoint}"
+    node.api.call("PATCH", path, {"timeout_ms": 5000}).expect(200)
+    assert node.sql(changes)[0][0] == before + 1
+    assert node.sql("select count(*) from postrider.requested_change") == [(0,)]

@@ -70,6 +70,38 @@ set search_path = postrider, pg_temp as $$
   from (select * from taken order by id) as t
 $$;
 
+-- Requests a change that was made with plain SQL, by the owner of the schema for example, unless its transaction has recorded
+-- one of the same tenant itself, as postrider's own statements do. It runs at the commit, when that is known. A change in a
+-- subtransaction may be recorded twice, which only makes the nodes read the endpoint again.
+create function request_unrecorded_change() returns trigger language plpgsql
+security definer set search_path = postrider, pg_temp as $$
+declare
+  changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
+  tenant text := changed ->> case tg_table_name when 'tenant' then 'id' else 'tenant_id' end;
+  endpoint uuid := changed ->> case tg_table_name when 'endpoint' then 'id' when 'subscription' then 'endpoint_id' end;
+begin
+  if not exists (select from tenant_last_change c
+                 where c.tenant_id = tenant and c.xmin = pg_current_xact_id()::xid) then
+    insert into requested_change (kind, tenant_id, endpoint_id)
+    values (case when endpoint is null then 'tenant' else 'endpoint' end, tenant, endpoint);
+  end if;
+  return null;
+end
+$$;
+
+create constraint trigger tenant_change_noticed
+after update of status, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max
+on tenant deferrable initially deferred for each row execute function request_unrecorded_change();
+
+create constraint trigger endpoint_change_noticed
+after update of url, status, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering,
+                retry_schedule, on_rejected, signature, headers_sealed
+on endpoint deferrable initially deferred for each row execute function request_unrecorded_change();
+
+create constraint trigger subscription_change_noticed
+after insert or update or delete
+on subscription deferrable initially deferred for each row execute function request_unrecorded_change();
+
 -- ── revisions, for If-Match ──────────────────────────────────────────────────────────────────────────────────────────
 
 -- `revision` counts changes of what people and programs configure, by any means. What postrider itself observes (health,

@@ -15,7 +15,8 @@ select o.id,
        coalesce(o.public_id, 'evt_' || replace(o.event_id::text, '-', '')) as event_id,
        o.tenant_id, o.type, o.version, o.subject, o.occurred_at, o.created_at,
        case when o.set_aside_at is not null then 'set_aside' when o.attempts > 0 then 'failed' else 'fresh' end as status,
-       o.attempts, o.last_error, o.retry_at, o.set_aside_at
+       o.attempts, o.last_error, o.retry_at, o.set_aside_at,
+       o.type as event_type, o.version as payload_version, o.processed_at, o.retry_at as next_attempt_at
 from outbox o;
 
 -- Leases of tasks that one node at a time runs.

@@ -33,18 +33,19 @@ join endpoint e on e.id = s.endpoint_id;
 
 create view webhook_events as
 select e.id, coalesce(e.public_id, public_id_of('evt', e.id)) as event, e.tenant_id, e.type, e.version, e.subject,
-       octet_length(e.body) as body_bytes, e.created_at
+       octet_length(e.body) as body_bytes, e.created_at, e.type as event_type, e.version as payload_version
 from event e;
 
 -- Deliveries in the queue, and deliveries that ended: those have an attempt that is not followed by another.
 create view webhook_deliveries as
 select q.id, q.tenant_id, q.endpoint_id, q.event_id, e.type as event_type, p.url,
        case when f.id is not null then 'processing' when q.attempts = 0 then 'pending' else 'retrying' end as status, q.attempts, p.max_attempts,
-       q.due_at as available_at, public_id_of('node', l.owner) as claimed_by, null::timestamptz as lease_expires_at,
+       q.due_at as next_attempt_at, public_id_of('node', l.owner) as claimed_by,
        last.started_at as last_attempt_at, last.status_code as last_status_code,
        coalesce(last.error_detail, last.error) as last_error, null::timestamptz as delivered_at, q.created_at,
        q.replay_id, public_id_of('dlv', q.id) as delivery, p.public_id as endpoint,
-       coalesce(e.public_id, public_id_of('evt', q.event_id)) as event
+       coalesce(e.public_id, public_id_of('evt', q.event_id)) as event,
+       e.version as payload_version
 from bucket_lease l
 join queue q on q.bucket = l.bucket
 left join in_flight f on f.bucket = q.bucket and f.id = q.id
@@ -61,10 +62,10 @@ union all
 select a.delivery_id, a.tenant_id, a.endpoint_id, a.event_id, e.type, p.url, a.outcome,
        case when a.attempt > 0 then a.attempt
             else (select max(b.attempt) from attempt b where b.delivery_id = a.delivery_id) end,
-       p.max_attempts, null, null, null, a.started_at, a.status_code, coalesce(a.error_detail, a.error),
+       p.max_attempts, null, null, a.started_at, a.status_code, coalesce(a.error_detail, a.error),
        case when a.outcome = 'delivered' then a.started_at + a.total_us * interval '1 microsecond' end, a.created_at,
        a.replay_id, public_id_of('dlv', a.delivery_id), p.public_id,
-       coalesce(e.public_id, public_id_of('evt', a.event_id))
+       coalesce(e.public_id, public_id_of('evt', a.event_id)), e.version
 from attempt a
 left join event e on e.id = a.event_id
 left join endpoint p on p.id = a.endpoint_id
@@ -75,7 +76,9 @@ select a.delivery_id, coalesce(a.probed_attempt, a.attempt) as attempt, a.tenant
        a.error_detail, a.started_at, a.dns_us, a.connect_us, a.tls_us, a.first_byte_us, a.total_us,
        a.preview as response_preview, a.address, a.next_attempt_at, a.node_id, a.created_at, a.replay_id,
        public_id_of('dlv', a.delivery_id) as delivery, p.public_id as endpoint,
-       case when a.is_probe then 'probe' else 'attempt' end as kind, case when a.attempt < 0 then -a.attempt end as probe
+       case when a.is_probe then 'probe' else 'attempt' end as kind, case when a.attempt < 0 then -a.attempt end as probe,
+       a.started_at as attempted_at, round(a.total_us / 1000.0, 3) as duration_ms,
+       (select e.type from event e where e.id = a.event_id) as event_type
 from attempt a
 left join endpoint p on p.id = a.endpoint_id;
 
@@ -105,3 +108,39 @@ cross join lateral (
 ) as kind (status, count, attempts, first_attempt_successes)
 where kind.count > 0
 group by r.hour, r.tenant_id, kind.status;
+
+-- ── the views are read-only ──────────────────────────────────────────────────────────────────────────────────────────
+
+create function reject_view_change() returns trigger language plpgsql as $$
+begin
+  raise exception 'the view postrider.% is read-only', tg_table_name
+    using errcode = 'object_not_in_prerequisite_state', hint = tg_argv[0];
+end
+$$;
+
+-- The trigger for each statement also rejects one that finds no rows; Postgres requires the other one to get there.
+do $$
+declare
+  v record;
+begin
+  for v in
+    select *
+    from (
+      values ('webhook_endpoints', 'Call postrider.pause_endpoint(endpoint, reason) or postrider.resume_endpoint(endpoint, reason).'),
+             ('webhook_subscriptions', 'Call postrider.pause_endpoint(endpoint, reason), or change subscriptions with the API.'),
+             ('webhook_events', 'To send an event again, call postrider.replay_delivery(delivery, reason).'),
+             ('webhook_deliveries', 'To send a delivery again, call postrider.replay_delivery(delivery, reason).'),
+             ('webhook_delivery_attempts', 'To send a delivery again, call postrider.replay_delivery(delivery, reason).'),
+             ('webhook_dead_letters', 'To send a dead letter again, call postrider.replay_delivery(delivery, reason).'),
+             ('webhook_replay_requests', 'To request a replay, call postrider.replay_delivery(delivery, reason).'),
+             ('webhook_outbox', 'To publish an event, call postrider.publish(tenant, type, data).'),
+             ('webhook_health', 'It is computed from attempts. To send again, call postrider.replay_delivery(delivery, reason).')
+    ) as views (name, hint)
+  loop
+    execute format('create trigger read_only before update or delete on %I for each statement
+                    execute function reject_view_change(%L)', v.name, v.hint);
+    execute format('create trigger read_only_row instead of update or delete on %I for each row
+                    execute function reject_view_change(%L)', v.name, v.hint);
+  end loop;
+end
+$$;

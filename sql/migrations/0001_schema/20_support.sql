@@ -33,6 +33,36 @@ create function delivery_id(delivery text) returns uuid language sql immutable s
   select postrider.parse_public_id(delivery, 'dlv')
 $$;
 
+-- ── one delivery, event or endpoint by its public ID ─────────────────────────────────────────────────────────────────
+
+-- Each is inlined into the statement that calls it, so that EXPLAIN shows its indexes.
+create function delivery(delivery text) returns setof webhook_deliveries language sql stable as $$
+  select d.*
+  from postrider.webhook_deliveries d
+  where d.id = postrider.delivery_id(delivery.delivery)
+$$;
+
+create function event(tenant text, event text) returns setof webhook_events language sql stable as $$
+  select e.*
+  from postrider.webhook_events e
+  where e.id = postrider.event_id(event.tenant, event.event)
+    and e.tenant_id = event.tenant
+$$;
+
+-- A custom ID that several tenants use finds all of them.
+create function endpoint(endpoint text) returns setof webhook_endpoints language sql stable as $$
+  select e.*
+  from postrider.webhook_endpoints e
+  where e.id = postrider.parse_public_id(endpoint.endpoint, 'ep')
+     or e.endpoint = endpoint.endpoint
+$$;
+
+create function endpoint(tenant text, endpoint text) returns setof webhook_endpoints language sql stable as $$
+  select e.*
+  from postrider.webhook_endpoints e
+  where e.id = postrider.endpoint_id(endpoint.tenant, endpoint.endpoint)
+$$;
+
 -- The deliveries of one event, replays included. Their IDs begin like the event's, so they are in one partition.
 create function deliveries_of(tenant text, event text) returns setof webhook_deliveries
 language plpgsql stable security definer set search_path = postrider, pg_temp as $$
@@ -181,7 +211,6 @@ begin
                       known.tenant_id, known.public_id,
                       jsonb_build_object('status', known.status, 'status_reason', known.status_reason),
                       jsonb_build_object('status', wanted, 'status_reason', reason), reason);
-  insert into requested_change (kind, tenant_id, endpoint_id) values ('endpoint', known.tenant_id, known.id);
 end
 $$;
 

@@ -40,12 +40,13 @@ begin
   grant usage on schema postrider to postrider_support;
   for name in select c.relname from pg_class c
               where c.relnamespace = 'postrider'::regnamespace and c.relkind = 'v' and c.relname like 'webhook\_%' loop
-    execute format('grant select on postrider.%I to postrider_support', name);
+    -- The views are read-only. With these rights, an update fails with a hint instead of "permission denied".
+    execute format('grant select, update, delete on postrider.%I to postrider_support', name);
   end loop;
   for name in select p.oid::regprocedure::text from pg_proc p
               where p.pronamespace = 'postrider'::regnamespace
                 and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
-                                  'endpoint_id', 'delivery_id', 'deliveries_of', 'public_id_of', 'parse_public_id') loop
+                                  'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'public_id_of', 'parse_public_id') loop
     execute 'grant execute on function ' || name || ' to postrider_support';
   end loop;
 end
