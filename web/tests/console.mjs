@@ -170,6 +170,89 @@ const scenarios = {
     assert.equal(await page.getByRole('button', { name: /^(Pause|Resume|More)$/ }).count(), 0);
   },
 
+  async search_finds_a_subject_and_opens_an_exact_id(page) {
+    await signIn(page);
+    await open(page, ['/console/search', 'Search']);
+    await page.getByText('What are you looking for?').waitFor();
+    await page.getByLabel('Search for').fill('invoice-404');
+    await page.getByLabel('Search for').press('Enter');
+    await page.getByRole('table', { name: 'Results' }).getByText('invoice.paid').first().waitFor();
+    assert.ok(page.url().endsWith('/console/search?q=invoice-404'), page.url());
+    await page.goto(`${url}/console/go/${facts.deadDelivery}`);
+    await page.waitForURL(`**/console/tenants/${facts.tenant}/deliveries/${facts.deadDelivery}`);
+    await page.goto(`${url}/console/go/dlv_unknown`);
+    await page.getByText('Nothing has exactly this ID').waitFor();
+  },
+
+  async attempts_are_filtered_by_status_code(page) {
+    await signIn(page);
+    await open(page, ['/console/attempts?status_code=404', 'Attempts']);
+    await page.getByRole('row', { name: /invoice\.paid/ }).first().waitFor();
+    assert.equal(await page.getByRole('row', { name: /order\.created/ }).count(), 0);
+    await open(page, ['/console/attempts?status_code=418', 'Attempts']);
+    await page.getByText('No attempt matches these filters').waitFor();
+  },
+
+  async all_deliveries_are_paused_and_released(page) {
+    await signIn(page);
+    await open(page, ['/console/cluster', 'Cluster']);
+    await page.getByRole('table', { name: 'Nodes' }).getByText('Alive').first().waitFor();
+    await page.getByRole('button', { name: 'Pause all' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Pause all deliveries' });
+    await dialog.getByLabel('Reason').fill('incident 42');
+    assert.equal(await dialog.getByRole('button', { name: 'Pause all' }).isDisabled(), true);
+    await dialog.getByLabel(/^Type/).fill('pause all');
+    await dialog.getByRole('button', { name: 'Pause all' }).click();
+    await page.getByText('All deliveries are paused. Events are accepted').waitFor();
+    await page.getByText('incident 42').waitFor();
+    await page.getByRole('button', { name: 'Release', exact: true }).click();
+    const release = page.getByRole('dialog', { name: 'Release the brake' });
+    await release.getByLabel('Reason').fill('over');
+    await release.getByRole('button', { name: 'Release' }).click();
+    await page.getByRole('button', { name: 'Pause all' }).waitFor();
+  },
+
+  async a_key_is_created_shown_once_and_revoked(page) {
+    await signIn(page);
+    await open(page, ['/console/keys', 'API keys']);
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByRole('dialog').getByLabel('Description').fill('browser test');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const once = page.getByRole('dialog', { name: 'The new key' });
+    const made = (await once.getByLabel('secret', { exact: true }).innerText()).trim();
+    assert.match(made, /^pr_/);
+    await once.getByRole('button', { name: 'I have stored it' }).click();
+    await once.waitFor({ state: 'detached' });
+    assert.ok(!(await page.content()).includes(made));
+    const row = page.getByRole('row', { name: /browser test/ });
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Revoke this key' });
+    const typed = /Type (\S+) to confirm/.exec(await dialog.innerText())[1];
+    await dialog.getByLabel(/^Type/).fill(typed);
+    await dialog.getByRole('button', { name: 'Revoke key' }).click();
+    await row.waitFor({ state: 'detached' });
+    const rejected = await fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${made}` } });
+    assert.equal(rejected.status, 401);
+    await open(page, ['/console/audit?action=key.revoke', 'Audit log']);
+    await page.getByText('key.revoke').first().waitFor();
+  },
+
+  async help_explains_the_words_of_the_pages(page) {
+    await signIn(page);
+    await open(page, ['/console/help', 'Help']);
+    await page.getByText('The connection was refused.').waitFor();
+  },
+
+  async new_pages_fit_a_phone(page) {
+    await signIn(page);
+    await page.setViewportSize({ width: 390, height: 844 });
+    for (const at of [['/console/search?q=invoice-404', 'Search'], ['/console/attempts', 'Attempts'], ['/console/cluster', 'Cluster'], ['/console/keys', 'API keys'], ['/console/audit', 'Audit log'], ['/console/help', 'Help']]) {
+      await open(page, at);
+      const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(excess <= 0, `${at[0]}: ${excess} px too wide`);
+    }
+  },
+
   async signing_out_ends_the_session(page, { expected }) {
     expected.push(/401/);
     await signIn(page);

@@ -25,3 +25,7 @@ export interface AuditFilter {
 export function listAudit(filter: AuditFilter, cursor: string | undefined, signal?: AbortSignal): Promise<Page<AuditRecord>> {
   return fillPage(50, cursor, (next) => body(client.GET('/v1/audit', { params: { query: { ...filter, cursor: next, limit: 50 } }, signal })));
 }
+
+export function updateBrakes(change: Schemas['BrakeChange']): Promise<Brakes> {
+  return body(client.PATCH('/v1/brakes', { body: change }));
+}

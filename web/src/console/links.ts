@@ -26,6 +26,9 @@ export const links = {
   replays: (id: string) => `${tenant(id)}/replays`,
   newReplay: (id: string, query: Record<string, string | null | undefined>) => withQuery(`${tenant(id)}/replays/new`, query),
   replay: (id: string, replay: string) => `${tenant(id)}/replays/${segment(replay)}`,
+  search: (q: string) => withQuery('/console/search', { q }),
+  attempts: '/console/attempts',
+  audit: '/console/audit',
   signIn: (next: string) => `/console/sign-in?next=${segment(next)}`,
 };
 

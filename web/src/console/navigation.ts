@@ -27,6 +27,7 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
         match: (path) => below('/console/deliveries')(path) || /^\/console\/tenants\/[^/]+\/deliveries/.test(path),
         isInBottomBar: true,
       },
+      { name: 'Attempts', href: '/console/attempts', icon: 'activity', match: below('/console/attempts') },
       { name: 'Dead letters', href: '/console/dead-letters', icon: 'mail-x', match: below('/console/dead-letters'), isInBottomBar: true },
       {
         name: 'Tenants',
@@ -35,6 +36,16 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
         match: (path) => below('/console/tenants')(path) && !/^\/console\/tenants\/[^/]+\/deliveries/.test(path),
         isInBottomBar: true,
       },
+      { name: 'Search', href: '/console/search', icon: 'search', match: below('/console/search') },
+    ],
+  },
+  {
+    title: 'Service',
+    entries: [
+      { name: 'Cluster', href: '/console/cluster', icon: 'server', match: below('/console/cluster'), isForAll: true },
+      { name: 'API keys', href: '/console/keys', icon: 'key-round', match: below('/console/keys'), needs: 'administer' },
+      { name: 'Audit log', href: '/console/audit', icon: 'scroll', match: below('/console/audit'), needs: 'operate' },
+      { name: 'Help', href: '/console/help', icon: 'help', match: below('/console/help') },
     ],
   },
 ];

@@ -20,6 +20,13 @@ const DeadLettersPage = lazy(async () => (await import('./pages/deadLetters/Dead
 const ReplaysPage = lazy(async () => (await import('./pages/replays/ReplayPages')).ReplaysPage);
 const NewReplayPage = lazy(async () => (await import('./pages/replays/ReplayPages')).NewReplayPage);
 const ReplayPage = lazy(async () => (await import('./pages/replays/ReplayPages')).ReplayPage);
+const SearchPage = lazy(async () => (await import('./pages/search/SearchPage')).SearchPage);
+const GoPage = lazy(async () => (await import('./pages/search/SearchPage')).GoPage);
+const AttemptsPage = lazy(async () => (await import('./pages/attempts/AttemptsPage')).AttemptsPage);
+const ClusterPage = lazy(async () => (await import('./pages/cluster/ClusterPage')).ClusterPage);
+const KeysPage = lazy(async () => (await import('./pages/keys/KeysPage')).KeysPage);
+const AuditPage = lazy(async () => (await import('./pages/audit/AuditPage')).AuditPage);
+const HelpPage = lazy(async () => (await import('./pages/help/HelpPage')).HelpPage);
 
 export const routes: PageRoute[] = [
   { path: '/console', component: OverviewPage },
@@ -35,4 +42,11 @@ export const routes: PageRoute[] = [
   { path: '/console/tenants/:tenant/replays', component: ReplaysPage },
   { path: '/console/tenants/:tenant/replays/new', component: NewReplayPage },
   { path: '/console/tenants/:tenant/replays/:replay', component: ReplayPage },
+  { path: '/console/search', component: SearchPage },
+  { path: '/console/go/:id', component: GoPage },
+  { path: '/console/attempts', component: AttemptsPage },
+  { path: '/console/cluster', component: ClusterPage },
+  { path: '/console/keys', component: KeysPage },
+  { path: '/console/audit', component: AuditPage },
+  { path: '/console/help', component: HelpPage },
 ];
