@@ -1,5 +1,5 @@
-// Growing pauses between tries: each is twice as long as the one before, up to a maximum. A pause lasts
-// between half and all of that, so that nodes that failed together do not try again together.
+// Exponential backoff with jitter: each pause is twice as long as the one before, up to a maximum. A pause
+// lasts between half and all of that, so that nodes that failed together do not retry together.
 #pragma once
 
 #include <algorithm>

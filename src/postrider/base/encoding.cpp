@@ -113,14 +113,15 @@ std::optional<std::string> base64_decode(std::string_view text) {
     if (i % 4 == 2) group &= 3;
     if (i % 4 == 3) group = 0;
   }
-  if (group != 0) return std::nullopt;  // the bits behind the last byte must be zero
+  if (group != 0) return std::nullopt;  // the bits after the last byte must be zero
   return out;
 }
 
 void append_json_escaped(std::string& out, std::string_view text) {
   const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
   while (!text.empty()) {
-    const auto* end = std::find_if_not(text.begin(), text.end(), is_plain);  // most texts have nothing else
+    const auto* end =
+        std::find_if_not(text.begin(), text.end(), is_plain);  // most texts contain no other bytes
     out.append(text.begin(), end);
     text.remove_prefix(static_cast<size_t>(end - text.begin()));
     if (text.empty()) return;

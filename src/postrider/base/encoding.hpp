@@ -14,8 +14,8 @@ std::string base64url_encode(std::string_view bytes);  // URL-safe alphabet, wit
 // Strict: standard alphabet, padding required, no white space.
 std::optional<std::string> base64_decode(std::string_view text);
 
-// The inside of a JSON string: quotes, backslashes and control characters escaped; invalid UTF-8 replaced by
-// U+FFFD.
+// The contents of a JSON string: quotes, backslashes and control characters escaped; invalid UTF-8 replaced
+// by U+FFFD.
 void append_json_escaped(std::string& out, std::string_view text);
 std::string json_quoted(std::string_view text);
 std::string json_pointer_token(std::string_view name);  // a field's name as part of a JSON pointer

@@ -9,8 +9,8 @@ enum ExitCode : int {
   misused = 2,          // the command line or the configuration is invalid
   stopped_at_once = 3,  // a second signal: deliveries in flight are sent again after the next start
   rejected = 4,         // the server rejected the request: invalid fields, a conflict, or not allowed
-  not_found = 5,        // the server does not know it
-  unreachable = 6,      // there is no server, or it cannot respond now
+  not_found = 5,        // the server does not have it
+  unreachable = 6,      // no server can be reached, or it cannot respond now
 };
 
 }  // namespace postrider::base

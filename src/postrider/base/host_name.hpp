@@ -4,7 +4,7 @@
 
 namespace postrider::base {
 
-// Of this machine, for people; "unknown" when it has none.
+// The name of this machine, for display; "unknown" when it has none.
 std::string host_name();
 
 }  // namespace postrider::base

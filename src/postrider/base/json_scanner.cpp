@@ -104,7 +104,7 @@ bool JsonScanner::begin_array() {
   return begin('[');
 }
 
-// Stands behind `begin` or behind a value: true when another follows.
+// Called after `begin` or after a value: true when another one follows.
 bool JsonScanner::next(char bracket) {
   if (has_failed()) return false;
   const char c = token();

@@ -1,8 +1,8 @@
-// Reads JSON text in one pass without building anything: it checks every byte against RFC 8259 and hands out
-// the raw bytes of the values it passed over, so that a payload can be kept exactly as it came.
+// Reads JSON text in one pass without building anything: it checks every byte against RFC 8259 and returns
+// the raw bytes of each value, so that a payload can be stored exactly as it was sent.
 //
-// Why not simdjson: its DOM refuses numbers beyond 64 bits and lone surrogate escapes, which are valid JSON
-// and must pass untouched, and it does not say where in the text a value was. (UTF-8 is checked by simdjson.)
+// Why not simdjson: its DOM rejects numbers beyond 64 bits and lone surrogate escapes, which are valid JSON
+// and must pass unchanged, and it does not report the position of a value. (UTF-8 is checked by simdjson.)
 //
 //   JsonScanner json(text, 64);
 //   json.begin_object();
@@ -23,14 +23,14 @@ class JsonScanner {
  public:
   static constexpr int kDepthMax = 64;
 
-  // `depth_max` containers within each other are allowed, at most kDepthMax.
+  // Containers may be nested `depth_max` levels deep, at most kDepthMax.
   explicit JsonScanner(std::string_view text, int depth_max = kDepthMax);
 
   bool begin_object();
-  // The raw bytes between the key's quotes; false behind the last member, which ends the object.
+  // The raw bytes between the key's quotes; false after the last member, which ends the object.
   bool next_member(std::string_view& key);
   bool begin_array();
-  bool next_element();  // false behind the last element, which ends the array
+  bool next_element();  // false after the last element, which ends the array
   // One whole value of any kind.
   bool value(std::string_view& raw);
   // The first byte of the value that comes next; 0 at the end of the text.
@@ -65,7 +65,8 @@ class JsonScanner {
   const char* error_ = nullptr;
 };
 
-// The text that a string's raw bytes stand for; nothing when it has a lone surrogate, which is no character.
+// The text that a string's raw bytes stand for; nothing when it has a lone surrogate, which is not a
+// character.
 std::optional<std::string> unescape_json(std::string_view raw);
 
 }  // namespace postrider::base

@@ -104,7 +104,8 @@ TEST(UnescapeJson, GivesTheTextOrNothingForALoneSurrogate) {
     EXPECT_EQ(unescape_json(lone), std::nullopt) << lone;
 }
 
-// An independent judge: simdjson agrees on every text, but for numbers it cannot hold and lone surrogates.
+// An independent check: simdjson agrees on every text, except for numbers it cannot represent and lone
+// surrogates.
 TEST(JsonScanner, AgreesWithSimdjsonOnMutatedDocuments) {
   const std::vector<std::string> seeds = {
       R"({"type":"a.b","data":{"x":[1,2.5,-3e4,true,null],"y":"\u00e4\"z\\"},"id":"q"})",

@@ -1,5 +1,4 @@
-// Writes JSON objects and arrays. Values are escaped here; what is stored as JSON goes in as it
-// is.
+// Writes JSON objects and arrays. Values are escaped here; stored JSON is written unchanged.
 #pragma once
 
 #include <concepts>

@@ -1,4 +1,4 @@
-// Result<T, E>: an outcome the caller must act on. Never used for "the unit of work cannot go on": that
+// Result<T, E>: a result that the caller must handle. Not for a unit of work that cannot continue: that
 // throws.
 #pragma once
 

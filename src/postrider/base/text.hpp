@@ -14,8 +14,8 @@ size_t character_length(std::string_view text);
 // UTF-8 without NUL: what a text column of Postgres can hold.
 bool is_storable(std::string_view text);
 
-// As Postgres takes it: NUL and what is no UTF-8 are replaced, and what is too long ends between two
-// characters.
+// Text that Postgres accepts: NUL and invalid UTF-8 are replaced, and text that is too long is cut between
+// two characters.
 std::string storable(std::string_view text, size_t bytes_max);
 
 // Case folding of ASCII letters. Other bytes stay as they are.

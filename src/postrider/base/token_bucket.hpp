@@ -1,6 +1,6 @@
 // A rate limit: `rate` per second, in bursts of at most max(1, rate). Pure: the clock comes in as an
-// argument. A rate that is hardly above 0, or not at all, is kRateMin: the wait for the next token is a time
-// that a clock can show.
+// argument. A rate below kRateMin is raised to it, so that the wait for the next token is a time that a clock
+// can represent.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class TokenBucket {
   }
 
   double rate() const { return rate_; }
-  // How many there are now.
+  // The tokens available now.
   double tokens(SteadyTime now) {
     fill(now);
     return tokens_;
@@ -51,7 +51,7 @@ class TokenBucket {
   }
 
  private:
-  static constexpr double kWhole = 1 - 1e-9;  // sums of fractions may end a hair below one
+  static constexpr double kWhole = 1 - 1e-9;  // sums of fractions may end slightly below one
 
   static double usable(double rate) { return rate > kRateMin ? rate : kRateMin; }  // not a number: the least
   double burst() const { return std::max(1.0, rate_); }

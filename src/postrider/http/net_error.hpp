@@ -1,4 +1,4 @@
-// Everything that can keep an exchange from getting an HTTP answer. A closed list: the names are stored.
+// Everything that can keep an exchange from getting an HTTP response. A closed list: the names are stored.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ enum class NetError : uint8_t {
   name_lookup_failed,
   connection_refused,
   connection_reset,
-  connection_closed,  // before a complete answer head
+  connection_closed,  // before a complete response head
   unreachable,        // no route, network down
   tls_expired,
   tls_wrong_host,
@@ -25,7 +25,7 @@ enum class NetError : uint8_t {
   timeout_tls,
   timeout_send,
   timeout_first_byte,
-  timeout_answer,  // inside the answer head; a complete head always counts as an answer
+  timeout_answer,  // inside the response head; a complete head always counts as a response
   not_http,
   head_too_large,
   local_failure,  // postrider's own machine: no descriptors, bad bind address
@@ -35,8 +35,8 @@ inline constexpr size_t kNetErrorCount = 21;
 
 std::string_view to_string(NetError error);  // the enumerator's name
 std::optional<NetError> net_error_from(std::string_view name);
-// The general sentence, e.g. "timed out while connecting". A failure carries a more exact one where there is
-// more.
+// The general sentence, e.g. "timed out while connecting". A failure carries a more specific one if there is
+// one.
 std::string_view describe(NetError error);
 
 }  // namespace postrider::http

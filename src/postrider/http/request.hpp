@@ -1,4 +1,4 @@
-// A request as the server hands it to a handler: complete (head and body), checked, and valid until the
+// A request as a handler gets it: complete (head and body), validated, and valid until the
 // handler's task ends. Views point into the connection's buffer.
 #pragma once
 
@@ -38,17 +38,18 @@ struct Request {
   std::vector<Field> fields;               // in order
   std::string_view body;                   // exact bytes, transfer coding removed
   std::string id;                          // "req_…", made here; also sent as x-request-id
-  std::string remote_address;              // the client's, behind trusted proxies
+  std::string remote_address;              // the client's address, as reported by trusted proxies
   runtime::Loop* loop = nullptr;           // the loop that the handler runs on
-  bool is_authenticated = false;           // set by the handler once the caller has proven who it is
+  bool is_authenticated = false;           // set by the handler once the caller is authenticated
 
   // First field of that name, in any case. Content-Length, Host and Transfer-Encoding occur at most once.
   std::optional<std::string_view> header(std::string_view name) const;
   std::optional<std::string_view> query_value(std::string_view name) const;  // the first of that name
-  std::string_view path_parameter(std::string_view name) const;  // asking for one that is not there is a bug
+  std::string_view path_parameter(
+      std::string_view name) const;  // requesting one that does not exist is a bug
 };
 
-// "a%20b" to "a b". Nothing for a broken escape, a NUL or what is not UTF-8 afterwards.
+// "a%20b" to "a b". Nothing for an invalid escape, a NUL or a result that is not UTF-8.
 // In a query a plus sign is a space.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
 std::optional<std::vector<Parameter>> parse_query(std::string_view query);

@@ -10,22 +10,22 @@
 
 namespace postrider::http {
 
-// Where a streaming answer (server-sent events, long downloads) writes its pieces.
+// Where a streaming response (server-sent events, long downloads) writes its pieces.
 class BodyStream {
  public:
   virtual ~BodyStream() = default;
   // Sends a piece. False when the client is gone or the server drains: the producer returns then. The bytes
   // must live until the task ends.
   virtual runtime::Task<bool> write(std::string_view piece) = 0;
-  // True from the moment the client is gone or the server drains; a producer that waits long asks from time
-  // to time.
+  // True from the moment the client is gone or the server drains; a producer that waits for a long time must
+  // check it now and then.
   virtual bool is_closing() const = 0;
-  // Ends the connection at once: what was not sent yet never is. Not from within write().
+  // Closes the connection at once; data that was not sent yet is dropped. Not from within write().
   virtual void cut() = 0;
 };
 
-// An answer. The server adds content-length, connection, date-independent framing and x-request-id; bodies of
-// 1 KiB and more are compressed when the client accepts it and the handler did not set content-encoding
+// A response. The server adds content-length, connection, date-independent framing and x-request-id; bodies
+// of 1 KiB and more are compressed when the client accepts it and the handler did not set content-encoding
 // itself.
 struct Response {
   int status = 200;
@@ -33,9 +33,9 @@ struct Response {
   std::string body;
   std::vector<std::pair<std::string, std::string>>
       headers;  // names in lower case; values must not contain CR or LF
-  // When set, the body is what it writes, chunked; it runs after the head was sent and owns what it captured.
+  // If set, it writes the body, chunked. It runs after the head was sent and owns what it captured.
   base::UniqueFunction<runtime::Task<void>(BodyStream&)> stream;
-  bool close = false;  // end the connection after this answer
+  bool close = false;  // close the connection after this response
 
   static Response json(int status, std::string body);
   static Response text(int status, std::string body);

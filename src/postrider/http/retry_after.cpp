@@ -79,7 +79,7 @@ std::optional<base::Timestamp> parse_http_date(std::string_view text, base::Time
   const size_t comma = text.find(',');
   DateWords words;
   if (comma == std::string_view::npos) {
-    next_word(text, kBlanks);  // the day of the week decides nothing
+    next_word(text, kBlanks);  // the day of the week is ignored
     words.month = next_word(text, kBlanks);
     words.day = next_word(text, kBlanks);
     words.time = next_word(text, kBlanks);

@@ -1,5 +1,5 @@
-// Endpoint URLs: a strict parser. Form is judged here, once, when a URL is saved or loaded; whether postrider
-// may connect there is policy, and belongs to AddressGuard.
+// Endpoint URLs: a strict parser. Validates the form once, when a URL is saved or loaded. Whether postrider
+// may connect there is decided by AddressGuard.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ enum class UrlError : uint8_t {
   bad_character,  // control, space, non-ASCII, backslash
   bad_scheme,     // neither http:// nor https://
   has_userinfo,
-  has_fragment,  // refused rather than dropped: it is never sent, so whoever wrote it expects something else
+  has_fragment,  // rejected rather than dropped: it is never sent, so its author expects something else
   empty_host,
   bad_host,     // not a DNS name
   bad_address,  // looks like an address, but is not a strict one (decimal, octal, hex, short, trailing dot,

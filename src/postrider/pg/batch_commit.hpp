@@ -1,9 +1,9 @@
 // Commits a batch of items in one transaction and deals with what can go wrong:
 //
-// - After a passing error, or without a database, the batch is tried again, with growing pauses.
+// - After a temporary error, or without a database, the batch is retried, with growing pauses.
 // - A batch that fails because of its data is split until the bad item is found. The others are committed.
 // - If the connection is lost during a commit, the result is unknown. The batch is tried again with the same
-//   IDs, and the writer is told that it may have been committed already.
+//   IDs, and the writer learns that it may have been committed already.
 // - What is missing, such as the partition of a new day, is created.
 //
 // BatchWriter has the statements and decides what a failure means for the items; CommitPolicy has the limits.
@@ -33,7 +33,7 @@ struct CommitPolicy {
 };
 
 struct CommitAttempt {
-  std::optional<runtime::SteadyTime> deadline;  // none: try for as long as it takes
+  std::optional<runtime::SteadyTime> deadline;  // none: retry forever
   bool may_be_committed = false;                // an earlier attempt ended with Kind::unknown
 };
 

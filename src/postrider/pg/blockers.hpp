@@ -1,4 +1,4 @@
-// Whose open transactions postrider waits for: for the log, and for `postrider doctor`.
+// The open transactions that postrider waits for, for the log and for `postrider doctor`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace postrider::pg {
 
 // The sessions that hold locks on postrider's tables: "pid 4711 (role shop: outbox)", joined by commas.
-// Empty: none. For use after a lock timeout, when it is too late to ask who was waited for. Throws Error.
+// Empty: none. For use after a lock timeout, when the wait itself can no longer be seen. Throws Error.
 runtime::Task<std::string> lock_holders(Connection& connection);
 
 struct Blocked {
@@ -22,7 +22,7 @@ struct Blocked {
 // The sessions of this role that wait for a lock right now. Throws Error.
 runtime::Task<std::vector<Blocked>> blocked_sessions(Connection& connection);
 
-// Whether this is what a lock_timeout says.
+// Whether the error is a lock_timeout.
 bool is_lock_timeout(const Error& error);
 
 }  // namespace postrider::pg

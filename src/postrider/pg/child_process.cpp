@@ -73,7 +73,7 @@ std::vector<gid_t> groups_of(const User& user) {
   return groups;
 }
 
-// Everything the child needs, made before the fork: behind it only async-signal-safe calls are allowed.
+// Everything the child needs, made before the fork: after it only async-signal-safe calls are allowed.
 struct Prepared {
   std::vector<char*> arguments;
   std::vector<char*> environment;

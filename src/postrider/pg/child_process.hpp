@@ -1,6 +1,5 @@
-// Starts other programs (initdb, postgres) the careful way: as another user if wanted, with exactly the
-// environment that is named, in a session of their own, and with none of our descriptors. Blocking; any
-// thread.
+// Starts other programs (initdb, postgres) in isolation: as another user if needed, with exactly the given
+// environment, in a session of their own, and without postrider's descriptors. Blocking; any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -21,8 +20,8 @@ struct User {
   static std::optional<User> by_uid(uid_t uid);
 };
 
-// A path that leads to the child's `directory` even where the child's user cannot walk there from the root: a
-// process may always go through its own descriptors.
+// A path to the child's `directory` that works even if the child's user cannot reach it from the root: a
+// process can always use its own descriptors.
 inline constexpr const char* child_directory = "/proc/self/fd/4";
 
 struct ChildOptions {

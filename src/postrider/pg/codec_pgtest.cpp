@@ -15,7 +15,7 @@ const Uuid some_uuid = *Uuid::from_hex("018f6b1e2a3c7d4e8f90a1b2c3d4e5f6");
 const Timestamp some_time = *base::parse_rfc3339("2026-04-08T10:15:30.123456Z");
 
 struct CodecTest : ConnectedTest {
-  // What comes back when the value is sent as $1 of the type.
+  // The value returned when it is sent as $1 of the type.
   template <class T, class Back = T>
   Back echo(const std::string& type, const T& value) {
     const std::string sql = "select $1::" + type;
@@ -25,7 +25,7 @@ struct CodecTest : ConnectedTest {
     else
       return rows.get<Back>(0, 0);
   }
-  // How the server shows it: the encoding is right, not only symmetric.
+  // The server's text for it, which proves that the encoding is correct and not only symmetric.
   template <class T>
   std::string shown(const std::string& type, const T& value) {
     const Rows rows = run(connection->execute("select $1::" + type + "::text", Params(value)));

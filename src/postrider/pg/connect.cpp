@@ -1,4 +1,4 @@
-// Making a connection: PQconnectPoll driven by the loop.
+// Opens a connection: PQconnectPoll driven by the loop.
 #include <array>
 #include <cctype>
 #include <sstream>
@@ -14,7 +14,7 @@ using boost::asio::posix::descriptor_base;
 
 void ignore_notice(void*, const PGresult*) {}
 
-// Defaults come before dbname, so that what the URL says wins over them.
+// Defaults come before dbname, so that the URL overrides them.
 PGconn* start(const ConnectOptions& options) {
   const std::string tcp_user_timeout = std::to_string(options.tcp_user_timeout.count());
   const std::array<const char*, 10> keywords{"application_name",
@@ -40,7 +40,7 @@ PGconn* start(const ConnectOptions& options) {
   return PQconnectStartParams(keywords.data(), values.data(), 1);
 }
 
-constexpr std::string_view state_start = ":  ";  // behind the severity
+constexpr std::string_view state_start = ":  ";  // after the severity
 constexpr size_t state_length = 5;
 
 // Where a line of a verbose message has its SQLSTATE: `… FATAL:  3D000: database "x" does not exist`.
@@ -54,8 +54,8 @@ size_t find_state(std::string_view line) {
   return is_state && line.substr(at + state_length, 2) == ": " ? at : std::string_view::npos;
 }
 
-// What a brief message would say, and the state. Hosts that were tried one after the other and disagree have
-// none.
+// The text of a brief message, and the state. There is no state if several hosts were tried and failed
+// differently.
 Error::Report brief(const std::string& verbose) {
   Error::Report report;
   bool do_agree = true;
@@ -76,7 +76,7 @@ Error::Report brief(const std::string& verbose) {
 
 }  // namespace
 
-// Of a connection that was being made: with the server's SQLSTATE if it was the server that said no.
+// The error of a failed connect, with the SQLSTATE if the server rejected it.
 Error Session::refused() const {
   return Error(Kind::unknown, brief(lost("cannot connect").what()));
 }
@@ -91,7 +91,7 @@ UnitPtr Session::connect() {
     return unit;
   }
   conn_ = start(options_);
-  PQsetErrorVerbosity(conn_, PQERRORS_VERBOSE);  // libpq has no other way to tell the SQLSTATE
+  PQsetErrorVerbosity(conn_, PQERRORS_VERBOSE);  // libpq has no other way to get the SQLSTATE
   if (conn_ == nullptr || PQstatus(conn_) == CONNECTION_BAD)
     fail(refused());
   else

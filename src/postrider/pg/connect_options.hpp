@@ -8,15 +8,14 @@ namespace postrider::pg {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// How to reach the database and what a session is set to. Zero switches a timeout off.
+// How to reach the database, and the settings of a session. Zero turns a timeout off.
 struct ConnectOptions {
-  std::string
-      url;  // URI or key=value string; may name several hosts. What it says wins over the defaults below
+  std::string url;  // URI or key=value string; may name several hosts. It overrides the defaults below
   std::string application_name = "postrider";
 
   Milliseconds connect_timeout{5'000};  // over all hosts together
-  // The server has answered nothing for so long while it owes an answer: the connection is given up. Longer
-  // than statement_timeout, so that it only strikes when the server or the network hangs.
+  // If the server sends nothing for this long while a result is outstanding, the connection is closed. Longer
+  // than statement_timeout, so that it applies only when the server or the network hangs.
   Milliseconds response_timeout{45'000};
   Milliseconds tcp_user_timeout{10'000};
 
@@ -24,7 +23,7 @@ struct ConnectOptions {
   Milliseconds idle_in_transaction_timeout{30'000};
   Milliseconds lock_timeout{0};
   std::string plan_cache_mode = "auto";
-  // Off for statements whose tables are all large in the end: a plan made while a day's partition is new and
+  // Off for statements whose tables all become large: a plan made while a day's partition is new and
   // tiny would otherwise read the whole of it until the next analyze.
   bool enable_seqscan = true;
   std::optional<std::string> synchronous_commit;  // the server's setting when empty
@@ -35,7 +34,7 @@ struct ConnectOptions {
   // parsed and planned each time.
   bool keeps_statements = true;
 
-  size_t in_flight_max = 64;    // batches sent and not yet answered
+  size_t in_flight_max = 64;    // batches sent whose results are outstanding
   size_t waiting_max = 10'000;  // batches not yet sent; beyond it run() throws Error(unavailable)
 
   // For the hot statements: plans that do not depend on the parameters, made once.

@@ -57,7 +57,7 @@ UnitPtr unit_of(std::string sql, Params params) {
   return unit;
 }
 
-// Tells the session when the coroutine that waits is destroyed before its answer.
+// Notifies the session if the waiting coroutine is destroyed before its result arrives.
 struct Waiter {
   Unit& unit;
   ~Waiter() { unit.is_abandoned = true; }

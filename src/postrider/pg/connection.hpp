@@ -25,7 +25,7 @@ namespace postrider::pg {
 
 class Session;
 
-// What the server said when the connection was made.
+// What the server reported when the connection was opened.
 struct ServerInfo {
   int version = 0;  // 150020
   int backend_pid = 0;
@@ -55,9 +55,9 @@ class Transaction {
   }
   runtime::Task<Rows> execute(std::string sql, Params params = Params());
   // Any number of statements separated by semicolons, without parameters and without rows back: migrations.
-  // Not while another answer of the transaction is awaited.
+  // Not while another result of the transaction is outstanding.
   runtime::Task<void> script(std::string sql);
-  // Throws, and has rolled back, when an earlier statement of the transaction failed.
+  // Throws if an earlier statement of the transaction failed; the transaction is then rolled back.
   runtime::Task<void> commit();
   runtime::Task<void> rollback();
 
@@ -70,9 +70,9 @@ class Transaction {
 class Connection {
  public:
   Connection(runtime::Loop& loop, ConnectOptions options);
-  // Once. Throws Error(unavailable) when the server cannot be reached in time or refuses, or when close() is
-  // called. Looks host names up in the calling thread: name an address or a socket directory where that
-  // matters.
+  // Once. Throws Error(unavailable) if the server cannot be reached in time or rejects the connection, or if
+  // close() is called. Resolves host names in the calling thread; use an address or a socket directory where
+  // that matters.
   runtime::Task<void> connect();
   // Both in one.
   static runtime::Task<std::unique_ptr<Connection>> open(runtime::Loop& loop, ConnectOptions options);
@@ -100,7 +100,7 @@ class Connection {
 
   bool is_open() const;
   const ServerInfo& server() const;
-  // Batches sent and not answered, and batches not sent.
+  // Batches sent without a result yet, and batches not sent.
   size_t in_flight() const;
   size_t waiting() const;
 
@@ -108,7 +108,7 @@ class Connection {
   void on_closed(base::UniqueFunction<void(const Error&)> callback);
   void on_notification(
       base::UniqueFunction<void(std::string_view channel, std::string_view payload)> callback);
-  // Gives up what is in flight.
+  // Fails the batches in flight.
   void close();
 
  private:

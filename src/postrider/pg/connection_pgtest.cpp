@@ -184,7 +184,7 @@ TEST_F(ConnectionTest, NotificationsArriveBetweenAnswers) {
   });
   run(connection->execute("listen echo"));
   run(connection->run_one(echo, Params("a")));
-  // A notification is sent with the end of its transaction, so before the next answer.
+  // A notification is sent at the end of its transaction, so before the next result.
   run(connection->execute("select 1"));
   EXPECT_EQ(seen, "echo:x;");
 }

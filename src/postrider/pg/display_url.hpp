@@ -5,7 +5,7 @@
 
 namespace postrider::pg {
 
-// A connection string as people may see it: user, host, port and database, never a password, key or other
+// A connection string that is safe to display: user, host, port and database, never a password, key or other
 // option. Nothing when libpq cannot read it.
 std::optional<std::string> display_url(const std::string& url);
 

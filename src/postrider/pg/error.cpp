@@ -27,7 +27,7 @@ Kind kind_of(std::string_view sqlstate) {
   return Kind::other;
 }
 
-// Not class XX: it is also what a damaged row or page says, and that stays with the row.
+// Not class XX: a damaged row or page also raises it, and would raise it again.
 bool is_server_fault(std::string_view sqlstate) {
   const std::string_view sql_class = sqlstate.substr(0, 2);
   return sql_class == "53" || sql_class == "58";

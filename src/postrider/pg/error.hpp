@@ -9,10 +9,10 @@
 namespace postrider::pg {
 
 enum class Kind {
-  retry,        // rolled back for a passing reason (deadlock, lock or statement timeout): run the batch again
-  item,         // rolled back because of the data of some item (classes 22, 23, 54): bisect to find it
-  unknown,      // the connection was lost after sending: committed or not. Repeat with the same ids
-  unavailable,  // no connection, or too much waiting already: nothing was done
+  retry,    // rolled back for a temporary reason (deadlock, lock or statement timeout): run the batch again
+  item,     // rolled back because of the data of some item (classes 22, 23, 54): bisect to find it
+  unknown,  // the connection was lost after sending: committed or not. Repeat with the same ids
+  unavailable,  // no connection, or too many batches are waiting: nothing was done
   other,        // rolled back for any other reason, usually a bug or a missing privilege
 };
 
@@ -42,7 +42,7 @@ class Error : public std::runtime_error {
   const std::string& sqlstate() const { return report_.sqlstate; }
   const std::string& constraint() const { return report_.constraint; }
   bool is_server_fault() const { return pg::is_server_fault(report_.sqlstate); }
-  // The statement or its data is at fault, so it would fail again.
+  // The statement or its data caused the error, so it would fail again.
   bool is_permanent() const { return kind_ == Kind::item || (kind_ == Kind::other && !is_server_fault()); }
 
  private:

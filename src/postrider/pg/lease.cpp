@@ -54,7 +54,7 @@ Task<void> Lease::beat(base::SteadyTime now) {
   if (rows.empty()) lose();
 }
 
-// The holder's session lives, but its program may be stopped, or cut off from the database without the server
+// The holder's session is alive, but its process may be stopped, or its connection lost without the server
 // noticing.
 Task<void> Lease::check_holder(base::SteadyTime now) {
   const auto rows = co_await link_.run(sql::read_holder{.name = options_.name});

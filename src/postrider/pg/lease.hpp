@@ -1,7 +1,7 @@
 // A lease that one session at a time holds: the row `name` of session_lease in the link's database. It ends
-// with the session. A holder whose session lives but whose beat stands still, by the observer's own clock, is
-// superseded: its session is ended where that is allowed, and its writes are refused in any case, because
-// each of its transactions is fenced by the lease's epoch. Used on one loop.
+// with the session. A holder whose session is alive but whose heartbeat has stopped, by the observer's own
+// clock, is superseded: its session is terminated if that is allowed, and its writes fail in any case,
+// because each of its transactions is fenced by the lease's epoch. Used on one loop.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ struct LeaseOptions {
   std::string name;
   std::string owner = {};                   // for people
   std::string of = {};                      // the outbox, for the log
-  std::chrono::milliseconds stall{10'000};  // a holder whose beat stands still for this long is superseded
+  std::chrono::milliseconds stall{10'000};  // a holder without a heartbeat for this long is superseded
 };
 
 class Lease {
@@ -27,10 +27,11 @@ class Lease {
   // Takes the lease if it is free; keeps it alive if it is held. Call it more often than every third of
   // `stall`. False: another session has it. Throws Error.
   runtime::Task<bool> hold();
-  // So that another can take it at once. Never throws: what cannot be released ends with the session.
+  // Lets another session take it at once. Never throws: a lease that cannot be released ends with the
+  // session.
   runtime::Task<void> release();
   std::chrono::milliseconds beat_interval() const { return options_.stall / 3; }
-  bool is_held() const;  // by the link's present session, as far as this process knows
+  bool is_held() const;  // by the link's current session, as far as this process knows
 
   // Makes the batch, and the transaction it is part of, fail unless the lease is held when they commit.
   void fence(Batch& batch) const;
@@ -56,15 +57,15 @@ class Lease {
   int64_t stalled_epoch_ = -1;
 };
 
-// Keeps a lease alive while its holder works on the same link, whatever that takes. For work that notices
-// when its session ends.
+// Renews a lease while its holder works on the same link, however long that takes. For work that notices when
+// its session ends.
 class LeaseKeeper {
  public:
   LeaseKeeper(runtime::Loop& loop, Lease& lease) : lease_(lease), wakeup_(loop) {}
 
   // Takes the lease. False: another session has it, and there is nothing to stop. Throws Error.
   runtime::Task<bool> start();
-  runtime::Task<void> stop();  // and gives it up
+  runtime::Task<void> stop();  // and releases it
 
  private:
   runtime::Task<void> run();

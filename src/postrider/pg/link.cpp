@@ -60,7 +60,7 @@ void Link::State::Waiter::leave() {
   place.reset();
 }
 
-// Those who wait now, once each: one that finds the connection lost already waits again, behind them.
+// Resumes each current waiter once. A waiter that finds the connection lost again waits after the others.
 void Link::State::resume_waiters() {
   for (size_t left = waiters.size(); left > 0 && !waiters.empty(); --left) {
     Waiter* waiter = waiters.front();

@@ -1,5 +1,5 @@
-// Keeps one connection alive: connects, and after a loss connects again with growing, jittered pauses, for
-// ever. A new connection starts fresh, so statements are prepared again by themselves.
+// Keeps one connection alive: connects, and reconnects after a loss with growing, jittered pauses, forever. A
+// new connection has no prepared statements, so they are prepared again when they are used.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,11 @@ namespace postrider::pg {
 
 struct LinkOptions {
   ConnectOptions connect;
-  Milliseconds pause_min{100};  // before the second try; doubled for each further one
+  Milliseconds pause_min{100};  // before the second attempt; doubled for each further one
   Milliseconds pause_max{5'000};
 };
 
-// Told to the owner of a link each time it comes up.
+// Passed to the owner of a link each time it comes up.
 struct LinkUp {
   uint64_t connection_number;  // 1 for the first
   // Another server, or the same one after a fail-over: drop leases, lanes and cursors.
@@ -52,7 +52,7 @@ class Link {
   runtime::Task<void> wait_up(runtime::SteadyTime deadline);
 
   // As on Connection. Without a deadline they throw Error(unavailable) at once while the link is down; with
-  // one they wait for the connection (not for the answer) so long.
+  // one they wait until then for the connection (not for the result).
   runtime::Task<std::vector<Rows>> run(Batch batch);
   runtime::Task<std::vector<Rows>> run(Batch batch, runtime::SteadyTime deadline);
   runtime::Task<Rows> run_one(Statement statement, Params params = Params());

@@ -109,7 +109,7 @@ TEST_F(LinkTest, WhoeverFindsItLostAlreadyWaitsForTheNextConnection) {
   run(link.stop());
 }
 
-// A listening socket that nobody serves.
+// A listening socket that never accepts.
 struct Silence {
   Silence() : socket(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};

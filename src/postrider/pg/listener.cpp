@@ -27,7 +27,7 @@ struct Listener::State {
 
 namespace {
 
-// The answer to a check must come within check_timeout; the session closes itself otherwise.
+// The result of a check must arrive within check_timeout; otherwise the session closes itself.
 ListenerOptions checked(ListenerOptions options) {
   options.link.connect.response_timeout = options.check_timeout;
   return options;

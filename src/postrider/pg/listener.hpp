@@ -1,5 +1,5 @@
-// LISTEN on a connection of its own. Notifications only wake: they are lost while the connection is down, so
-// consumers look once after each (re)connect, and poll anyway.
+// LISTEN on a connection of its own. Notifications are only hints: they are lost while the connection is
+// down, so consumers check once after each (re)connect, and also poll.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace postrider::pg {
 struct ListenerOptions {
   LinkOptions link;  // a direct connection: LISTEN does not work through a transaction pooler
   std::vector<std::string> channels;
-  // A connection that has died without a word is noticed within check_interval + check_timeout.
+  // A connection that died silently is noticed within check_interval + check_timeout.
   Milliseconds check_interval{10'000};
   Milliseconds check_timeout{5'000};
 };

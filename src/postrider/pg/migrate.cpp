@@ -31,7 +31,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// Another node was creating the same at the same time, and was first.
+// Another node created the same object at the same time, and was first.
 bool is_made_by_another(const Error& error) {
   constexpr std::string_view kUniqueViolation = "23505", kDuplicateSchema = "42P06",
                              kDuplicateTable = "42P07", kDuplicateObject = "42710";
@@ -41,7 +41,7 @@ bool is_made_by_another(const Error& error) {
 }
 
 // Creates the schema and the table of migrations if they are missing. Before they exist there is nothing to
-// lock: of several nodes that create them, one succeeds and the others find them there.
+// lock: if several nodes create them, one succeeds and the others find them.
 Task<void> lay_foundation(Connection& connection) {
   const auto found = co_await connection.run(sql::find_foundation{});
   if (found.front().has_migration) co_return;
@@ -77,7 +77,7 @@ Task<bool> apply(Connection& connection, const Migration& migration, const Migra
   co_return true;
 }
 
-// Again for as long as other transactions hold locks that the migration needs, but not forever.
+// Retries while other transactions hold locks that the migration needs, but not forever.
 Task<bool> apply_patiently(Connection& connection, const Migration& migration,
                            const MigrateOptions& options) {
   const std::string title = "migration " + std::to_string(migration.version) + " (" + migration.name + ")";

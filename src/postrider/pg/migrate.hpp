@@ -1,4 +1,5 @@
-// Brings the schema up to what this binary knows. Forward only; any number of nodes may start at once.
+// Upgrades the schema to the version that this binary knows. Forward only; any number of nodes may start at
+// once.
 #pragma once
 
 #include <span>
@@ -19,9 +20,9 @@ struct Migration {
 struct MigrateOptions {
   std::span<const Migration> migrations;
   std::string postrider_version;
-  int buckets = 64;  // replaces {{buckets}}; fixed for good once the schema exists
+  int buckets = 64;  // replaces {{buckets}}; cannot change once the schema exists
   Milliseconds lock_timeout{5'000};
-  // How long a migration is tried again while other transactions hold the locks that it needs.
+  // How long a migration is retried while other transactions hold the locks that it needs.
   Milliseconds patience{600'000};
 };
 

@@ -1,9 +1,9 @@
 // The parameters of one statement, encoded at once into one growing buffer in binary format.
 //
 // Each parameter also carries its type, which is declared when the statement is prepared. In SQL every
-// parameter is cast ($1::uuid[]), so that the text stands on its own; the cast also bridges harmless
+// parameter is cast ($1::uuid[]), so that the text is complete by itself; the cast also covers harmless
 // differences (int4 given where bigint is meant, text for an enum or jsonb). A statement must always be given
-// the same C++ types: its first use on a connection fixes them, and another choice later is refused as a bug.
+// the same C++ types: its first use on a connection fixes them, and using others later is a bug.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,7 @@ struct Pool::State : std::enable_shared_from_this<Pool::State> {
     State& state;
     const Claim& claim;
     std::optional<std::list<Waiter*>::iterator> place;
-    runtime::OneShot<Link*> done;  // null: in vain
+    runtime::OneShot<Link*> done;  // null: none was free in time
     runtime::Timer timer;
   };
   struct Owner {
@@ -101,7 +101,7 @@ Link* Pool::State::take_free(const Claim& claim) {
   return nullptr;
 }
 
-// Those that wait and could be served come first: what is free was given back in this turn of the loop.
+// Waiters that could be served come first: a free link was released in this turn of the loop.
 Link* Pool::State::take_unless_others_wait(const Claim& claim) {
   if (next_waiter() != nullptr) return nullptr;
   const Owner& owner = owners[claim.owner];
@@ -124,13 +124,13 @@ void Pool::State::give_back(Link* link, const Claim& claim, SteadyTime since) {
   offer_soon();
 }
 
-// From the loop, since a lease may be given back in any destructor.
+// Posted to the loop, since a link may be released in any destructor.
 void Pool::State::offer_soon() {
   if (any_waiter() == nullptr) return;
   loop.post([state = shared_from_this()] { state->offer(); });
 }
 
-// Looks at all owners only if something waits.
+// Scans all owners only if something waits.
 Pool::State::Waiter* Pool::State::next_waiter() {
   if (waiters == 0) return nullptr;
   const Owner* next = nullptr;
@@ -161,7 +161,7 @@ void Pool::State::offer() {
   if (!is_stopping) offer_when_rested();
 }
 
-// Only time makes these owners' claims ready; all others are offered a link when one is released.
+// These owners become ready when time passes; all others are offered a link when one is released.
 void Pool::State::offer_when_rested() {
   if (waiters == 0) return;
   const SteadyTime now = base::BootClock::now();

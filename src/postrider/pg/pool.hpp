@@ -24,14 +24,14 @@ class Pool {
   void start();
   runtime::Task<void> stop();
 
-  // On whose behalf a link is wanted. An owner that holds links_max of them waits for one of its own. One
+  // The owner that a link is used for. An owner that holds links_max of them waits until it releases one. One
   // that has used up its share of the time waits until it has earned more: what it asks of the database costs
   // processor time there, which all owners share.
   struct Claim {
     std::string owner;
     size_t links_max = std::numeric_limits<size_t>::max();
     double time_share = 1;  // of one link: greater than 0, at most 1 (no limit)
-    // The longest wait for more time, so that one slow statement does not shut its owner out.
+    // The longest wait for more time, so that one slow statement does not lock its owner out.
     std::chrono::seconds rest_max = std::chrono::hours(1);
   };
   // An owner may run ahead of its share by what it earns in this time.

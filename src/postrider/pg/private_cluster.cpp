@@ -31,8 +31,8 @@ constexpr auto poll_interval = std::chrono::milliseconds(20);
 constexpr auto lock_timeout = std::chrono::seconds(5);  // the watcher holds it for a moment
 constexpr uintmax_t log_bytes_max = 16 << 20;
 
-// Waits for the end of its input, which is ours, then for the grace; if nobody serves the directory by then,
-// stops the server. Arguments: seconds, lock file, cluster.
+// Waits until its input, a pipe from postrider, is closed, then for the grace period. If no postrider serves
+// the directory by then, stops the server. Arguments: seconds, lock file, cluster.
 constexpr const char* watcher_script = R"(
 cat >/dev/null
 sleep "$1"
@@ -83,7 +83,7 @@ ServerPrograms choose_programs(const PrivateClusterOptions& options, std::option
       "POSTRIDER_DATABASE_URL to use a database elsewhere");
 }
 
-// The last lines the server wrote behind `offset`.
+// The last lines that the server wrote after `offset`.
 std::string log_tail(const std::string& path, std::streamoff offset) {
   std::ifstream file(path);
   file.seekg(offset);
@@ -94,7 +94,7 @@ std::string log_tail(const std::string& path, std::streamoff offset) {
 
 }  // namespace
 
-// What tells one installed file from another.
+// Identifies an installed file.
 struct FileIdentity {
   dev_t device = 0;
   ino_t number = 0;
@@ -114,7 +114,7 @@ struct PrivateCluster::State {
   ServerPrograms programs;
   std::string socket_directory;
   int lock_fd = -1;
-  int watched_fd = -1;  // its closing tells the watcher that we are gone
+  int watched_fd = -1;  // when it closes, the watcher knows that postrider has ended
   pid_t watcher = 0;
   pid_t postmaster = 0;
   bool is_child = false;  // else adopted
@@ -188,8 +188,7 @@ Finished PrivateCluster::State::run_as_server(std::vector<std::string> arguments
                     .output_file = ""});
 }
 
-// Made under another name and renamed when it is complete: a crash in between leaves nothing half-made
-// behind.
+// Made under another name and renamed when it is complete: a crash in between leaves no incomplete cluster.
 void PrivateCluster::State::create() {
   const std::string place = layout.unfinished();
   const std::string seen = layout.as_seen_by_server(place);
@@ -214,7 +213,7 @@ void PrivateCluster::State::create() {
 
   Finished filled =
       run_as_server({programs.postgres(), "--single", "-D", seen, "postgres"}, place, first_statements());
-  // A single-user backend goes on after an error and still exits with 0.
+  // A single-user backend continues after an error and still exits with 0.
   if (filled.exit_code != 0 || filled.output.find("ERROR:") != std::string::npos)
     throw PrivateClusterError("the new cluster could not be set up: " + filled.output);
   // One sync instead of initdb's thousand: complete on disk before it gets its name.
@@ -226,7 +225,7 @@ void PrivateCluster::State::create() {
 }
 
 void PrivateCluster::State::launch() {
-  // A stale file whose pid now belongs to somebody else would keep Postgres from starting.
+  // A stale file whose pid now belongs to another process would keep Postgres from starting.
   ::unlink(layout.pid_file().c_str());
   std::error_code error;
   if (fs::file_size(layout.log(), error) > log_bytes_max && !error)
@@ -362,7 +361,7 @@ PrivateCluster::PrivateCluster(PrivateClusterOptions options)
   state_->programs = choose_programs(state_->options, made_by, state_->layout.cluster());
   try {
     if (!made_by) state_->create();
-    // First the watcher: from here on a kill -9 leaves no server behind.
+    // The watcher comes first: from here on, kill -9 leaves no server running.
     state_->start_watcher();
     state_->bring_up();
     if (state_->options.is_for_capture && !was_started_for_capture(state_->layout.cluster())) {

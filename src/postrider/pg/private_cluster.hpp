@@ -1,8 +1,8 @@
-// The Postgres that `postrider serve` keeps for itself when no database is configured: a real server, made
-// once in the data directory, reachable only through a socket in a 0700 directory, durable like any other.
+// The Postgres that `postrider serve` runs when no database is configured: a real server, created once in the
+// data directory, reachable only through a socket in a 0700 directory, durable like any other.
 //
-//   <data_dir>/postgres        the cluster; its postgresql.conf is the operator's to tune
-//   <data_dir>/postgres.log    what the server says
+//   <data_dir>/postgres        the cluster; operators may tune its postgresql.conf
+//   <data_dir>/postgres.log    the server's log
 //   <data_dir>/socket          the socket's directory (elsewhere when that path is too long or not reachable
 //   for
 //                              the server's user)
@@ -62,7 +62,7 @@ class PrivateCluster {
 
   // Starts the server again when it has died. True if it had.
   bool revive();
-  // A minor version is installed that is not the running one. Nothing: they are the same.
+  // Set if the installed minor version is not the running one.
   std::optional<ServerUpgrade> upgrade();
   // Restarts the server after such an upgrade, once per installed version. True if it did.
   bool restart_if_upgraded();
@@ -71,7 +71,7 @@ class PrivateCluster {
 
   // The same URL without starting anything; throws PrivateClusterError when there is no cluster.
   static std::string url_of(const std::string& data_dir);
-  // upgrade() of a server that another process keeps.
+  // upgrade() of a server that another process runs.
   static std::optional<ServerUpgrade> upgrade_of(const std::string& data_dir);
 
  private:

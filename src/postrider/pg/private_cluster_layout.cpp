@@ -30,7 +30,7 @@ bool is_root() {
   return ::geteuid() == 0;
 }
 
-// FNV-1a: tells data directories apart, nothing more.
+// FNV-1a: only distinguishes data directories.
 uint64_t hash_of(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -71,7 +71,8 @@ std::optional<User> ClusterLayout::change_to() const {
 ClusterLayout ClusterLayout::prepare(const std::string& data_dir) {
   std::error_code error;
   fs::create_directories(fs::path(data_dir).parent_path(), error);
-  // Under root the server's user has to get through; what is secret inside has its own permissions.
+  // Under root, the server's user must be able to traverse it; secret files inside have their own
+  // permissions.
   if (::mkdir(data_dir.c_str(), is_root() ? 0711 : 0700) != 0 && errno != EEXIST)
     fail_errno("cannot make the data directory " + data_dir);
   const std::string absolute = fs::canonical(data_dir, error).string();
@@ -189,7 +190,7 @@ std::string identity_map_file(const std::vector<std::string>& system_users) {
 }
 
 std::string first_statements() {
-  // It may read a replication slot; pg_hba.conf lets nobody copy the cluster.
+  // It may read a replication slot; pg_hba.conf does not allow copying the cluster.
   return "create role postrider login replication;\n"
          "create role postrider_publisher nologin;\n"
          "create role postrider_consumer nologin;\n"
@@ -210,7 +211,7 @@ bool was_started_for_capture(const std::string& cluster) {
 }
 
 std::vector<std::string> fixed_settings(const std::string& socket_directory) {
-  // A list of quoted paths: a comma or a blank in the path is part of it.
+  // A list of quoted paths, so a path may contain commas and spaces.
   std::string quoted = "\"";
   for (const char c : socket_directory) quoted.append(c == '"' ? 2 : 1, c);
   quoted += '"';

@@ -1,4 +1,4 @@
-// The files of a private cluster: where they are, who owns them and what is written into them. Used by
+// The files of a private cluster: where they are, which user owns them and what they contain. Used by
 // private_cluster.cpp only.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace postrider::pg {
 
 struct ClusterLayout {
   std::string data_dir;  // absolute
-  User server_user;      // whom the server runs as
+  User server_user;      // the user that the server runs as
   bool is_reachable;     // the server's user can enter data_dir by its path
 
   std::string cluster() const { return data_dir + "/postgres"; }
@@ -24,7 +24,7 @@ struct ClusterLayout {
   std::string pid_file() const { return cluster() + "/postmaster.pid"; }
   std::string socket_directory() const;
 
-  // What -D says: the path, or the child's own descriptor where the server's user cannot walk the path (a
+  // The value of -D: the path, or the child's own descriptor if the server's user cannot traverse the path (a
   // data directory below /root).
   std::string as_seen_by_server(const std::string& path) const {
     return is_reachable ? path : child_directory;
@@ -32,12 +32,12 @@ struct ClusterLayout {
   // Under root the server becomes server_user.
   std::optional<User> change_to() const;
 
-  // Makes data_dir if it is missing. Throws PrivateClusterError when it is somebody else's.
+  // Creates data_dir if it is missing. Throws PrivateClusterError if another user owns it.
   static ClusterLayout prepare(const std::string& data_dir);
 };
 
-// Makes a 0700 directory of `owner`, or accepts one that is exactly that. Throws PrivateClusterError
-// otherwise: a directory somebody else made must not be trusted.
+// Creates a 0700 directory of `owner`, or accepts an existing one with exactly that owner and mode. Otherwise
+// throws PrivateClusterError: a directory created by another user must not be trusted.
 void make_private_directory(const std::string& path, const User& owner);
 
 void write_owned_file(const std::string& path, const std::string& text, const User& owner);
@@ -45,8 +45,8 @@ void write_owned_file(const std::string& path, const std::string& text, const Us
 // 15 for a cluster made by Postgres 15; nothing when there is no cluster.
 std::optional<int> cluster_major(const std::string& cluster);
 
-// The postmaster that serves this cluster now. The pid in a stale postmaster.pid may belong to anybody, so
-// the process's working directory decides.
+// The postmaster that serves this cluster now. The pid in a stale postmaster.pid may belong to any process,
+// so the process's working directory decides.
 struct Postmaster {
   pid_t pid = 0;
   std::string socket_directory;
@@ -57,7 +57,7 @@ std::string server_settings_file(int major);                                  //
 std::string client_authentication_file();                                     // pg_hba.conf
 std::string identity_map_file(const std::vector<std::string>& system_users);  // pg_ident.conf
 std::string first_statements();  // for a single-user backend, one a line
-// Command line settings: what an edited file must not change.
+// Command line settings, which an edited file cannot override.
 std::vector<std::string> fixed_settings(const std::string& socket_directory);
 
 // What change data capture needs. A server with replication slots starts only with it.

@@ -30,7 +30,7 @@ bool is_root() {
   return ::geteuid() == 0;
 }
 
-// A directory that everybody may walk through, gone at the end.
+// A directory that every user may traverse, deleted at the end.
 class TempDir {
  public:
   TempDir() {
@@ -48,7 +48,7 @@ class TempDir {
   std::string path_;
 };
 
-// A data directory with a cluster made before, so that only the tests about making one make one.
+// A data directory with an existing cluster, so that only the tests of its creation create one.
 void copy_made_cluster(const std::string& data_dir) {
   static const TempDir made;
   if (!fs::exists(made.path("data/postgres")))
@@ -265,7 +265,7 @@ TEST(PrivateCluster, IsReachableOnlyThroughItsSocketAndOnlyForItsUsers) {
   EXPECT_EQ(SyncSql(cluster.url())("show listen_addresses"), "");
   EXPECT_EQ(read_all(dir.path("data/postgres/pg_hba.conf")).find("trust"), std::string::npos);
   if (!is_root()) GTEST_SKIP() << "needs root to be somebody else";
-  // Even with the directory open, the identity map keeps strangers out.
+  // Even if the directory is accessible, the identity map keeps other users out.
   ::chmod(dir.path("data/socket").c_str(), 0777);
   ::chmod(dir.path("data/socket/.s.PGSQL.5432").c_str(), 0777);
   const Finished psql = run_child({.arguments = {"/usr/bin/psql", cluster.url(), "-c", "select 1"},
@@ -345,7 +345,7 @@ TEST(PrivateCluster, AServerThatDiedIsStartedAgain) {
 TEST(PrivateCluster, AStalePidFileOfSomebodyElseDoesNotStopTheStart) {
   TempDir dir;
   copy_made_cluster(dir.path());
-  // The number now belongs to this test, which is alive and no postmaster.
+  // The pid now belongs to this test, which is running but is not a postmaster.
   std::ofstream(dir.path("data/postgres/postmaster.pid"))
       << ::getpid() << "\n"
       << dir.path("data/postgres") << "\n1\n5432\n/nowhere\n\n0 0\nready\n";

@@ -16,7 +16,7 @@
 //   pg::Results results = co_await transaction.run(std::move(batch));
 //   const auto tenants = results.take(locked);
 //
-// Parameters are encoded when run() or add() is called, so what they refer to need live no longer than that
+// Parameters are encoded when run() or add() is called, so the values they refer to need not outlive that
 // call. A Row is decoded as a whole when it is read; its views point into the RowsOf it came from.
 #pragma once
 

@@ -49,7 +49,7 @@ void Session::on_readable() {
 
 void Session::read() {
   const bool is_alive = PQconsumeInput(conn_) == 1;
-  // Even after a loss there may be answers in the buffer.
+  // Even after a loss there may be results in the buffer.
   receive();
   if (conn_ != nullptr) take_notifications();
   if (conn_ != nullptr && (!is_alive || PQstatus(conn_) == CONNECTION_BAD)) fail(lost("connection lost"));
@@ -68,7 +68,7 @@ void Session::receive() {
     } else if (is_script_running_) {
       complete_script();
     } else if (std::exchange(was_null, true)) {
-      // Each answer ends with one null; two mean that libpq expects nothing more.
+      // Each result ends with one null; two mean that libpq expects nothing more.
       return fail(lost("the connection is out of step"));
     }
   }
@@ -82,7 +82,7 @@ void Session::take(ResultPtr result) {
     case PGRES_TUPLES_OK:
     case PGRES_COMMAND_OK:
     case PGRES_EMPTY_QUERY:
-      // Neither a BEGIN of ours nor what a script returns is anyone's answer.
+      // The results of BEGIN and of scripts have no waiter.
       if (++unit.answers > (unit.is_opening ? 1U : 0U) && unit.work == Unit::Work::batch)
         unit.rows.emplace_back(result.release());
       break;
@@ -91,7 +91,7 @@ void Session::take(ResultPtr result) {
     case PGRES_COPY_IN:
     case PGRES_COPY_OUT:
     case PGRES_COPY_BOTH:
-      // libpq would hand out this result for ever.
+      // libpq would return this result forever.
       return fail(Error(Kind::unknown, "COPY is not possible here"));
     default:
       take_error(unit, result.get());
@@ -106,7 +106,7 @@ void Session::take_error(Unit& unit, const PGresult* result) {
   if (unit.error) return;
 
   Error::Report report = report_of(result, statement);
-  // Without a state it is libpq's own: the connection is lost, and fail() will say so.
+  // Without a state the error is libpq's own: the connection is lost, and fail() reports it.
   if (report.sqlstate.empty()) return;
   if (statement != nullptr && unit.work == Unit::Work::batch && is_statement_stale(result, report.sqlstate)) {
     for (const auto& prepared : unit.relied_on)
@@ -116,7 +116,7 @@ void Session::take_error(Unit& unit, const PGresult* result) {
     unit.error = Error(Kind::retry, std::move(report));
     return;
   }
-  // A primary that became a standby under us: another connection may find the new one.
+  // The primary has become a standby; another connection may find the new primary.
   if (report.sqlstate == "25006") {
     is_demoted_ = true;
     unit.error = Error(Kind::unavailable, std::move(report));
@@ -129,7 +129,7 @@ void Session::complete() {
   const UnitPtr unit = std::move(sent_.front());
   sent_.pop_front();
   if (unit->work != Unit::Work::prepare) {
-    // Callers read the answer of each statement by its place.
+    // Callers read the result of each statement by its position.
     if (!unit->error && unit->work == Unit::Work::batch && unit->rows.size() != unit->batch.size())
       unit->error = Error(Kind::unknown, "the server has not answered every statement");
     finished_.push_back(unit);
@@ -166,7 +166,7 @@ void Session::check_response() {
   if (sent_.empty()) return;
   const auto self = shared_from_this();
   if (base::BootClock::now() >= last_progress_ + options_.response_timeout) {
-    // This process may have been the one that slept: look at the socket before judging.
+    // This process may have been the one that was suspended, so check the socket before failing.
     const size_t owed = sent_.size();
     read();
     if (conn_ == nullptr) return;

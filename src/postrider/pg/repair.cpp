@@ -12,8 +12,8 @@ namespace {
 
 using runtime::Task;
 
-// It is there: a table, index or view; a constraint, trigger or type; a function; the schema; a primary key;
-// an identity column; an attached partition. And lz4, where the server is built without it.
+// Already exists: a table, index or view; a constraint, trigger or type; a function; the schema; a primary
+// key; an identity column; an attached partition. And lz4, where the server is built without it.
 constexpr std::array<std::string_view, 8> kIsThere{"42P07", "42710", "42723", "42P06",
                                                    "42P16", "55000", "42809", "0A000"};
 

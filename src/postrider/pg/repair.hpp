@@ -1,5 +1,5 @@
-// Makes again what is missing of a schema, after somebody or something has dropped tables: from a dump of the
-// whole schema, of which everything that is there is left alone. What was in the tables does not come back.
+// Recreates the missing parts of a schema after tables were dropped, from a dump of the whole schema.
+// Existing objects are not touched, and the rows of dropped tables are not restored.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace postrider::pg {
 
-// Of the tables in the schema `postrider` that there should be.
+// The expected tables of the schema `postrider`.
 runtime::Task<std::vector<std::string>> missing_tables(Connection& connection,
                                                        std::span<const char* const> tables);
 
 // Each statement is a transaction of its own, so an interrupted repair is simply run again. Returns the first
-// line of those that made something. Throws Error.
+// line of each statement that created something. Throws Error.
 runtime::Task<std::vector<std::string>> repair(Connection& connection,
                                                std::span<const char* const> statements);
 

@@ -123,7 +123,7 @@ void ReplicationStream::State::consume() {
   if (PQconsumeInput(conn) != 1) lost("replication connection lost");
 }
 
-// What does not fit now goes with the next call: the server sends keepalives, so there always is one.
+// What does not fit now is sent with the next call. There always is one, because the server sends keepalives.
 void ReplicationStream::State::flush() {
   if (PQflush(conn) < 0) lost("replication connection lost");
 }

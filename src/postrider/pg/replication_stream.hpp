@@ -1,8 +1,8 @@
 // Reads a logical replication slot: a connection in replication mode, where the server sends what was
-// committed, in that order, and is told how far it need not send again. On one loop, for one coroutine.
+// committed, in that order, and learns which part it need not send again. On one loop, for one coroutine.
 //
 // Everything throws Error(unavailable) when the connection is lost or closed, and Error with the server's
-// SQLSTATE when it refuses a command. After an error the object is good for nothing but destruction.
+// SQLSTATE when it rejects a command. After an error the object can only be destroyed.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class ReplicationStream {
   // START_REPLICATION …: from here on there are frames.
   runtime::Task<void> start(std::string command);
 
-  // What the server sent and was not taken yet; nothing: wait(). The bytes live until the next call.
+  // The next frame that was received; nothing: call wait(). The bytes live until the next call.
   struct Frame {
     bool is_keepalive = false;  // no bytes: everything before `end` that concerns this slot was sent
     Lsn end{};                  // of the log when it was sent
@@ -47,10 +47,10 @@ class ReplicationStream {
   runtime::Task<void> wait(runtime::SteadyTime deadline);
   void wake();
 
-  // Everything before `done` is safe and need not be sent again. Asked to, the server answers with a
+  // Everything before `done` is safe and need not be sent again. On request, the server responds with a
   // keepalive.
   void confirm(Lsn done, bool is_answer_wanted = false);
-  void close();  // whoever waits gets Error(unavailable)
+  void close();  // a waiting call throws Error(unavailable)
 
  private:
   struct State;

@@ -94,7 +94,7 @@ void Rows::misfit(const Cell& cell, const char* wanted) {
                                std::to_string(cell.type) + ") is not " + wanted);
 }
 
-// The server says how long a value is, and another server than Postgres may say anything.
+// The server sends the length of a value, and a server other than Postgres may send anything.
 void Rows::require_bytes(const Cell& cell, size_t bytes) {
   if (cell.bytes.size() != bytes) misfit(cell, "as long as its type is");
 }

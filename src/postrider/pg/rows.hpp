@@ -1,4 +1,4 @@
-// The answer to one statement: rows in binary format, decoded on access without copying.
+// The result of one statement: rows in binary format, decoded on access without copying.
 #pragma once
 
 #include <cstddef>

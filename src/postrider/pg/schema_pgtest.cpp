@@ -123,7 +123,7 @@ runtime::Task<std::vector<std::string>> repaired(runtime::Loop& loop, std::strin
   co_return made;
 }
 
-// pg_dump's order depends on what was made first.
+// pg_dump's order depends on what was created first.
 std::vector<std::string> statements_of(const std::string& dump) {
   std::vector<std::string> statements;
   for (size_t start = 0; start < dump.size();) {

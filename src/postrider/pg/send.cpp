@@ -103,7 +103,7 @@ bool Session::send_item(const Batch::Item& item) {
                              lengths_.data(), formats_.data(), binary) == 1;
 }
 
-// Several statements in one text need the simple protocol, which libpq refuses in pipeline mode.
+// Several statements in one text need the simple protocol, which libpq does not allow in pipeline mode.
 // So it waits until nothing is in flight.
 void Session::start_script() {
   if (!script_ || !sent_.empty() || conn_ == nullptr) return;

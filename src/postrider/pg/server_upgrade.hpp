@@ -15,7 +15,7 @@ struct ServerUpgrade {
   std::string installed;  // the same form
 };
 
-std::string installed_version(const ServerPrograms& programs);  // empty: it does not say
+std::string installed_version(const ServerPrograms& programs);  // empty: unknown
 std::string running_version(const std::string& url);            // blocks; empty: the server cannot be reached
 
 // Nothing if both are the same, or if one is not known.

@@ -1,8 +1,8 @@
-// The inside of a Connection: libpq in pipeline mode on a socket, and the queue in front of it.
+// The internals of a Connection: libpq in pipeline mode on a socket, and the queue in front of it.
 //
 // Work is a Unit: messages under one sync. Units wait in `waiting_` for their turn, are sent in order, and
-// stay in `sent_` until libpq has handed out their sync. Answered units move to `finished_`, and their
-// waiters are resumed last, when the session is consistent: they may send more or destroy the Connection.
+// stay in `sent_` until libpq has returned their sync. Completed units move to `finished_`, and their waiters
+// are resumed last, when the session is consistent: they may send more or destroy the Connection.
 #pragma once
 
 #include <libpq-fe.h>
@@ -26,7 +26,7 @@ struct Prepared {
   std::string server_name;
   std::vector<Oid> types;
   bool is_ready = false;       // the server has confirmed it
-  std::optional<Error> error;  // it has refused it
+  std::optional<Error> error;  // it has rejected it
 };
 
 // The name of a statement on the server has a hash of its text and parameter types. Behind a pooler the
@@ -49,7 +49,7 @@ struct Unit {
   std::vector<Rows> rows;
   std::optional<Error> error;
   runtime::OneShot<bool> done;
-  bool is_abandoned = false;  // whoever waited is gone
+  bool is_abandoned = false;  // the waiting coroutine is gone
 };
 using UnitPtr = std::shared_ptr<Unit>;
 
@@ -73,7 +73,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void fail(Error reason);
   void fail_if_open(const char* reason);
-  // Forgets the callback; the waiters are told from the loop.
+  // Clears the callback; the waiters are resumed from the loop.
   void abandon();
 
   bool is_open() const { return conn_ != nullptr && !connecting_; }

@@ -37,7 +37,7 @@ class Loop {
   std::unique_ptr<State> state_;
 };
 
-// co_await Yield{loop}: goes on in a later turn of the loop, behind what is queued already.
+// co_await Yield{loop}: continues in a later turn of the loop, after the jobs that are already queued.
 struct Yield {
   Loop& loop;
   bool await_ready() const noexcept { return false; }
@@ -48,7 +48,7 @@ struct Yield {
 };
 
 // For long work in small steps: `co_await pause` between two steps yields once the work has held the loop for
-// too long, and costs a look at the clock otherwise.
+// too long; otherwise it only reads the clock.
 class Pause {
  public:
   static constexpr std::chrono::microseconds kTurnMax{200};
@@ -92,7 +92,7 @@ class Timer {
 };
 
 // What a service sleeps on: co_await wakeup.wait_until(t) returns at t or at the next notify(), whichever
-// comes first. A notify() while nobody waits is kept (one, not counted).
+// comes first. A notify() without a waiter is remembered (once; they are not counted).
 class Wakeup {
  public:
   explicit Wakeup(Loop& loop) : timer_(loop) {}

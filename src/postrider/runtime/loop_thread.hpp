@@ -21,7 +21,7 @@ class LoopThread {
 
   Loop loop;
 
-  // Jobs that were posted before run first.
+  // Jobs that were posted earlier run first.
   void start() {
     thread_ = std::thread([this] { loop.run(); });
   }

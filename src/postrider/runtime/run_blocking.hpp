@@ -1,5 +1,5 @@
-// Runs one task to its end on a loop that no thread runs yet: for commands, and for the steps before the
-// node's own loops exist.
+// Runs one task to completion on a loop that no thread runs yet, for commands and for the start of a node
+// before its own loops exist.
 #pragma once
 
 #include <exception>

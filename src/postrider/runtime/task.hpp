@@ -1,5 +1,5 @@
 // Task<T>: a lazy coroutine. It starts when awaited and resumes its awaiter when done; exceptions travel with
-// it. A task runs on one loop: whoever awaits it is on the same thread.
+// it. A task runs on one loop and is awaited on the same thread.
 //
 // g++ 12.2 miscompiles aggregate temporaries and capturing lambdas inside an expression with co_await:
 // such an expression names existing variables only (tools/check_coro.py enforces it).
@@ -127,8 +127,9 @@ class OneShot {
   std::coroutine_handle<> waiting_;
 };
 
-// Owns running tasks, so that nothing is detached: who spawns into a group joins it. A task that throws is a
-// bug (services catch at their pass), so the process stops. One loop only; the group outlives its tasks.
+// Owns running tasks, so that nothing is detached: the code that spawns into a group joins it. A task that
+// throws is a bug (services catch at their pass), so the process stops. One loop only; the group outlives its
+// tasks.
 class TaskGroup {
  public:
   TaskGroup() = default;

@@ -103,8 +103,8 @@ const Client::Stats& Client::stats() const {
 void Client::close() {
   state_->is_closed = true;
   state_->resolver.close();
-  // An exchange that is not waiting is running right now, further up this very stack: it ends when it
-  // continues. One that was waiting has ended when cancel() returns, and others may have ended with it.
+  // An exchange that is not waiting is running right now, further up this stack. It ends when it continues.
+  // One that was waiting has ended when cancel() returns, and others may have ended with it.
   auto& all = state_->in_progress;
   for (auto next = all.begin(); next != all.end();) {
     const bool was_waiting = next->is_waiting();
@@ -167,7 +167,7 @@ uint32_t Client::State::proceed(ExchangeInProgress& current) {
     conclude_interrupt(current);
     return 0;
   }
-  // An endpoint may answer and close without reading the whole request, so reading comes first.
+  // An endpoint may respond and close without reading the whole request, so read first.
   receive(current);
   if (!current.connection) return 0;
   if (current.reader.is_done()) return 0;
@@ -198,7 +198,7 @@ bool Client::State::send_rest(ExchangeInProgress& current, std::string_view byte
       current.unsent = bytes;
       return true;
     }
-    // Perhaps the endpoint has answered before it closed.
+    // The endpoint may have responded before it closed.
     receive(current);
     if (current.is_turn_over) return true;  // the rest of it follows
     if (current.connection && !current.reader.is_done()) conclude_broken(current, NetError::connection_reset);
@@ -265,7 +265,8 @@ void Client::State::conclude_interrupt(ExchangeInProgress& current) {
   if (!current.reader.has_head()) current.fail(timeout_in(current.phase));
 }
 
-// With TLS 1.3 an endpoint may refuse after the handshake, for example because it wants a certificate.
+// With TLS 1.3 an endpoint may reject the connection after the handshake, for example because it requires a
+// certificate.
 void Client::State::conclude_failed_read(ExchangeInProgress& current, const IoResult& result) {
   const bool is_refusal = current.connection->tls() != nullptr && result.system_error == 0;
   if (!is_refusal || current.reader.has_head()) return conclude_broken(current, NetError::connection_reset);
@@ -274,7 +275,7 @@ void Client::State::conclude_failed_read(ExchangeInProgress& current, const IoRe
   current.fail(trouble.error, trouble.words);
 }
 
-// The peer closed or reset. With a complete head that is an answer cut short, otherwise a failure.
+// The peer closed or reset. With a complete head this is a truncated response, otherwise a failure.
 void Client::State::conclude_broken(ExchangeInProgress& current, NetError error) {
   current.connection.reset();
   if (!current.reader.has_head()) current.fail(error);
@@ -286,7 +287,7 @@ void Client::State::conclude_flood(ExchangeInProgress& current) {
     current.fail(NetError::tls_failed, "TLS failed: the endpoint sends too many records without data");
 }
 
-// A pooled connection that was closed before any byte of an answer: the endpoint gave up on it while it was
+// A pooled connection that was closed before any byte of a response: the endpoint closed it while it was
 // idle.
 bool Client::State::should_resend(ExchangeInProgress& current) {
   const NetFailure* failure = current.exchange.failure();

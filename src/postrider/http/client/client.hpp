@@ -53,15 +53,15 @@ struct ClientOptions {
   std::chrono::milliseconds idle_timeout{60'000};
   std::chrono::milliseconds connection_age_max{300'000};  // so that a moved name is noticed
   size_t sessions_max = 10'000;                           // TLS sessions kept for resumption, one per origin
-  // After a complete head nothing but a preview and a reusable connection is to be gained; the slot is worth
+  // After a complete head, reading on yields only a preview and a reusable connection. A free slot is worth
   // more.
   std::chrono::milliseconds body_wait_max{2'000};
 };
 
-// A receiver's answer is only shown to people: this much of it is enough.
+// A receiver's response is only shown to people, and this much is enough.
 inline constexpr size_t kAnswerPreviewBytesMax = 1024;
 
-// What is borrowed (url, headers, body, profile, on_answer_body) must stay until send() is done.
+// Everything borrowed (url, headers, body, profile, on_answer_body) must live until send() has finished.
 struct OutboundRequest {
   const Url& url;
   std::string_view method = "POST";
@@ -73,17 +73,17 @@ struct OutboundRequest {
   runtime::SteadyTime deadline{};        // over lookup, connect, TLS, sending, head and body together
   size_t answer_body_bytes_max = 64 * 1024;
   size_t answer_kept_bytes_max = kAnswerPreviewBytesMax;  // of the body, in Answer::body_start
-  // Gets the body of a 2xx response as it comes, for streams and long responses; must not throw.
+  // Receives the body of a 2xx response as it arrives, for streams and long responses; must not throw.
   const std::function<void(std::string_view)>* on_answer_body = nullptr;
-  // For streams: after this long without a byte of the body the response counts as broken off. 0:
+  // For streams: after this long without a byte of the body the response counts as interrupted. 0:
   // body_wait_max over the whole body.
   std::chrono::milliseconds answer_silence_max{0};
 };
 
 // The one rule for headers that postrider sends: a name is a token, and a value has no control character but
-// tab. So a header never becomes two, whoever wrote its value.
+// tab. So a header value can never inject another header.
 bool is_header(std::string_view name, std::string_view value);
-// Appends "name: value\r\n". False: that is no header, and nothing was appended.
+// Appends "name: value\r\n". False: not a valid header, and nothing was appended.
 [[nodiscard]] bool append_header(std::string& lines, std::string_view name, std::string_view value);
 
 struct Answer {
@@ -114,9 +114,9 @@ struct Exchange {
   PhaseTimes times;
   std::optional<IpAddress> remote;  // the address dialled last
   bool is_reused = false;           // went over a pooled connection
-  // A pooled connection turned out to be closed before any byte of an answer, and the request was sent once
-  // more on a fresh one. Delivery is at-least-once with a stable id, so the small chance of a repeat is
-  // within the contract.
+  // A pooled connection turned out to be closed before any byte of a response, and the request was sent once
+  // more on a new one. Delivery is at-least-once with a stable id, so the small chance of a repeat is within
+  // the contract.
   bool is_resent = false;
 
   const Answer* answer() const { return std::get_if<Answer>(&outcome); }
@@ -127,7 +127,7 @@ class Client {
  public:
   // The guard and the TLS context are the profile of requests that name none; they outlive the client.
   Client(runtime::Loop& loop, const AddressGuard& guard, const TlsContext& tls, ClientOptions options);
-  ~Client();  // no exchange may be in flight: close(), then join what was sending
+  ~Client();  // no exchange may be in flight: call close(), then join the senders
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 

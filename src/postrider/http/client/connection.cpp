@@ -54,7 +54,7 @@ IoResult Connection::read(char* to, size_t bytes_max) {
   const auto received = recv(descriptor_, to, bytes_max, 0);
   if (received == 0) return {.kind = Kind::closed};
   if (received > 0) {
-    // Drained; more makes a new edge, but an end that was seen does not come again.
+    // Drained. More data triggers a new edge, but a close that was seen is not reported again.
     if (static_cast<size_t>(received) < bytes_max && !has_ended_) would_block(kReadable);
     return {.kind = Kind::moved,
             .bytes = static_cast<size_t>(received),
@@ -68,8 +68,8 @@ IoResult Connection::read(char* to, size_t bytes_max) {
 IoResult Connection::write(std::string_view bytes) {
   const IoResult result = tls_ ? tls_->write(bytes) : write_plain(bytes);
   if (result.kind == Kind::would_block) would_block(kWritable);
-  // What the peer said before it closed can still be read. A write may learn of the end before the poller
-  // tells.
+  // What the peer sent before it closed can still be read. A write may see the close before the poller
+  // reports it.
   if (result.kind == Kind::failed || result.kind == Kind::closed) end();
   return result;
 }

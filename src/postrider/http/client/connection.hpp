@@ -1,4 +1,4 @@
-// One TCP connection of the client, plain or TLS, in the poller from its first moment to its last.
+// One TCP connection of the client, plain or TLS, registered with the poller for its whole life.
 #pragma once
 
 #include <sys/epoll.h>
@@ -18,7 +18,7 @@ using base::IpAddress;
 
 class Connection;
 
-// Whose connections may be used in place of each other.
+// Connections with equal keys are interchangeable.
 struct PoolKeyView {
   uint64_t profile = 0;  // DialProfile::id()
   std::string_view origin;
@@ -40,7 +40,8 @@ class ConnectionUser {
   ~ConnectionUser() = default;
 };
 
-// Readiness is remembered: a bit is set by the poller's edge and cleared when the system said "would block".
+// Readiness is remembered: a bit is set by the poller's edge and cleared when the system returns "would
+// block".
 class Connection final : private Watch, public ListHook<class ConnectionPool> {
  public:
   static constexpr uint32_t kReadable = EPOLLIN;
@@ -62,9 +63,10 @@ class Connection final : private Watch, public ListHook<class ConnectionPool> {
 
   IoResult read(char* to, size_t bytes_max);
   IoResult write(std::string_view bytes);
-  // Nothing unexpected has come from the peer, neither bytes nor an end: it may be used for another request.
+  // The peer has neither sent anything unexpected nor closed, so the connection may be used for another
+  // request.
   bool is_quiet();
-  // The same by asking the system, also for what the poller has not told yet.
+  // The same, by asking the system, which also knows what the poller has not reported yet.
   bool is_still_quiet();
 
   // For the pool, while idle.
@@ -84,7 +86,8 @@ class Connection final : private Watch, public ListHook<class ConnectionPool> {
   const IpAddress remote_;
   Poller::Token token_;
   uint32_t ready_ = 0;
-  bool has_ended_ = false;  // the peer closed or reset: a short read is then not the end of what can be read
+  bool has_ended_ =
+      false;  // the peer closed or reset: a short read then does not mean that everything was read
   ConnectionUser* user_ = nullptr;
   std::unique_ptr<TlsStream> tls_;
 };

@@ -1,4 +1,4 @@
-// What a connection knows of its peer before the poller tells.
+// What a connection knows about its peer before the poller reports it.
 #include <fcntl.h>
 
 #include "postrider/http/client/connection.hpp"
@@ -31,7 +31,7 @@ TEST(ClientConnection, WhatAPeerSaidBeforeItsResetIsReadableOnceAWriteFailed) {
   });
   const int descriptor = connected_to(server);
   runtime::Loop loop;
-  Poller poller(loop);  // the loop does not run: no edge is told
+  Poller poller(loop);  // the loop does not run, so no edge is reported
   Connection connection(poller, descriptor, *IpAddress::parse("127.0.0.1"));
   wait_for_reset(descriptor);
 

@@ -5,17 +5,18 @@
 namespace postrider::http {
 
 void DeadlineWheel::set(Deadline& deadline, runtime::SteadyTime when) {
-  // Nothing is waiting, so no slot is passed over. (While turning, others may be, in ticks that began since.)
+  // Nothing is waiting, so no slot is skipped. (While turning, deadlines may be waiting in ticks that began
+  // since.)
   if (!timer_.is_set() && !is_turning_) turned_to_ = tick_of(base::BootClock::now());
   deadline.when_ = when;
-  // The tick in which `when` lies has begun before it: one later is never early.
+  // The tick that contains `when` began before it, so use the next one, which is never early.
   const int64_t number = std::max(tick_of(when), turned_to_) + 1;
   deadline.clear_deadline();
   slot(number).push_back(deadline);
   if (!is_turning_ && (!timer_.is_set() || number < armed_for_)) arm();
 }
 
-// Sleeps until the next slot with anything in it, so that an idle client costs nothing.
+// Sleeps until the next slot that is not empty, so that an idle client costs nothing.
 void DeadlineWheel::arm() {
   armed_for_ = turned_to_ + 1;
   while (slot(armed_for_).empty() && armed_for_ - turned_to_ <= kSlots) ++armed_for_;

@@ -44,7 +44,7 @@ class DeadlineWheel {
 
   runtime::Timer timer_;
   int64_t armed_for_ = 0;    // the tick the timer waits for, when it is set
-  int64_t turned_to_ = 0;    // every slot up to this tick has been looked at
+  int64_t turned_to_ = 0;    // every slot up to this tick has been handled
   bool is_turning_ = false;  // then turn() sets the timer at its end
   std::array<Slot, kSlots> slots_;
 };

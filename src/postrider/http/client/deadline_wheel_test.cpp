@@ -89,7 +89,7 @@ TEST_F(Deadlines, OneThatIsSetAnewBySlowWorkDelaysNoOther) {
     slow.set_for = base::BootClock::now() + 200ms;
     wheel_.set(slow, slow.set_for);
   };
-  Recorded& next = add(2, 30ms);  // its time comes while the first one works
+  Recorded& next = add(2, 30ms);  // becomes due while the first one runs
   next.then = [this] { loop_.stop(); };
   loop_.run();
   EXPECT_LT(base::BootClock::now() - next.set_for, 3s) << "it waited until the wheel came round";

@@ -48,7 +48,7 @@ struct SocketAddress {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-// A socket on its way to the address, or -1 with errno set.
+// A socket that is connecting to the address, or -1 with errno set.
 int start_connect(const IpAddress& address, uint16_t port, const std::optional<IpAddress>& bind_address) {
   const int descriptor =
       socket(address.is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -70,8 +70,8 @@ int start_connect(const IpAddress& address, uint16_t port, const std::optional<I
   return -1;
 }
 
-// Without IPv6 here an address of that kind cannot be dialled: that is how this network is, and for good. The
-// same of an IPv4 address means that there is no port left.
+// Without IPv6 on this network, an IPv6 address can never be reached, so this is permanent. For an IPv4
+// address the same error means that no port is left.
 NetError net_error_at(const IpAddress& address, int system_error) {
   if (system_error == EADDRNOTAVAIL && address.is_v6) return NetError::unreachable;
   return net_error_of(system_error);
@@ -85,8 +85,8 @@ void fail_by_system(ExchangeInProgress& current, int system_error, const IpAddre
     current.fail(error);
 }
 
-// Of several addresses' failures the first that tells something about the endpoint counts: that there is no
-// way to its IPv6 address must not hide that it refuses over IPv4.
+// If several addresses fail, report the first failure that says something about the endpoint: an unreachable
+// IPv6 address must not hide a connection refused over IPv4.
 class TellingFailure {
  public:
   void note(const Exchange& exchange) {
@@ -147,8 +147,8 @@ NetError net_error_of(int system_error) {
       return NetError::connection_reset;
     case ETIMEDOUT:
       return NetError::timeout_connect;
-    // This machine's own trouble, which says nothing about the endpoint. Only what is certain to be: such an
-    // attempt does not count, so a delivery would never end.
+    // An error of this machine, which says nothing about the endpoint. Only errors that are certain to be
+    // local belong here: such an attempt does not count, so the delivery would be retried forever.
     case EMFILE:
     case ENFILE:
     case ENOBUFS:
@@ -232,7 +232,7 @@ Task<bool> Client::State::connect(ExchangeInProgress& current, IpAddress address
   const Url& url = current.request.url;
   const uint16_t port = url.port;
   current.exchange.remote = address;
-  // The very address that is dialled, whatever the caller has checked.
+  // Checks the address that is dialled, regardless of what the caller has checked.
   if (const auto refused = current.profile.guard().judge(url, std::span(&address, 1))) {
     fail_blocked(current, *refused);
     co_return false;

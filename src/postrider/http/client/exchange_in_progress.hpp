@@ -84,7 +84,7 @@ class ExchangeInProgress final : public ConnectionUser,
     if (interrupted == Interrupt::step) interrupted = Interrupt::none;
     limit_step(request.deadline);
   }
-  // For loops that do not wait: notes an interrupt as the wheel would.
+  // For loops that do not wait: records an interrupt as the wheel would.
   bool is_interrupted() {
     const runtime::SteadyTime now = base::BootClock::now();
     if (interrupted == Interrupt::none && now >= step_deadline_)
@@ -138,7 +138,7 @@ class ExchangeInProgress final : public ConnectionUser,
   static size_t framing_bytes_max(const OutboundRequest& outbound) {
     return std::max(kChunkFramingBytesMax, outbound.answer_body_bytes_max);
   }
-  // The response itself has tighter limits. This one ends a peer that sends TLS records without data.
+  // The response itself has tighter limits. This one stops a peer that sends TLS records without data.
   static size_t wire_bytes_max(const OutboundRequest& outbound) {
     constexpr size_t tls_bytes_max = 256 * 1024;
     const size_t framing = framing_bytes_max(outbound);

@@ -1,4 +1,4 @@
-// What a plain exchange comes to, with well-behaved and badly behaved endpoints.
+// The results of plain exchanges with well-behaved and misbehaving endpoints.
 #include "postrider/http/client/testing.hpp"
 
 namespace postrider::http {

@@ -35,7 +35,7 @@ class ClientFlood : public ClientTest {
     exchange = co_await client_->send(request);
   }
 
-  // Looks at the client's counter once per turn of the loop.
+  // Reads the client's counter once per turn of the loop.
   void count_turn(uint64_t seen) {
     const uint64_t now = client_->stats().bytes_received;
     turn_bytes_ = std::max(turn_bytes_, now - seen);

@@ -70,7 +70,7 @@ bool any_contains(const std::vector<Network>& list, const IpAddress& address) {
                      [&](const Network& network) { return network.contains(address); });
 }
 
-// Everything outside global unicast is refused: loopback, unique local, link local, multicast, NAT64 and the
+// Everything outside global unicast is blocked: loopback, unique local, link local, multicast, NAT64 and the
 // rest.
 std::optional<Reason> refused_v6(const IpAddress& address) {
   static const std::vector<Network> global_unicast = networks({"2000::/3"});

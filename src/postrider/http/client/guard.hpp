@@ -50,7 +50,7 @@ struct RefusedDestination {
   BlockedReason reason;
   std::string host{};  // as in the URL
   bool is_name = false;
-  std::optional<IpAddress> resolved{};  // the refused address, if a name led to it
+  std::optional<IpAddress> resolved{};  // the blocked address, if the host is a name
 };
 
 // Safe to use from any thread; one for the process is enough.
@@ -64,14 +64,14 @@ class AddressGuard {
   // nullopt: allowed. The machine's own addresses are read again when they are older than 10 seconds.
   std::optional<BlockedReason> check(const IpAddress& address, uint16_t port) const;
 
-  // What the text of a URL alone tells: scheme, port, literal address. A local name is refused here only when
+  // What the text of a URL alone shows: scheme, port, literal address. A local name is blocked here only when
   // no network is allowed at all; otherwise its addresses decide.
   std::optional<BlockedReason> check(const Url& url) const;
 
   // All addresses of the URL's name together. A local name is usable only if ALLOW_NETWORKS covers every one
   // of them.
   std::optional<BlockedReason> check(const Url& url, std::span<const IpAddress> addresses) const;
-  // The same, with what was refused; without addresses, the text of the URL alone.
+  // The same, with the destination that was blocked. Without addresses, only the text of the URL is checked.
   std::optional<RefusedDestination> judge(const Url& url, std::span<const IpAddress> addresses = {}) const;
 
   const GuardPolicy& policy() const;

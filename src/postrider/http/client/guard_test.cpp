@@ -39,7 +39,7 @@ TEST_P(GuardRanges, AreRefusedFromTheFirstAddressToTheLast) {
   if (range.after) {
     EXPECT_EQ(guard_.check(address(range.after), 443), std::nullopt) << range.after;
   }
-  // The same addresses in IPv6 clothes.
+  // The same addresses as IPv6.
   if (!address(range.first).is_v6) {
     EXPECT_EQ(guard_.check(address("::ffff:" + std::string(range.first)), 443), range.reason);
     EXPECT_EQ(guard_.check(address("::ffff:" + std::string(range.last)), 443), range.reason);

@@ -1,6 +1,6 @@
 // Lists whose elements contain their own links: joining and leaving a list allocates nothing. An element
-// leaves its list when it is destroyed. The tag tells the lists apart of which an element is a member at the
-// same time.
+// leaves its list when it is destroyed. The tag distinguishes the lists that an element is in at the same
+// time.
 #pragma once
 
 #include <boost/intrusive/list.hpp>

@@ -58,7 +58,7 @@ std::unique_ptr<Connection> ConnectionPool::take(const PoolKeyView& key) {
     --idle_;
     connection->leave_idle_list();
     connection->set_user(nullptr);
-    // What came since it became idle would be taken for the response to the next request.
+    // Data that arrived while it was idle would be read as the response to the next request.
     if (!is_too_old(*connection, now) && connection->is_still_quiet()) return connection;
   }
   return nullptr;

@@ -53,10 +53,11 @@ class ConnectionPool final : private ConnectionUser, private Deadline {
   ConnectionPool(DeadlineWheel& wheel, const ClientOptions& options);
   ~ConnectionPool() { close_all(); }
 
-  // The connection that became idle last, or null. Those that are too old, or on which anything has come
-  // since, are closed on the way.
+  // The connection that became idle last, or null. Those that are too old, or that received anything while
+  // idle, are closed.
   std::unique_ptr<Connection> take(const PoolKeyView& key);
-  // A quiet connection is kept; any other, or one too many, is closed. The longest idle one makes room.
+  // A quiet connection is kept; any other is closed. At the limit, the one that has been idle longest is
+  // closed.
   void put(const PoolKeyView& key, std::unique_ptr<Connection> connection);
   void close_all();
   size_t idle() const { return idle_; }

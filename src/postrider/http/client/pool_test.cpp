@@ -1,4 +1,4 @@
-// Connections are reused, replaced and given up as promised.
+// Connections are reused, replaced and closed as documented.
 #include "postrider/http/client/testing.hpp"
 
 namespace postrider::http {
@@ -11,7 +11,7 @@ class ClientPool : public ClientTest {
     exchange = co_await client_->send(request);
   }
 
-  // Runs the loop until the condition holds; looks again every millisecond.
+  // Runs the loop until the condition holds; checks it every millisecond.
   void run_until(const std::function<bool()>& condition) {
     if (condition()) return;
     runtime::Timer timer(loop_);
@@ -114,8 +114,8 @@ TEST_F(ClientPool, BytesThatCameSinceItBecameIdleAreNotTheNextAnswer) {
   EXPECT_EQ(server.accepted(), 2);
 }
 
-// Every response is followed by one that was not asked for, in many ways and at many moments. Whatever the
-// moment, the status that belongs to a request is the one it gets.
+// Every response is followed by an unrequested one, in many ways and at many moments. Each request must still
+// get its own status.
 TEST_F(ClientPool, AHostileReceiverCannotAnswerTheNextRequestInAdvance) {
   std::atomic<int> smuggled = 0;
   ScriptedServer server([&](Peer& peer) {
@@ -127,7 +127,7 @@ TEST_F(ClientPool, AHostileReceiverCannotAnswerTheNextRequestInAdvance) {
       if (way == 1) answer += extra.substr(0, 1);  // its first byte
       if (!peer.write(answer)) return;
       if (way == 2) peer.write(extra);   // right after it
-      if (way == 3) peer.write("\r\n");  // an empty line, which many clients forgive
+      if (way == 3) peer.write("\r\n");  // an empty line, which many clients ignore
       peer.wait_until_received();
       ++smuggled;
       smuggled.notify_all();
@@ -236,7 +236,8 @@ TEST_F(ClientPool, AThousandExchangesRunAtOnce) {
     peer.read_request();
     std::unique_lock lock(mutex);
     if (++waiting == count) all_here.notify_all();
-    all_here.wait(lock, [&] { return waiting == count; });  // nobody is answered before all have asked
+    all_here.wait(lock,
+                  [&] { return waiting == count; });  // no response is sent before all requests have arrived
     lock.unlock();
     peer.write(kOkAnswer);
     peer.wait_until_closed();

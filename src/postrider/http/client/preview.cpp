@@ -61,9 +61,9 @@ bool passes_luhn(std::string_view digits) {
   return sum % 10 == 0;
 }
 
-// How much of `text` is a card number: 13 to 19 digits, perhaps in groups with single spaces or dashes
-// between. Behind it another number may follow in the same way, as its date or code does: so each group may
-// be the last.
+// How much of `text` is a card number: 13 to 19 digits, possibly in groups separated by single spaces or
+// dashes. Another number, such as its date or code, may follow in the same way, so each group may be the
+// last.
 size_t card_length(std::string_view text, bool is_complete) {
   if (text.front() < '2' || text.front() > '6') return 0;  // what card numbers begin with
   std::string digits;
@@ -108,7 +108,7 @@ bool is_json_web_token(std::string_view token) {
 
 enum class Keyword : uint8_t { none, weak, strong };
 
-// Judged by how a name ends: client_secret, accessToken, x-api-key.
+// Decided by the end of the name: client_secret, accessToken, x-api-key.
 Keyword keyword_of(std::string_view word) {
   const std::string name = lowered(word);
   for (const std::string_view ending :
@@ -215,7 +215,7 @@ class Redactor {
     ++at;
     at += run_length(rest_.substr(at), is_blank);
     const std::string_view opening = quote_at(rest_.substr(at));
-    // Behind a strong word all that is in quotes is secret: a passphrase has blanks.
+    // After a strong word everything in quotes is secret: a passphrase may contain spaces.
     if (keyword == Keyword::strong && !opening.empty()) {
       const size_t quoted = quoted_length(rest_.substr(at + opening.size()), opening);
       if (quoted > 0) {

@@ -1,4 +1,4 @@
-// What of an endpoint's answer may be stored and shown.
+// The part of an endpoint's response that may be stored and shown.
 #pragma once
 
 #include <string>

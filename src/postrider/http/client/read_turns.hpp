@@ -1,4 +1,4 @@
-// How much of what receivers send is read in one turn of the loop.
+// Limits how many bytes from receivers are read in one turn of the loop.
 //
 // One receiver that sends faster than its response can be parsed would otherwise keep the loop to itself. A
 // reader that has used up its share, or finds the share of all readers used up, waits for the next turn. The

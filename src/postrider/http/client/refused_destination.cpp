@@ -16,8 +16,8 @@ struct TypedReason {
   std::string_view sentence;
 };
 
-// What the text of a URL shows by itself. That an address belongs to this machine is not said: it would tell
-// where postrider is.
+// What the text of a URL shows by itself. Never mentions that an address belongs to this machine, because
+// that would reveal where postrider runs.
 constexpr std::array<TypedReason, 9> kTypedReasons{{
     {Reason::plain_http, "http:// is not allowed, only https://"},
     {Reason::port, "the port is not allowed"},

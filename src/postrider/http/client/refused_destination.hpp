@@ -1,6 +1,6 @@
-// How a destination that the guard refuses is put into words, for those who may know the network and for
-// those who may not. Customers choose the URLs: they learn what is wrong with the scheme, the port or the
-// address they typed, but never what a name resolves to, nor which networks this machine is in.
+// Describes a destination that the guard blocks, for readers who may know the network and for readers who may
+// not. Customers choose the URLs: they see what is wrong with the scheme, the port or the address they
+// entered, but never what a name resolves to, or which networks this machine is in.
 //
 // Stored texts (attempts, dead letters, probes) are those for operators; shown_to() turns them into what a
 // reader may see.

@@ -65,13 +65,12 @@ struct Entry {
   IntrusiveList<Waiter, WaiterTag> waiting;
 };
 
-// A zone can put thousands into one response, and each name keeps its own.
+// A zone can return thousands of addresses in one response, and each name stores its own.
 constexpr size_t kAddressesPerFamilyMax = 16;
 // Datagrams read at once. The rest stays in the socket and is reported again.
 constexpr int kReceivesPerTurn = 64;
 
-// Tells one content of a file from another. Both a file that is written in place and one that is replaced
-// count.
+// Identifies the contents of a file. Changes when the file is written in place and when it is replaced.
 struct FileVersion {
   uint64_t device = 0, inode = 0;
   int64_t size = -1, changed_ns = 0;  // -1: there is no file
@@ -219,7 +218,7 @@ struct Resolver::State {
     try {
       channels.push_back(std::make_unique<Channel>(*this));
       read_version = version;
-    } catch (const std::runtime_error&) {  // no descriptor or memory now: at the next look
+    } catch (const std::runtime_error&) {  // no descriptor or memory now: try at the next check
     }
   }
 
@@ -278,7 +277,7 @@ struct Resolver::State {
     return entries[name];
   }
 
-  // Drops what is stale; if that is not enough, whatever comes first. Rare: once per a tenth of the table.
+  // Drops stale entries, then arbitrary ones if that is not enough. Rare: once per tenth of the table.
   void make_room() {
     const SteadyTime now = base::BootClock::now();
     const auto is_idle = [](const Entry& entry) { return !entry.is_asked && entry.waiting.empty(); };
@@ -321,7 +320,7 @@ Resolver::State::Channel::Channel(State& resolver_state) : state(resolver_state)
                    ARES_OPT_TCP_PORT;
   int status = ares_init_options(&handle, &settings, mask);
   if (status != ARES_SUCCESS) throw std::runtime_error(std::string("c-ares: ") + ares_strerror(status));
-  ares_set_socket_functions(handle, &kSocketFunctions, &state);  // before anything is asked
+  ares_set_socket_functions(handle, &kSocketFunctions, &state);  // before any query
   if (wanted.servers.empty()) return;
   status = ares_set_servers_ports_csv(handle, wanted.servers.c_str());
   if (status == ARES_SUCCESS) return;

@@ -21,7 +21,7 @@ struct ResolverOptions {
   std::string servers{};  // "127.0.0.1:5353,[::1]:53"; empty: those of resolv_conf
   // Read again after it has changed. Lookups that have started end with the servers they started with.
   std::string resolv_conf = "/etc/resolv.conf";
-  std::chrono::milliseconds resolv_conf_interval{5'000};  // between two looks at the file
+  std::chrono::milliseconds resolv_conf_interval{5'000};  // between two checks of the file
   uint16_t port = 53;                                     // of the servers in it
   size_t entries_max = 20'000;
   std::chrono::milliseconds ttl_min{5'000};
@@ -32,7 +32,7 @@ struct ResolverOptions {
   int query_tries = 3;
 };
 
-// local: no server could be asked, because this machine had no descriptor for it.
+// local: no query could be sent, because this machine was out of descriptors.
 enum class LookupError : uint8_t { not_found, failed, timed_out, canceled, local };
 
 using Addresses = std::vector<IpAddress>;  // IPv4 first: most endpoints have it, and broken IPv6 is common

@@ -17,12 +17,12 @@ struct Zone {
     std::vector<std::string> addresses{};  // IPv4 and IPv6
     uint32_t ttl = 60;
     int rcode = 0;
-    bool is_silent = false;  // asked, but never answered
+    bool is_silent = false;  // queried, but never gets a response
   };
   std::unordered_map<std::string, Name> names;
 };
 
-// Answers A and AAAA questions over UDP.
+// Responds to A and AAAA queries over UDP.
 class DnsServer {
  public:
   explicit DnsServer(Zone zone, const std::string& host = "127.0.0.1", uint16_t port = 0)
@@ -239,7 +239,7 @@ TEST_F(ClientNames, FailuresAreToldApart) {
   EXPECT_EQ(lookup("absent.example"), error(LookupError::not_found));
   EXPECT_EQ(dns.questions(), questions);
   make_client({.resolver = {.servers = dns.address(), .query_timeout = 50ms, .query_tries = 1}});
-  EXPECT_EQ(lookup("silent.example"), error(LookupError::failed));  // c-ares gave up
+  EXPECT_EQ(lookup("silent.example"), error(LookupError::failed));  // c-ares stopped retrying
 }
 
 TEST_F(ClientNames, TheHostsFileIsHonoured) {

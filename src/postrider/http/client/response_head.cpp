@@ -64,7 +64,7 @@ bool parse_status_line(std::string_view line, int& status, bool& is_http_1_0) {
   return status >= 100;
 }
 
-// What the fields say together about the body and the connection.
+// What the fields together mean for the body and the connection.
 struct Framing {
   std::optional<uint64_t> length;
   bool is_chunked = false;
@@ -158,7 +158,7 @@ std::optional<ResponseHead> parse_response_head(std::string_view text, bool answ
   head.is_reusable = !is_doubtful && !framing.closes && (!is_http_1_0 || framing.keeps);
   if (answers_head_request || head.status < 200 || head.status == 204 || head.status == 304) {
     head.body = BodyKind::none;
-    // A body announced where none may be: its bytes would be taken for the next answer.
+    // A body is announced where none is allowed: its bytes would be read as the next response.
     const bool announces = framing.is_chunked || framing.length.value_or(0) > 0;
     if (announces && !answers_head_request && head.status != 304) head.is_reusable = false;
   } else if (framing.is_chunked) {

@@ -1,7 +1,6 @@
-// The head of an HTTP/1 answer, read as leniently as browsers and curl do: no reason phrase, bare LF, white
-// space before a colon, folded and broken lines. Where leniency leaves doubt about where the body ends, the
-// connection is not used again. A parser of its own and not Beast's, which refuses all of these and costs
-// more.
+// The head of an HTTP/1 response, parsed as leniently as browsers and curl do: no reason phrase, bare LF,
+// white space before a colon, folded and broken lines. If it is not certain where the body ends, the
+// connection is not reused. This is not Beast's parser, which rejects all of these and costs more.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +22,11 @@ struct ResponseHead {  // views into the parsed text
   std::string_view content_type;
 };
 
-// The end of the head (behind its blank line) if `text` contains it; `from` is how far earlier calls have
-// looked.
+// The end of the head (after its blank line) if `text` contains it; `from` is how far earlier calls have
+// searched.
 std::optional<size_t> find_head_end(std::string_view text, size_t from);
 
-// Could `text`, the start of an answer, still become one?
+// Could `text`, the start of a response, still become a valid one?
 bool may_be_http(std::string_view text);
 
 // `head` is complete, blank line included. nullopt: not HTTP/1.

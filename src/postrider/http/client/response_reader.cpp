@@ -148,7 +148,7 @@ void ResponseReader::feed_body(std::string_view bytes) {
     case BodyKind::length: {
       const std::string_view data = bytes.substr(0, std::min<uint64_t>(body_left_, bytes.size()));
       bytes.remove_prefix(data.size());
-      // Of a body that will not be read to its end, the preview is enough.
+      // If the body will not be read to its end, the preview is enough.
       const bool is_too_long = answer_.body_bytes + body_left_ > options_.body_bytes_max;
       body_left_ -= data.size();
       keep(data);

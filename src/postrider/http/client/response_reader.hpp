@@ -1,4 +1,5 @@
-// Turns the bytes of a connection into an Answer. No I/O: bytes go in as they come, in any pieces.
+// Turns the bytes of a connection into an Answer. No I/O: bytes are passed in as they arrive, in pieces of
+// any size.
 #pragma once
 
 #include <cstdint>
@@ -51,11 +52,11 @@ class ResponseReader {
   void feed(std::string_view bytes);
   void feed_end();  // the peer closed
 
-  bool has_bytes() const { return has_bytes_; }  // any byte has come
+  bool has_bytes() const { return has_bytes_; }  // any byte has arrived
   bool has_head() const { return phase_ == Phase::body || phase_ == Phase::done; }
   bool is_done() const { return phase_ == Phase::done || phase_ == Phase::failed; }
   std::optional<NetError> error() const { return error_; }
-  // The whole answer was read, nothing is left over, and the peer keeps the connection.
+  // The whole response was read, nothing is left over, and the peer keeps the connection open.
   bool can_reuse() const { return phase_ == Phase::done && is_reusable_; }
   Answer& answer() { return answer_; }  // when has_head()
 
@@ -79,7 +80,7 @@ class ResponseReader {
   uint64_t body_left_ = 0;
   size_t head_bytes_ = 0;  // of interim heads already taken
   size_t scanned_ = 0;     // of pending_
-  std::string pending_;    // a head that has not come completely
+  std::string pending_;    // a head that has not arrived completely
   ChunkDecoder chunks_;
   std::optional<NetError> error_;
   Answer answer_;

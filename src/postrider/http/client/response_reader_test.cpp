@@ -1,4 +1,4 @@
-// The reader of answers, without a network: any bytes, in any pieces.
+// The response reader without a network: any bytes, in pieces of any size.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -80,7 +80,7 @@ TEST(ResponseReader, ABodyKnownToBeTooLongIsReadForThePreviewOnly) {
   EXPECT_FALSE(reader.can_reuse());
 }
 
-// Data between two pieces of framing buys no more of it.
+// Data between two pieces of framing does not raise the limit on framing.
 TEST(ResponseReader, AllChunkFramingCountsAgainstOneTotal) {
   constexpr size_t framing_bytes_max = 10'000;
   for (const std::string_view piece :
@@ -113,8 +113,8 @@ TEST(ResponseReader, EndlessChunkFramingIsGivenUp) {
   }
 }
 
-// Mutated answers neither crash nor depend on how they are cut. The seed is fixed, so that a failure can be
-// repeated.
+// Mutated responses neither crash the reader nor depend on how they are split. The seed is fixed, so that a
+// failure can be repeated.
 TEST(ResponseReader, SurvivesMutatedAnswers) {
   std::mt19937 random(20261115);
   const std::string alphabet =

@@ -53,7 +53,7 @@ struct Client::State {
   std::vector<char> incoming;  // one read at a time lands here
 };
 
-// The error and sentence for what the system said about a connection.
+// The error and sentence for a system error of a connection.
 NetError net_error_of(int system_error);
 
 }  // namespace postrider::http

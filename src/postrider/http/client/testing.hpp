@@ -1,5 +1,4 @@
-// For the client's tests only: servers on loopback that behave as badly as the script says, and a client to
-// meet them.
+// For the client's tests only: servers on loopback that misbehave as scripted, and a client for them.
 #pragma once
 
 #include <arpa/inet.h>
@@ -28,7 +27,7 @@ namespace postrider::http {
 
 using namespace std::chrono_literals;
 
-// Blocking I/O of a script on one accepted connection. All waits end when the server goes.
+// Blocking I/O of a script on one accepted connection. All waits end when the server is destroyed.
 class Peer {
  public:
   Peer(int descriptor, int stop_descriptor, int connection_number)
@@ -238,14 +237,14 @@ class ClientTest : public testing::Test {
 
 inline constexpr std::string_view kOkAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-// Answers every request on a connection with the same bytes until the client closes.
+// Sends the same bytes in response to every request on a connection until the client closes.
 inline ScriptedServer::Script always(std::string answer) {
   return [answer = std::move(answer)](Peer& peer) {
     while (!peer.read_request().empty())
       if (!peer.write(answer)) return;
   };
 }
-// Answers once and closes.
+// Responds once and closes.
 inline ScriptedServer::Script once(std::string answer) {
   return [answer = std::move(answer)](Peer& peer) {
     if (!peer.read_request().empty()) peer.write(answer);

@@ -7,7 +7,7 @@
 namespace postrider::http {
 
 struct TlsOptions {
-  std::string extra_ca_file{};  // PEM; trusted beside the system's authorities
+  std::string extra_ca_file{};  // PEM; trusted in addition to the system's authorities
   bool trust_system_store = true;
 };
 

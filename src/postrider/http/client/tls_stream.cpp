@@ -84,7 +84,7 @@ std::string date_of(const ASN1_TIME* time) {
   return text;
 }
 
-// Certificates are written by strangers: only what can be part of a host name is repeated.
+// Certificates come from outside: only characters of host names are shown.
 std::string printable_name(const ASN1_STRING* text) {
   std::string name(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
                    static_cast<size_t>(ASN1_STRING_length(text)));

@@ -21,7 +21,7 @@ struct SessionFree {
 };
 using TlsSession = std::unique_ptr<SSL_SESSION, SessionFree>;
 
-// What one read, write or handshake step came to.
+// The result of one read, write or handshake step.
 struct IoResult {
   // paused: there may be more to read, but one step reads no more than this.
   enum class Kind : uint8_t { moved, would_block, paused, closed, failed };
@@ -47,7 +47,7 @@ class TlsStream {
   bool wants_write() const;  // what the last would_block waits for
   IoResult read(char* to, size_t bytes_max);
   IoResult write(std::string_view bytes);
-  // True while the peer has sent nothing but whole records of TLS housekeeping (session tickets).
+  // True while the peer has sent only complete TLS records without data (session tickets).
   bool is_quiet();
 
   struct Trouble {
@@ -66,8 +66,8 @@ class TlsStream {
 
   bool is_inside_record() const;
 
-  // OpenSSL reads records without data for as long as there are any. It sees the socket through this, so that
-  // one step ends after a bounded number of bytes.
+  // OpenSSL reads records without data for as long as there are any. It reads the socket through this object,
+  // so that one step ends after a bounded number of bytes.
   struct Wire {
     int descriptor;
     size_t read_bytes = 0;  // in this step

@@ -1,4 +1,4 @@
-// TLS with certificates made here, good and bad in each way.
+// TLS with generated certificates, valid ones and one for each way to be invalid.
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -66,7 +66,7 @@ Identity make_identity(const CertificateOptions& options) {
   return made;
 }
 
-// A TLS endpoint that answers every request; counts handshakes that resumed a session.
+// A TLS endpoint that responds to every request; counts handshakes that resumed a session.
 class TlsServer {
  public:
   enum class Wants { nothing, certificate };
@@ -96,7 +96,7 @@ class TlsServer {
   }
 
  private:
-  // Blocking; ended by the client, which closes before the server goes.
+  // Blocking; ends when the client closes, which happens before the server is destroyed.
   void serve(Peer& peer) {
     SSL* ssl = SSL_new(context_);
     BIO* bio = BIO_new_socket(peer.descriptor(), BIO_NOCLOSE);

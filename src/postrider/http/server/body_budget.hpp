@@ -12,7 +12,7 @@ class BodyBudget {
  public:
   explicit BodyBudget(size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // False, with nothing taken, when it is used up or this owner has its half of it already.
+  // False, with nothing taken, if the budget is used up or this owner already has half of it.
   bool take(const std::string& owner, size_t bytes);
   void release(const std::string& owner, size_t bytes);
 

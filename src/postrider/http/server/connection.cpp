@@ -23,8 +23,9 @@ namespace {
 constexpr size_t kReadBytes = 16 << 10;
 constexpr size_t kSendBytesPerTurn = 256 << 10;
 constexpr size_t kOutBytesMax =
-    256 << 10;  // answers collected before they are sent, and kept for the next ones
-constexpr size_t kLingerBytesMax = 256 << 10;  // thrown away after a refusal before the connection is cut
+    256 << 10;  // responses collected before they are sent; the buffer is kept for the next ones
+constexpr size_t kLingerBytesMax =
+    256 << 10;  // read and dropped after a rejection, before the connection is closed
 
 Response unexpected(const Request& request, const std::string& failure) {
   telemetry::log_error("http_handler_failed")
@@ -213,8 +214,8 @@ Task<bool> ServerConnection::receive() {
   co_return true;
 }
 
-// The rest of a large answer waits for its next turn: a socket's buffer may take megabytes, and copying them
-// takes milliseconds.
+// The rest of a large response waits for its next turn: a socket's buffer may take megabytes, and copying
+// them takes milliseconds.
 bool ServerConnection::send_some() {
   const size_t end = std::min(out_.size(), out_sent_ + kSendBytesPerTurn);
   while (out_sent_ < end) {
@@ -244,8 +245,8 @@ Task<bool> ServerConnection::flush() {
   co_return false;
 }
 
-// Answers wait to be sent together. If the next handler does not finish within this turn of the loop, those
-// before it go out without it.
+// Responses are sent together. If the next handler does not finish within this turn of the loop, the earlier
+// ones are sent without it.
 void ServerConnection::flush_soon() {
   if (is_flush_posted_) return;
   is_flush_posted_ = true;
@@ -371,7 +372,7 @@ Task<void> ServerConnection::stream(Response& response) {
           .field("error", error.what());
     }
   }
-  // Without the last chunk the client knows that the answer is cut off.
+  // Without the last chunk the client knows that the response is incomplete.
   if (is_whole && !reader_.is_http_1_0()) out_ += "0\r\n\r\n";
   if (!is_whole) is_closing_ = true;
 }
@@ -397,8 +398,8 @@ Task<void> ServerConnection::refuse() {
   if (sent) co_await linger();
 }
 
-// Closing with unread input makes the kernel send a reset, and a reset can overtake the answer. So: say that
-// nothing more comes, then throw away what still arrives, for a short while.
+// Closing with unread input makes the kernel send a reset, which can overtake the response. So shut down the
+// sending side, then read and drop what still arrives for a short while.
 Task<void> ServerConnection::linger() {
   error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);

@@ -1,4 +1,5 @@
-// One connection of a Server: reads, has requests handled one after the other, writes the answers in order.
+// One connection of a Server: reads requests, has them handled one after the other, and writes the responses
+// in order.
 #pragma once
 
 #include <array>
@@ -38,14 +39,14 @@ struct ServerContext {
   void make_request_id(std::string& id);
 };
 
-// Shared: a flush that was posted to the loop may find the connection gone.
+// Shared: a flush that was posted to the loop may run after the connection is closed.
 class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
   // `counted`: the client that the listener counts it for until it makes an authenticated request, or empty.
   ServerConnection(ServerContext& context, Socket socket, std::string peer, std::string counted);
 
   runtime::Task<void> serve();
-  runtime::Task<void> serve_refusal(Refusal refusal);  // for a connection that is one too many
+  runtime::Task<void> serve_refusal(Refusal refusal);  // for a connection over the limit
 
   void expire(base::SteadyTime now);  // ends what takes too long
   void drain();                       // ends what only waits for a next request

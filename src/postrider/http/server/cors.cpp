@@ -36,7 +36,7 @@ runtime::Task<Response> Cors::handle(Request& request) {
 
 void Cors::add_fields(Response& response, const Request& request) const {
   if (origins_.empty()) return;
-  response.header("vary", "origin");  // also when it is refused: caches must not mix them up
+  response.header("vary", "origin");  // also when it is rejected, so that caches keep them apart
   const auto given = request.header("origin");
   if (!given || !allows(*given)) return;
   response.header("access-control-allow-origin", std::string(*given));

@@ -1,6 +1,6 @@
 // Lets pages of named origins use the API from a browser (the CORS protocol of the Fetch standard). Without
-// origins it passes everything on as it is, so that browsers refuse. Keys travel in Authorization, never in
-// cookies: no answer allows credentials.
+// origins it passes everything on unchanged, so browsers block such requests. Keys are sent in Authorization,
+// never in cookies, so no response allows credentials.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Slow clients, too many of them, and the end.
+// Slow clients, too many clients, and shutdown.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,8 +16,8 @@ using std::chrono::milliseconds;
 constexpr std::string_view kGet = "GET /now HTTP/1.1\r\nHost: h\r\n\r\n";
 constexpr std::string_view kWait = "GET /wait HTTP/1.1\r\nHost: h\r\n\r\n";
 
-// "/wait" is answered when the test says so, "/stream" sends pieces until it may not; everything else at
-// once.
+// "/wait" responds when the test releases it, "/stream" sends pieces until the server drains; all other paths
+// respond at once.
 class Held : public Handler {
  public:
   Task<Response> handle(Request& request) override {
@@ -60,8 +60,8 @@ class Held : public Handler {
   std::atomic<int> waiters_{0};
 };
 
-// Only what a test is about is short. A head has more time: until its first byte the test's own thread must
-// have come to send it.
+// Only the limit under test is short. A head gets more time, because the test's own thread must be scheduled
+// before it can send the first byte.
 ServerOptions quick_head() {
   return {.head_timeout = milliseconds(2'000)};
 }
@@ -69,10 +69,10 @@ ServerOptions quick_head() {
 TEST(SlowClients, ThatTrickleTheirHeadGet408) {
   Held held;
   ServerOptions options = quick_head();
-  options.head_bytes_max = options.fields_max = 1 << 30;  // only time can end it
+  options.head_bytes_max = options.fields_max = 1 << 30;  // ends only by a timeout
   TestServer server(held, options);
   TestClient client(server.port());
-  // One more header line whenever the last was taken: a slowloris.
+  // Sends one more header line each time the last one was read: a slowloris.
   client.send("GET / HTTP/1.1\r\n");
   std::atomic<bool> is_over = false;
   std::thread trickle([&] {
@@ -171,7 +171,7 @@ TEST(Connections, OverTheLimitGet503AndRoomIsReused) {
     EXPECT_EQ(answer->header("retry-after"), "1");
     EXPECT_TRUE(one_too_many.is_closed());
   }
-  // Those inside are served as before, and one that leaves makes room.
+  // Open connections are served as before, and closing one makes room.
   clients[500]->send(kGet);
   EXPECT_EQ(clients[500]->receive()->status, 200);
   clients[501]->send_eof();

@@ -67,8 +67,8 @@ void ListenerState::release(const std::string& client) {
   if (--found->second == 0) by_client_.erase(found);
 }
 
-// Not SO_REUSEPORT: a second process on the same port must fail to start, not share the traffic in silence.
-// Each loop accepts from its own duplicate of this one socket.
+// Not SO_REUSEPORT: a second process on the same port must fail to start instead of silently sharing the
+// traffic. Each loop accepts from its own duplicate of this one socket.
 Listener::Listener(Options options) : state_(std::make_shared<ListenerState>(std::move(options))) {
   const std::string& address = state_->options.address;
   ip::tcp::endpoint& endpoint = state_->endpoint;

@@ -1,4 +1,4 @@
-// Inside of server.hpp's Listener.
+// Internals of the Listener in server.hpp.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,8 @@
 
 namespace postrider::http {
 
-// What counts as one client: an IPv4 address, or the /64 of an IPv6 address, of which anyone has all.
+// What counts as one client: an IPv4 address, or the /64 of an IPv6 address, because one client usually has
+// the whole /64.
 std::string client_of(const std::string& address);
 
 struct ListenerState {
@@ -28,7 +29,7 @@ struct ListenerState {
   std::atomic<size_t> connections{0};
   BodyBudget bodies, unauthenticated_bodies;
 
-  // One more connection of this client, if it may have one. Any thread.
+  // Counts one more connection of this client, if it is allowed one. Any thread.
   bool take(const std::string& client);
   void release(const std::string& client);
 

@@ -1,4 +1,4 @@
-// RFC 9457: the one way this server says no.
+// RFC 9457 problem documents: the only form of error response of this server.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct FieldProblem {
   std::string detail;
 };
 
-// Keeps the first few and counts the rest, so that a refusal is never much larger than the request.
+// Keeps the first few and counts the rest, so that an error response is never much larger than the request.
 class FieldProblems {
  public:
   static constexpr size_t kKeptMax = 20;

@@ -1,4 +1,4 @@
-// Whose X-Forwarded-For is believed, and what follows for a client's address.
+// Which proxies' X-Forwarded-For is trusted, and the client address that results.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ class TrustedProxies {
   explicit TrustedProxies(std::vector<base::Network> networks) : networks_(std::move(networks)) {}
 
   bool trusts(std::string_view address) const;
-  // Walks X-Forwarded-For from the right for as long as the address at hand is a trusted proxy, so that
-  // whatever the client itself put there is never reached.
+  // Walks X-Forwarded-For from the right as long as the current address is a trusted proxy, so that entries
+  // added by the client itself are never used.
   std::string client_address(const std::string& peer, const std::vector<Field>& fields) const;
 
  private:

@@ -1,6 +1,5 @@
-// What cannot be parsed safely is refused at the first byte that cannot become valid: the client below sends
-// up to that byte and no more, keeps its side open, and must get its answer although the timeouts are minutes
-// away.
+// A request that cannot be parsed safely is rejected at the first invalid byte. The client below sends up to
+// that byte and no more, keeps its side open, and must get a response although the timeouts are minutes away.
 #include <gtest/gtest.h>
 
 #include "postrider/http/server/testing.hpp"
@@ -240,7 +239,7 @@ TEST(Refusal, ComesWhenBodiesFillTheMemoryTheyMayHave) {
   const std::string request = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 90000\r\n\r\n";
   first.send(request + std::string(80'000, 'a'));
   second.send(request + std::string(80'000, 'a'));
-  // Whichever of them crosses the limit is refused; the other one can be completed.
+  // The one that crosses the limit is rejected; the other one can be completed.
   TestClient* refused = &second;
   first.send(std::string(10'000, 'a'));
   auto answer = first.receive();

@@ -94,7 +94,7 @@ bool RequestChunks::size_byte(char c) {
   if (is(c, grammar::hex_digit)) {
     const int value = is(c, grammar::digit) ? c - '0' : lower(c) - 'a' + 10;
     chunk_bytes_left_ = chunk_bytes_left_ * 16 + static_cast<uint64_t>(value);
-    // Refused at the digit that makes it too large, so the number cannot overflow.
+    // Rejected at the digit that makes it too large, so the number cannot overflow.
     if (chunk_bytes_left_ > body_bytes_left_)
       return refuse(
           413, "The request body is larger than the limit of " + base::grouped(body_bytes_max_) + " bytes.");

@@ -1,4 +1,4 @@
-// Takes the chunked coding off a request body, byte by byte, with the same strictness as the head.
+// Decodes a chunked request body byte by byte, as strictly as the head is parsed.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class RequestChunks {
         extra_bytes_left_(extra_bytes_max),
         framing_bytes_left_(uint64_t{body_bytes_max} + extra_bytes_max) {}
 
-  // Appends what was decoded to `body`; returns how many bytes it took.
+  // Appends decoded data to `body`; returns how many bytes it consumed.
   size_t feed(std::string_view bytes, std::string& body);
   bool is_done() const { return state_ == State::done; }
   const std::optional<Refusal>& refusal() const { return refusal_; }

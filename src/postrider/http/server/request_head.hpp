@@ -1,8 +1,8 @@
-// Reads a request head byte by byte and refuses it at the first byte after which no valid request can follow.
+// Reads a request head byte by byte and rejects it at the first byte after which no valid request can follow.
 //
-// Beast's parser waits for the end of the head before it judges, takes two Hosts, none, or an unknown
-// transfer coding, and unfolds folded fields: what would have to stand in front of it is this whole grammar,
-// so this is the parser, and Beast's is the second opinion in the tests (docs/decisions/request-parser.md).
+// Beast's parser validates only at the end of the head, accepts two Hosts, none, or an unknown transfer
+// coding, and unfolds folded fields. A filter in front of it would need this whole grammar, so this is the
+// parser, and the tests compare it with Beast's (docs/decisions/request-parser.md).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ class RequestHead {
   };
   explicit RequestHead(Limits limits) : limits_(limits) {}
 
-  // Takes bytes up to the end of the head, a refusal or the end of `bytes`; returns how many it took.
+  // Consumes bytes up to the end of the head, a rejection or the end of `bytes`; returns how many it
+  // consumed.
   size_t feed(std::string_view bytes);
   void reset();
 
@@ -92,14 +93,14 @@ class RequestHead {
   Limits limits_;
   State state_ = State::start;
   std::string text_;  // the head so far
-  uint32_t at_ = 0;   // the byte being looked at, in text_
+  uint32_t at_ = 0;   // the current byte, in text_
   Span method_, target_;
   std::vector<FieldSpan> fields_;
   FieldSpan field_;
   std::optional<Span> host_;
   std::optional<uint64_t> content_length_;
   uint8_t version_bytes_ = 0;
-  uint8_t escape_digits_left_ = 0;  // hex digits still owed to a '%' in the target
+  uint8_t escape_digits_left_ = 0;  // hex digits still missing after a '%' in the target
   int minor_version_ = 1;
   bool is_chunked_ = false, says_close_ = false, says_keep_alive_ = false, expects_continue_ = false;
   bool has_content_type_ = false;

@@ -48,8 +48,8 @@ Reading ours(const std::string& bytes) {
   return reading;
 }
 
-// Nothing when Beast stumbles over a trailer field: it reads trailers as if they were part of the head, which
-// the reader ignores.
+// Nothing if Beast fails on a trailer field: it parses trailers as part of the head, and the reader ignores
+// them.
 std::optional<Reading> beasts(const std::string& bytes) {
   beast_http::request_parser<beast_http::string_body> parser;
   parser.header_limit(17 << 10);
@@ -158,7 +158,7 @@ TEST(RequestReader, AcceptsNothingThatBeastReadsDifferently) {
     const Reading reading = ours(bytes);
     if (!reading.is_complete || reading.method == "other") continue;
     ++accepted;
-    // Two liberties that Beast does not take: an empty line first, and the path out of an absolute target.
+    // Two things that the reader accepts and Beast does not: an empty line first, and an absolute target.
     if (bytes.starts_with("\r\n")) continue;
     const auto second_opinion = beasts(bytes);
     if (!second_opinion) continue;

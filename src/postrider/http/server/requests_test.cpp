@@ -10,7 +10,7 @@ namespace {
 
 using runtime::Task;
 
-// Says what it was asked.
+// Echoes the request.
 class Echo : public Handler {
  public:
   Task<Response> handle(Request& request) override {

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kCompressBytesMin = 1024;
 constexpr size_t kCompressPieceBytes = 8 << 10;
 constexpr int kCompressLevel = 4;         // half the time of the default for a few percent more bytes
-constexpr int kGzipWindowBits = 15 + 16;  // zlib's way to ask for the gzip format
+constexpr int kGzipWindowBits = 15 + 16;  // selects the gzip format in zlib
 
 bool has_body(int status) {
   return status >= 200 && status != 204 && status != 304;
@@ -53,7 +53,7 @@ bool accepts_gzip(std::string_view accept_encoding) {
   return false;
 }
 
-// Large bodies are compressed in pieces, so that other connections of the loop have their turns in between.
+// Large bodies are compressed in pieces, so that other connections of the loop are served in between.
 runtime::Task<std::optional<std::string>> gzip(std::string_view text, runtime::Loop& loop) {
   z_stream stream{};
   if (deflateInit2(&stream, kCompressLevel, Z_DEFLATED, kGzipWindowBits, 8, Z_DEFAULT_STRATEGY) != Z_OK)

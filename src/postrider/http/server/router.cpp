@@ -25,10 +25,10 @@ std::string_view take_segment(std::string_view& path) {
 
 void set_parameters(Request& request, const std::vector<std::string>& names,
                     const std::vector<std::string_view>& matched) {
-  request.path_parameters.clear();  // a large request was here before, with its head alone
+  request.path_parameters.clear();  // a large request was routed before, with its head only
   for (size_t i = 0; i < matched.size(); ++i) {
     auto value = percent_decode(matched[i]);
-    CHECK(value);  // the server has refused paths that do not decode
+    CHECK(value);  // the server has rejected paths that cannot be decoded
     request.path_parameters.push_back({names[i], std::move(*value)});
   }
 }
@@ -60,7 +60,7 @@ struct Router::Node {
   bool is_path() const {
     return std::any_of(targets.begin(), targets.end(), [](const auto& target) { return target.has_value(); });
   }
-  // GET answers HEAD.
+  // GET routes also serve HEAD.
   const Target* target(Method method) const {
     if (method == Method::other) return nullptr;
     const auto& own = targets[static_cast<size_t>(method)];

@@ -1,6 +1,6 @@
 // Method and path pattern to handler. Patterns: "/v1/tenants/{tenant}/events/{event}"; a last "{name*}" takes
 // the rest of the path, slashes included. A literal segment wins over a parameter. Unknown path: 404; known
-// path, other method: 405 with Allow; HEAD is answered by the GET route; OPTIONS says what is allowed.
+// path, other method: 405 with Allow; HEAD is served by the GET route; OPTIONS returns the allowed methods.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ class Router : public Handler {
   void add(Route route);  // two routes with the same method and shape are a bug
 
   size_t body_bytes_max(const Request& head) const override;
-  // A path or method that does not exist is refused at once.
+  // A path or method that does not exist is rejected at once.
   runtime::Task<Admission> admit(Request& head) override;
   runtime::Task<Response> handle(Request& request) override;
 

@@ -31,7 +31,7 @@ namespace {
 
 using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, asio::io_context::executor_type>;
 
-constexpr size_t kRefusingMax = 64;        // connections over the limit that are told so at the same time
+constexpr size_t kRefusingMax = 64;        // connections over the limit that get a 503 at the same time
 constexpr milliseconds kAcceptPause{100};  // after a failed accept (out of descriptors)
 constexpr milliseconds kSweepMin{5}, kSweepMax{250};
 

@@ -1,5 +1,5 @@
-// An HTTP/1.1 server for one loop. It answers what can be parsed safely and refuses the rest at the first
-// byte that cannot become valid. TLS and HTTP/2 belong to the load balancer.
+// An HTTP/1.1 server for one loop. It rejects a request that cannot be parsed safely at its first invalid
+// byte. TLS and HTTP/2 belong to the load balancer.
 //
 //   http::Listener listener({.address = "127.0.0.1:8090"});        // one per process
 //   http::Server server(loop, listener, router, metrics, options); // one per loop; they share the listener
@@ -29,7 +29,7 @@ class Loop;
 }
 namespace postrider::http {
 
-// What a handler decides by the head of a request, before a large body is read.
+// What a handler decides from the head of a request, before a large body is read.
 struct Admission {
   size_t body_bytes_max = 0;  // 0: the server's limit
   // The authenticated caller that the body's memory is charged to. Empty: not authenticated; the body then
@@ -49,12 +49,12 @@ class Handler {
   virtual runtime::Task<Admission> admit(Request& head);
 
   // The requests of one connection are handled one after the other. An exception is a bug: it is logged and
-  // answered with 503, never with a broken connection.
+  // the response is 503, never a broken connection.
   virtual runtime::Task<Response> handle(Request& request) = 0;
 };
 
-// Bodies up to this size are read before the caller is known. They need no budget: the number of connections
-// bounds them.
+// Bodies up to this size are read before the caller is authenticated. They need no budget: the number of
+// connections limits them.
 inline constexpr size_t kOrdinaryBodyBytesMax = 16 << 10;
 
 struct ServerOptions {
@@ -91,7 +91,7 @@ class Listener {
     // have a budget of their own.
     size_t body_bytes_max = 256 << 20;
     size_t unauthenticated_body_bytes_max = 64 << 20;
-    bool is_open_at_once = true;  // false: the port is taken, and connections refused until open()
+    bool is_open_at_once = true;  // false: the port is bound, and connections are refused until open()
   };
   explicit Listener(Options options);
   ~Listener();

@@ -52,7 +52,7 @@ class TestClient {
 
   bool send(std::string_view bytes);  // false: the server has closed
   void send_eof();
-  // One answer; nothing when the connection ends before it is whole. `is_head`: it has no body.
+  // One response; nothing if the connection ends before it is complete. `is_head`: it has no body.
   std::optional<TestAnswer> receive(bool is_head = false);
   std::string receive_until_closed();  // everything until the server closes
   bool is_closed();                    // waits until the server closes or sends something

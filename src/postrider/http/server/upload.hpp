@@ -21,7 +21,7 @@ class Upload {
     owner_ = std::move(owner);
   }
   void start(base::SteadyTime now) { pace_.start(now); }
-  // `bytes` of the body have come so far, framing not counted. False: there is no memory for them.
+  // `bytes` of the body have arrived so far, without framing. False: there is no memory for them.
   bool received(size_t bytes, base::SteadyTime now) {
     const size_t more = bytes - bytes_;
     pace_.received(more, now);

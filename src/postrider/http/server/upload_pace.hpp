@@ -1,4 +1,4 @@
-// Whether a request body arrives fast enough. Pure: the time comes in.
+// Decides whether a request body arrives fast enough. Pure: the time is an argument.
 //
 // Each byte buys time at the lowest rate allowed, but never more than one window ahead of now. So a client
 // may pause for a window at most, however fast it was before.

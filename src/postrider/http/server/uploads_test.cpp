@@ -1,4 +1,4 @@
-// Large bodies: who may send them, how long they may take, and whose memory they use.
+// Large bodies: which callers may send them, how long they may take, and whose memory they use.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -113,7 +113,7 @@ TEST(Uploads, SixteenThatStallLeaveRoomForAGoodOne) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200);
   EXPECT_EQ(answer->body, std::to_string(4 * kLarge));
-  // Small requests of strangers are served, too.
+  // Small requests without a key are served, too.
   TestClient small(server.port());
   small.send(upload("/open", 100));
   EXPECT_EQ(small.receive()->status, 200);
