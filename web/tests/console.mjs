@@ -158,7 +158,7 @@ const scenarios = {
     const other = await fetch(url + path, { method: 'PATCH', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: '{"description":"theirs"}' });
     assert.equal(other.status, 200);
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Somebody changed this endpoint since you opened it.').waitFor();
+    await page.getByText('This endpoint was changed after you opened it.').waitFor();
   },
 
   async a_reader_sees_no_buttons_that_change_things(page) {

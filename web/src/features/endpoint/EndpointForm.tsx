@@ -87,7 +87,7 @@ export function EndpointForm({ endpoint, save, onConflict }: { endpoint: Endpoin
       </div>
       {theirs && (
         <Notice tone="warn" icon="triangle-alert">
-          <span class="grow">Somebody changed this endpoint since you opened it. Save again to overwrite, or take their version.</span>
+          <span class="grow">This endpoint was changed after you opened it. Save again to overwrite the change, or load the new version.</span>
           <Button small onClick={() => { setValues(textOf(endpoint)); setBefore(textOf(endpoint)); setTheirs(undefined); setProblem(undefined); }}>Use theirs</Button>
         </Notice>
       )}

@@ -26,7 +26,7 @@ function Result({ exchange }: { exchange: TestExchange }) {
         </p>
       )}
       {exchange.resume === 'resumed' && <Notice tone="good" icon="circle-check">The endpoint is active again.</Notice>}
-      {exchange.resume === 'by_hand' && <Notice tone="pause" icon="circle-pause">Somebody paused or disabled the endpoint by hand, so the test does not resume it.</Notice>}
+      {exchange.resume === 'by_hand' && <Notice tone="pause" icon="circle-pause">The endpoint was paused or disabled by hand, so the test does not resume it.</Notice>}
       {total > 0 && (
         <div class="stack tight">
           <Phases phases={exchange.phases} scaleUs={total} />

@@ -48,7 +48,7 @@ export function TenantSettings({ tenant, etag }: { tenant: Tenant; etag: string 
       await refresh(['tenant', tenant.id], ['tenants']);
     } catch (error) {
       setErrors(fieldErrors(error));
-      setProblem(error instanceof ApiProblem && error.status === 412 ? 'Somebody changed this tenant since you opened it. Reload the page to see their version.' : String((error as Error).message));
+      setProblem(error instanceof ApiProblem && error.status === 412 ? 'This tenant was changed after you opened it. Reload the page to see the change.' : String((error as Error).message));
     }
   };
   const set = (name: keyof typeof values) => (event: { currentTarget: { value: string } }) => setValues({ ...values, [name]: event.currentTarget.value });
