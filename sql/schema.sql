@@ -2771,7 +2771,8 @@ CREATE TABLE postrider.migration (
     version integer NOT NULL,
     name text NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL,
-    postrider_version text NOT NULL
+    postrider_version text NOT NULL,
+    oldest_binary integer NOT NULL
 );
 
 CREATE TABLE postrider.notice (

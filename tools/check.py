@@ -87,6 +87,7 @@ CHECKS = {
     "architecture": lambda options: tool("check_architecture.py", *(["--fix"] if options.fix else [])),
     "commits": lambda _: tool("check_commits.py"),
     "statements": lambda _: tool("check_sql.py"),
+    "migrations": lambda _: tool("check_migrations.py"),
     "schema and columns": lambda _: tool("write_schema.py", "--check"),
     "sizes": lambda _: tool("check_sizes.py"),
     "web": lambda _: tool("check_web.py"),

@@ -25,6 +25,7 @@ NAME_LINE = re.compile(r"^--\s*(?P<kind>name|part):\s*(?P<name>.*?)\s*$", re.MUL
 PART = re.compile(r"\{\{(?:(?P<folder>[a-z_/]+)/(?P<file>[a-z_]+)\.)?(?P<name>[a-z][a-z0-9_]*)\}\}")
 SNAKE_NAME = re.compile(r"[a-z][a-z0-9_]*")
 MIGRATION = re.compile(r"(\d{4})_([a-z0-9_]+)(?:\.sql)?")
+OLDEST_BINARY = re.compile(r"^-- oldest binary: (\d+)$", re.MULTILINE)
 LITERAL = re.compile(
     r"""(?P<literal>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>[A-Za-z_]\w*)?\$.*?\$(?(tag)(?P=tag))\$)"""
     r"|(?P<line_comment>--[^\n]*)|(?P<block_comment>/\*)",
@@ -54,6 +55,7 @@ class SqlError(Exception):
 
 # parameters: [(name, C++ type)], or None where the text still numbers them.
 Statement = collections.namedtuple("Statement", "name text parameters comments")
+Migration = collections.namedtuple("Migration", "version name text oldest_binary")
 
 
 def pieces(text):
@@ -153,7 +155,7 @@ def number_parameters(name, text, comments):
 
 
 def migrations(folder):
-    """[(version, name, text)], versions 1, 2, 3 …: NNNN_name.sql, or a folder NNNN_name whose files are one migration"""
+    """[Migration], versions 1, 2, 3 …: NNNN_name.sql, or a folder NNNN_name whose files are one migration"""
     found = []
     for path in sorted(folder.iterdir(), key=lambda each: each.name):
         match = MIGRATION.fullmatch(path.name)
@@ -162,9 +164,21 @@ def migrations(folder):
         if int(match[1]) != len(found) + 1:
             raise SqlError(f"{path.name} should have the number {len(found) + 1:04}")
         files = sorted(path.glob("*.sql")) if path.is_dir() else [path]
-        text = "\n".join(strip_comments(file.read_text(encoding="utf-8")) for file in files)
-        found.append((int(match[1]), match[2], text))
+        whole = "\n".join(file.read_text(encoding="utf-8") for file in files)
+        version = int(match[1])
+        found.append(Migration(version, match[2], strip_comments(whole), oldest_binary(path.name, version, whole)))
     return found
+
+
+def oldest_binary(file, version, text):
+    """The version that a binary must know to run on this schema. docs/internals/pg.md explains how to choose it."""
+    if version == 1:
+        return 1
+    match = OLDEST_BINARY.search(text)
+    if not match or not 1 <= int(match[1]) <= version:
+        raise SqlError(f"{file} needs a line `-- oldest binary: N`, with N from 1 to {version}: the first migration that a "
+                       "binary must know to run on this schema")
+    return int(match[1])
 
 
 def raw(text):
@@ -220,7 +234,7 @@ def embed_all(source_dir):
 
 def embed_migrations(folder):
     found = migrations(folder)
-    rows = "".join(f'    {{{version}, "{name}", {raw(text)}}},\n' for version, name, text in found)
+    rows = "".join(f'    {{{each.version}, "{each.name}", {raw(each.text)}, {each.oldest_binary}}},\n' for each in found)
     array = f"inline constexpr pg::Migration migrations_array[] = {{\n{rows}}};\n" if found else ""
     span = "migrations_array" if found else ""
     body = f"{array}inline constexpr std::span<const pg::Migration> migrations{{{span}}};\n"

@@ -144,25 +144,32 @@ class Columns(unittest.TestCase):
 
 
 class Migrations(unittest.TestCase):
-    def parse(self, *names):
+    def parse(self, *names, oldest="-- oldest binary: 1"):
         with tempfile.TemporaryDirectory() as folder:
             for name in names:
                 file = pathlib.Path(folder) / name
                 file.parent.mkdir(exist_ok=True)
-                file.write_text(f"select '{file.stem}';")
+                file.write_text(f"{oldest}\nselect '{file.stem}';")
             return embed_sql.migrations(pathlib.Path(folder))
 
     def test_versions_follow_each_other(self):
-        self.assertEqual([version for version, _, _ in self.parse("0001_a.sql", "0002_b.sql")], [1, 2])
+        self.assertEqual([each.version for each in self.parse("0001_a.sql", "0002_b.sql")], [1, 2])
         for wrong in (["0002_a.sql"], ["0001_a.sql", "0003_b.sql"], ["0001_a.sql", "0001_b.sql"], ["1_a.sql"],
                       ["0001_a.txt"], ["0001_a.sql/01.sql"]):
             with self.assertRaises(embed_sql.SqlError):
                 self.parse(*wrong)
 
     def test_the_files_of_a_folder_are_one_migration_in_order(self):
-        [(version, name, text), second] = self.parse("0001_schema/02_b.sql", "0001_schema/01_a.sql", "0002_more.sql")
-        self.assertEqual((version, name, text.split()), (1, "schema", ["select", "'01_a';", "select", "'02_b';"]))
+        first, second = self.parse("0001_schema/02_b.sql", "0001_schema/01_a.sql", "0002_more.sql")
+        self.assertEqual((first.version, first.name, first.text.split()),
+                         (1, "schema", ["select", "'01_a';", "select", "'02_b';"]))
         self.assertEqual(second[:2], (2, "more"))
+
+    def test_a_later_migration_names_the_oldest_binary_that_runs_on_it(self):
+        self.assertEqual([each.oldest_binary for each in self.parse("0001_a.sql", "0002_b.sql")], [1, 1])
+        for wrong in ("", "-- oldest binary: 0", "-- oldest binary: 3", "-- oldest binary: next"):
+            with self.assertRaisesRegex(embed_sql.SqlError, "0002_b.sql needs a line"):
+                self.parse("0001_a.sql", "0002_b.sql", oldest=wrong)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,11 @@ void reject_old_server(int version) {
                                std::to_string(server_version_min / 10000) + " or later");
 }
 
-void reject_newer_schema(int version, int known) {
-  if (version <= known) return;
-  throw Error(Kind::other, "this database was migrated by a newer postrider (version " +
-                               std::to_string(version) + ", this binary knows up to " +
+void reject_incompatible_schema(int version, int oldest_binary, int known) {
+  if (known >= oldest_binary) return;
+  throw Error(Kind::other, "this database was migrated by a newer postrider (schema version " +
+                               std::to_string(version) + ", which needs a postrider that knows version " +
+                               std::to_string(oldest_binary) + "; this one knows up to " +
                                std::to_string(known) + "): install that postrider or a later one");
 }
 
@@ -71,8 +72,10 @@ Task<bool> apply(Connection& connection, const Migration& migration, const Migra
     co_return false;
   }
   co_await transaction.script(text);
-  co_await transaction.run(sql::record_migration{
-      .version = migration.version, .name = migration.name, .postrider_version = options.postrider_version});
+  co_await transaction.run(sql::record_migration{.version = migration.version,
+                                                 .name = migration.name,
+                                                 .postrider_version = options.postrider_version,
+                                                 .oldest_binary = migration.oldest_binary});
   co_await transaction.commit();
   co_return true;
 }
@@ -122,7 +125,11 @@ Task<MigrateReport> migrate(Connection& connection, MigrateOptions options) {
   const auto before = co_await connection.run(sql::read_version{});
   MigrateReport report;
   report.version_before = report.version = before.front().version;
-  reject_newer_schema(report.version, static_cast<int>(options.migrations.size()));
+  const int known = static_cast<int>(options.migrations.size());
+  if (report.version > known) {
+    reject_incompatible_schema(report.version, before.front().oldest_binary, known);
+    co_return report;
+  }
   for (const Migration& migration : options.migrations.subspan(static_cast<size_t>(report.version))) {
     CHECK(migration.version == report.version + 1);
     const bool is_applied = co_await apply_patiently(connection, migration, options);

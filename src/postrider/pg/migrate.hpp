@@ -1,5 +1,6 @@
 // Upgrades the schema to the version that this binary knows. Forward only; any number of nodes may start at
-// once.
+// once. A schema that a newer binary has upgraded is left as it is: each migration records the oldest binary
+// that runs on its result, so that nodes can be upgraded one after the other.
 #pragma once
 
 #include <span>
@@ -15,6 +16,7 @@ struct Migration {
   int version;
   const char* name;
   const char* text;
+  int oldest_binary;  // a binary that knows at least this version runs on the result
 };
 
 struct MigrateOptions {
@@ -28,7 +30,7 @@ struct MigrateOptions {
 
 struct MigrateReport {
   int version_before = 0;  // 0: there was no schema
-  int version = 0;
+  int version = 0;         // greater than the known versions: a newer binary has upgraded the schema
   std::vector<std::string> applied;  // names
 };
 
@@ -37,8 +39,8 @@ inline constexpr int server_version_min = 140000;
 // Needs a connection of its own with statement_timeout and response_timeout off (migrating() below), as a
 // role that owns the database or the schema `postrider`. Each migration is one transaction, under a lock that
 // only this role can take. Throws
-// Error(other) with a message for the operator when the server is too old or the schema is newer than this
-// binary.
+// Error(other) with a message for the operator when the server is too old, or when the schema is too new for
+// this binary.
 runtime::Task<MigrateReport> migrate(Connection& connection, MigrateOptions options);
 
 ConnectOptions migrating(std::string url);

@@ -20,15 +20,17 @@ create table if not exists postrider.migration (
   version integer primary key,
   name text not null,
   applied_at timestamptz not null default now(),
-  postrider_version text not null
+  postrider_version text not null,
+  oldest_binary integer not null
 );
 
 -- name: read_version
+-- A binary runs on the schema if it knows the version `oldest_binary`.
 -- not null: all
-select coalesce(max(version), 0) as version
+select coalesce(max(version), 0) as version, coalesce(max(oldest_binary), 0) as oldest_binary
 from postrider.migration;
 
 -- name: record_migration
 -- Runs in the transaction of the migration itself.
-insert into postrider.migration (version, name, postrider_version)
-values (:version::integer, :name::text, :postrider_version::text);
+insert into postrider.migration (version, name, postrider_version, oldest_binary)
+values (:version::integer, :name::text, :postrider_version::text, :oldest_binary::integer);

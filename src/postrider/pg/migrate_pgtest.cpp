@@ -14,13 +14,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr Migration known[] = {
-    {1, "first", "create table thing (bucket int default {{buckets}}); insert into thing default values;"},
+    {1, "first", "create table thing (bucket int default {{buckets}}); insert into thing default values;", 1},
     {2, "second",
-     "alter table thing add extra text; create function two() returns int language sql as $$ select 2; $$"},
+     "alter table thing add extra text; create function two() returns int language sql as $$ select 2; $$",
+     1},
 };
+// Binaries that know only the first migration do not run on the result of the third.
+constexpr Migration breaking[] = {known[0], known[1], {3, "third", "alter table thing drop bucket", 2}};
 constexpr Migration failing[] = {
-    {1, "first", "create table thing (id int)"},
-    {2, "second", "create table other (id int); select 1 / 0"},
+    {1, "first", "create table thing (id int)", 1},
+    {2, "second", "create table other (id int); select 1 / 0", 1},
 };
 
 Task<MigrateReport> migrate_all(runtime::Loop& loop, std::string url, std::span<const Migration> migrations,
@@ -103,11 +106,19 @@ TEST_F(MigrateTest, WaitsForAnOpenTransactionAndNamesIt) {
   EXPECT_THAT(run(migrate_to(known)).applied, ElementsAre("second"));
 }
 
-TEST_F(MigrateTest, ANewerDatabaseIsRefused) {
-  run(migrate_to(known));
+TEST_F(MigrateTest, AnOlderBinaryRunsOnANewerSchemaThatAllowsIt) {
+  run(migrate_to(breaking));
+  const MigrateReport report = run(migrate_to(known));
+  EXPECT_EQ(report.version, 3);
+  EXPECT_TRUE(report.applied.empty());
+}
+
+TEST_F(MigrateTest, AnOlderBinaryIsRejectedByASchemaThatNeedsANewerOne) {
+  run(migrate_to(breaking));
   const Error error = error_of(migrate_to(std::span(known).first(1)));
   EXPECT_THAT(error.what(),
-              HasSubstr("migrated by a newer postrider (version 2, this binary knows up to 1)"));
+              HasSubstr("migrated by a newer postrider (schema version 3, which needs a postrider "
+                        "that knows version 2; this one knows up to 1)"));
 }
 
 TEST_F(MigrateTest, AFailingMigrationIsRolledBackAndTheEarlierOnesStay) {

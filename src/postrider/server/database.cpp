@@ -10,8 +10,8 @@
 #include "postrider/pg/connection.hpp"
 #include "postrider/pg/repair.hpp"
 #include "postrider/runtime/run_blocking.hpp"
+#include "postrider/server/known_migrations.hpp"
 #include "postrider/server/repair.sql.hpp"
-#include "postrider/sql/migrations.hpp"
 #include "postrider/sql/schema.hpp"
 #include "postrider/telemetry/log.hpp"
 
@@ -115,7 +115,7 @@ void Database::stop() {
 }
 
 pg::MigrateReport migrate_database(const config::Config& config, const std::string& url) {
-  const pg::MigrateOptions options{.migrations = postrider::sql::migrations,
+  const pg::MigrateOptions options{.migrations = known_migrations(),
                                    .postrider_version = std::string(base::kVersion),
                                    .buckets = config.buckets};
   const auto deadline = std::chrono::steady_clock::now() + kReachTimeout;
