@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -83,7 +84,7 @@ def facts(node, receiver):
 
 
 def test_the_console_works_in_a_browser(node, facts):
-    """All scenarios of web/tests/console.mjs in one browser."""
+    """All scenarios of web/tests/scenarios in one browser."""
     npm_install(WEB)
     run = subprocess.run(["node", "tests/console.mjs", node.api.url, node.api.key, json.dumps(facts)], cwd=WEB,
                          capture_output=True, timeout=SECONDS_MAX, text=True)
@@ -91,4 +92,4 @@ def test_the_console_works_in_a_browser(node, facts):
     results = json.loads(run.stdout)
     failed = {name: error for name, error in results.items() if error is not None}
     assert not failed, "\n\n".join(f"{name}: {error}" for name, error in failed.items())
-    assert len(results) > 10
+    assert len(results) > 10 or "ONLY" in os.environ

@@ -99,9 +99,14 @@ export async function tagged<T>(answer: Promise<Answer<T>>): Promise<{ value: T;
   return { value: data as T, etag: response.headers.get('etag') ?? '' };
 }
 
-export async function getText(path: string, signal?: AbortSignal): Promise<string> {
+export async function getText(path: string, signal?: AbortSignal): Promise<{ text: string; etag: string }> {
   const response = await send(new Request(new URL(path, location.origin), { signal, cache: 'no-store' }));
-  return response.text();
+  return { text: await response.text(), etag: response.headers.get('etag') ?? '' };
+}
+
+/** A JSON body as text: what was typed arrives exactly. */
+export async function sendText(method: 'PUT' | 'POST', path: string, text: string, headers: Record<string, string> = {}): Promise<Response> {
+  return send(new Request(new URL(path, location.origin), { method, headers: { ...headers, 'content-type': 'application/json' }, body: text }));
 }
 
 export async function postJson(path: string, value: unknown): Promise<unknown> {

@@ -13,7 +13,7 @@ export interface EventWithText {
 
 /** An event with its data as text: parsing numbers would change them. */
 export async function getEvent(tenant: string, event: string, signal?: AbortSignal): Promise<EventWithText> {
-  const text = await getText(`/v1/tenants/${encodeURIComponent(tenant)}/events/${encodeURIComponent(event)}`, signal);
+  const { text } = await getText(`/v1/tenants/${encodeURIComponent(tenant)}/events/${encodeURIComponent(event)}`, signal);
   return { event: JSON.parse(text) as EventDetail, dataText: memberText(text, 'data'), versionsText: memberText(text, 'versions') };
 }
 

@@ -4,7 +4,7 @@ import '../ui/base.css';
 import '../ui/ui.css';
 import '../ui/charts.css';
 import './shell/shell.css';
-import './console.css';
+import '../features/features.css';
 import { render } from 'preact';
 import { LocationProvider, Route, Router, useLocation } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';

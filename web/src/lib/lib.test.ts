@@ -7,7 +7,7 @@ import { hostOf, shortId } from './ids';
 import { elementTexts, layOut, memberText, visible } from './jsonText';
 import { countOf, formatBytes, formatCapped, formatCount, formatShare } from './numbers';
 import { isReused, segmentsOf } from './phases';
-import { choice, choiceOr, readQuery, text, writeQuery } from './queryString';
+import { choice, choiceOr, readQuery, text, unknownValues, writeQuery } from './queryString';
 import { endpointChips } from './states';
 import { formatAge, formatCountdown, formatMicroseconds, formatTime, longSpan } from './time';
 import { execFileSync } from 'node:child_process';
@@ -126,6 +126,11 @@ describe('queryString', () => {
   });
   test('drops unknown values', () => {
     expect(readQuery(fields, '?status=x&range=9y&other=1')).toEqual({ tenant: undefined, status: undefined, range: '24h' });
+  });
+  test('names what it does not know', () => {
+    const fields = { status: choice(['a', 'b']), q: text };
+    expect(unknownValues(fields, '?status=c&q=x&other=1')).toEqual(['status=c', 'other=1']);
+    expect(unknownValues(fields, '?status=a&q=%3Cb%3E')).toEqual([]);
   });
 });
 

@@ -40,6 +40,16 @@ export function readQuery<F extends Fields>(fields: F, search: string | Record<s
   return values as Values<F>;
 }
 
+/** What an address asks for and this page does not know: said, because a dropped filter shows more than was asked for. */
+export function unknownValues(fields: Fields, search: string): string[] {
+  return [...new URLSearchParams(search)]
+    .filter(([name, value]) => {
+      const field = fields[name];
+      return !field || (field.kind === 'choice' && value !== '' && !field.choices.includes(value));
+    })
+    .map(([name, value]) => `${name}=${value}`);
+}
+
 /** "?status=retrying&tenant=acme", or "" without any. In the order of the declaration, so equal filters are equal text. */
 export function writeQuery<F extends Fields>(fields: F, values: Partial<Values<F>>): string {
   const parameters = new URLSearchParams();

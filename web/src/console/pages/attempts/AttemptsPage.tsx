@@ -8,16 +8,16 @@ import { hostOf, pathOf } from '../../../lib/ids';
 import { choice, text, type Values } from '../../../lib/queryString';
 import { deliveryState } from '../../../lib/states';
 import { formatMicroseconds } from '../../../lib/time';
-import { Badge, Button, Empty, Plain, Time } from '../../../ui/basic';
+import { Badge, Button, Card, Empty, Plain, Time } from '../../../ui/basic';
 import { now } from '../../../ui/settings';
 import { Table, type Column } from '../../../ui/Table';
-import { FilterBar, FilterChoice, FilterText, rangeChoices } from '../../FilterBar';
-import { boundsOf, useFilters } from '../../filters';
+import { FilterBar, FilterChoice, FilterText, rangeChoices } from '../../../features/list/FilterBar';
+import { boundsOf, useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
-import { ListCard } from '../../ListCard';
+import { ListCard } from '../../../features/list/ListCard';
 import { Shell } from '../../shell/Shell';
-import { useNewRows } from '../../useNewRows';
-import { Pager } from '../deliveries/DeliveriesPage';
+import { useNewRows } from '../../../features/list/useNewRows';
+import { Pager } from '../../../features/list/Pager';
 
 const outcomes = ['delivered', 'retrying', 'dead_letter', 'canceled'] as const;
 const attemptsQuery = {
@@ -26,10 +26,13 @@ const attemptsQuery = {
 };
 type AttemptsQuery = Values<typeof attemptsQuery>;
 
+function isStatusCode(text: string | undefined): boolean {
+  return !text || /^[1-5]\d\d$/.test(text);
+}
+
 function filterOf(values: AttemptsQuery, at: number): AttemptFilter {
   const { outcome, error, endpoint, type } = values;
-  const code = Number(values.status_code);
-  const status_code = Number.isInteger(code) && code > 0 ? code : undefined;
+  const status_code = values.status_code ? Number(values.status_code) : undefined;
   return { tenant: me.value?.tenant_id ?? values.tenant, outcome, status_code, error, endpoint, type, ...boundsOf(values, at) };
 }
 
@@ -44,6 +47,11 @@ function pathTo(filter: AttemptFilter): string {
 function commandOf(filter: AttemptFilter): string {
   const flags = Object.entries(filter).filter(([, value]) => value).map(([name, value]) => ` --${name.replace('_', '-')} ${quote(String(value))}`);
   return `postrider delivery attempts${flags.join('')}`;
+}
+
+/** A failed probe has the number of the attempt that it stands before, so the number alone is not enough. */
+function keyOf(row: Attempt): string {
+  return `${row.delivery_id} ${row.attempt} ${row.started_at}`;
 }
 
 const columns: Column<Attempt>[] = [
@@ -64,33 +72,43 @@ function Nothing({ count, hasMore, onClear }: { count: number; hasMore: boolean;
 }
 
 export function AttemptsPage() {
-  const { values, set, hrefWith } = useFilters(attemptsQuery);
+  const { values, set, hrefWith, unknown } = useFilters(attemptsQuery);
+  const isValid = isStatusCode(values.status_code);
   const { route } = useLocation();
   const filter = filterOf(values, Math.floor(now.value / 60_000) * 60_000);
-  const list = useQuery(['attempts', filter, values.cursor], (signal) => listAttempts(filter, values.cursor, signal), { every: values.cursor ? undefined : 5000, keepPrevious: true });
+  const list = useQuery(['attempts', filter, values.cursor], (signal) => listAttempts(filter, values.cursor, signal), { every: values.cursor ? undefined : 5000, keepPrevious: true, enabled: isValid });
   const { cursor, ...filters } = values;
   const count = Object.values(filters).filter(Boolean).length;
   const clear = () => route(links.attempts);
-  const { rows, waiting, show } = useNewRows(list.data?.rows ?? [], (row) => `${row.delivery_id} ${row.attempt}`, JSON.stringify([filters, cursor]));
+  const { rows, waiting, show } = useNewRows(list.data?.rows ?? [], keyOf, JSON.stringify([filters, cursor]));
   return (
     <Shell title="Attempts" crumbs={[{ text: 'Attempts' }]}>
-      <FilterBar count={count} onClear={clear}>
+      <FilterBar count={count} onClear={clear} unknown={unknown}>
         {!me.value?.tenant_id && <FilterText label="Tenant" value={values.tenant} onChange={(tenant, isFinal) => set({ tenant }, !isFinal)} />}
         <FilterChoice label="Outcome" value={values.outcome} choices={outcomes.map((each) => [each, deliveryState(each).word] as const)} onChange={(outcome) => set({ outcome: outcome as AttemptsQuery['outcome'] })} />
-        <FilterText label="Status code" value={values.status_code} placeholder="502" onChange={(status_code, isFinal) => set({ status_code }, !isFinal)} />
+        <FilterText label="Status code" value={values.status_code} placeholder="502" isInvalid={!isValid} onChange={(status_code, isFinal) => set({ status_code }, !isFinal)} />
         <FilterText label="Error" value={values.error} placeholder="connection_refused" onChange={(error, isFinal) => set({ error }, !isFinal)} />
         <FilterText label="Event type" value={values.type} onChange={(type, isFinal) => set({ type }, !isFinal)} />
         <FilterText label="Endpoint" value={values.endpoint} onChange={(endpoint, isFinal) => set({ endpoint }, !isFinal)} />
         <FilterChoice label="Time" value={values.range} choices={rangeChoices} any="All" onChange={(range) => set({ range: range as AttemptsQuery['range'], since: undefined, until: undefined })} />
       </FilterBar>
-      <ListCard list={list} isEmpty={() => rows.length === 0} empty={<Nothing count={count} hasMore={!!list.data?.next} onClear={clear} />}>
-        {() => (
-          <>
-            {waiting > 0 && <button type="button" class="new-rows" onClick={show}>{waiting} new, show</button>}
-            <Table label="Attempts" rows={rows} keyOf={(row) => `${row.delivery_id} ${row.attempt}`} hrefOf={(row) => links.delivery(row.tenant_id, row.delivery_id)} isStale={list.isPlaceholderData} columns={columns} />
-          </>
-        )}
-      </ListCard>
+      {!isValid ? (
+        <Card>
+          <Empty icon="triangle-alert" title="This is not a status code">
+            <p>“<Plain text={values.status_code!.slice(0, 100)} />” was entered. Enter a number from 100 to 599, such as 502.</p>
+            <Button onClick={() => set({ status_code: undefined })}>Clear this filter</Button>
+          </Empty>
+        </Card>
+      ) : (
+        <ListCard list={list} isEmpty={() => rows.length === 0} empty={<Nothing count={count} hasMore={!!list.data?.next} onClear={clear} />}>
+          {() => (
+            <>
+              {waiting > 0 && <button type="button" class="new-rows" onClick={show}>{waiting} new, show</button>}
+              <Table label="Attempts" rows={rows} keyOf={keyOf} hrefOf={(row) => links.delivery(row.tenant_id, row.delivery_id)} isStale={list.isPlaceholderData} columns={columns} />
+            </>
+          )}
+        </ListCard>
+      )}
       <Pager cursor={cursor} next={list.data?.next} hrefWith={(next) => hrefWith({ cursor: next })} />
       <ApiFooter path={pathTo(filter)} command={commandOf(filter)} />
     </Shell>

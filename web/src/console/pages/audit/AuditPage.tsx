@@ -7,18 +7,18 @@ import { quote } from '../../../lib/curl';
 import { choice, text, type Values } from '../../../lib/queryString';
 import { Card } from '../../../ui/basic';
 import { now } from '../../../ui/settings';
-import { FilterBar, FilterChoice, FilterText, rangeChoices } from '../../FilterBar';
-import { boundsOf, useFilters } from '../../filters';
+import { FilterBar, FilterChoice, FilterText, rangeChoices } from '../../../features/list/FilterBar';
+import { boundsOf, useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
-import { Pager } from '../deliveries/DeliveriesPage';
+import { Pager } from '../../../features/list/Pager';
 import { AuditList } from './AuditList';
 
 const auditQuery = { tenant: text, actor: text, action: text, object: text, range: choice(['1h', '24h', '7d', '30d']), since: text, until: text, cursor: text };
 type AuditQuery = Values<typeof auditQuery>;
 
 export function AuditPage() {
-  const { values, set, hrefWith } = useFilters(auditQuery);
+  const { values, set, hrefWith, unknown } = useFilters(auditQuery);
   const { route } = useLocation();
   const [next, setNext] = useState<string>();
   const { cursor, ...filters } = values;
@@ -29,7 +29,7 @@ export function AuditPage() {
   const query = new URLSearchParams(given).toString();
   return (
     <Shell title="Audit log" crumbs={[{ text: 'Audit log' }]}>
-      <FilterBar count={Object.values(filters).filter(Boolean).length} onClear={() => route(links.audit)}>
+      <FilterBar unknown={unknown} count={Object.values(filters).filter(Boolean).length} onClear={() => route(links.audit)}>
         {!me.value?.tenant_id && <FilterText label="Tenant" value={values.tenant} onChange={(value, isFinal) => set({ tenant: value }, !isFinal)} />}
         <FilterText label="Key or person" value={actor} placeholder="key_…" onChange={(value, isFinal) => set({ actor: value }, !isFinal)} />
         <FilterText label="Action" value={action} placeholder="endpoint.pause" onChange={(value, isFinal) => set({ action: value }, !isFinal)} />

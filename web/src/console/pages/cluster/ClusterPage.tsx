@@ -11,7 +11,7 @@ import { Badge, Button, Card, Empty, Fact, Facts, Notice, Plain, Skeleton, Time 
 import { TextField } from '../../../ui/Field';
 import { Table } from '../../../ui/Table';
 import { toast } from '../../../ui/toasts';
-import { ListCard } from '../../ListCard';
+import { ListCard } from '../../../features/list/ListCard';
 import { Shell } from '../../shell/Shell';
 
 const alive: State = { word: 'Alive', icon: 'circle-check', tone: 'good' };

@@ -12,11 +12,11 @@ import { choice, choiceOr, text, type Values } from '../../../lib/queryString';
 import { Badge, Button, Card, Empty, LinkButton, Plain, Skeleton, Time } from '../../../ui/basic';
 import { Table } from '../../../ui/Table';
 import { toast } from '../../../ui/toasts';
-import { FilterBar, FilterChoice, FilterText } from '../../FilterBar';
-import { useFilters } from '../../filters';
+import { FilterBar, FilterChoice, FilterText } from '../../../features/list/FilterBar';
+import { useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
-import { Pager } from '../deliveries/DeliveriesPage';
+import { Pager } from '../../../features/list/Pager';
 
 const causeNames = ['rejected', 'gone', 'exhausted', 'expired', 'blocked', 'endpoint_disabled'] as const;
 const deadLettersQuery = { tenant: text, endpoint: text, cause: choice(causeNames), resolved: choiceOr(['false', 'true'], 'false'), since: text, until: text, cursor: text };
@@ -113,7 +113,7 @@ function Rows({ rows, isStale }: { rows: DeadLetter[]; isStale: boolean }) {
 }
 
 export function DeadLettersPage() {
-  const { values, set, hrefWith } = useFilters(deadLettersQuery);
+  const { values, set, hrefWith, unknown } = useFilters(deadLettersQuery);
   const [dialog, setDialog] = useState<{ action: Action; key: string }>();
   const tenant = me.value?.tenant_id ?? values.tenant;
   const summary = useQuery(['dead-letters', 'summary', tenant], (signal) => deadLetterSummary(tenant, signal), { every: 5000 });
@@ -145,7 +145,7 @@ export function DeadLettersPage() {
       }
     >
       <div class="stack">
-        <FilterBar count={filters} onClear={() => set({ tenant: undefined, endpoint: undefined, cause: undefined, resolved: 'false', since: undefined, until: undefined })}>
+        <FilterBar unknown={unknown} count={filters} onClear={() => set({ tenant: undefined, endpoint: undefined, cause: undefined, resolved: 'false', since: undefined, until: undefined })}>
           {!me.value?.tenant_id && <FilterText label="Tenant" value={values.tenant} onChange={(value, isFinal) => set({ tenant: value }, !isFinal)} />}
           <FilterText label="Endpoint" value={values.endpoint} onChange={(endpoint, isFinal) => set({ endpoint }, !isFinal)} />
           <FilterChoice label="Cause" value={values.cause} choices={causeChoices} onChange={(cause) => set({ cause: cause as Query['cause'] })} />

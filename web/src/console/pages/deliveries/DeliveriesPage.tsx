@@ -8,18 +8,19 @@ import { ProblemBox } from '../../../features/Problem';
 import { writeQuery } from '../../../lib/queryString';
 import { deliveryState } from '../../../lib/states';
 import { quote } from '../../../lib/curl';
-import { Button, Card, Empty, LinkButton, Menu, Skeleton } from '../../../ui/basic';
+import { Button, Card, Empty, Menu, Skeleton } from '../../../ui/basic';
 import { Code } from '../../../ui/Code';
 import { now } from '../../../ui/settings';
-import { FilterBar, FilterChoice, FilterText, rangeChoices } from '../../FilterBar';
-import { boundsOf, useFilters } from '../../filters';
+import { FilterBar, FilterChoice, FilterText, rangeChoices } from '../../../features/list/FilterBar';
+import { boundsOf, useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
-import { SidePanel } from '../../shell/SidePanel';
-import { useNewRows } from '../../useNewRows';
-import { DeliveriesTable } from './DeliveriesTable';
+import { Pager } from '../../../features/list/Pager';
+import { SidePanel } from '../../../features/list/SidePanel';
+import { useNewRows } from '../../../features/list/useNewRows';
+import { DeliveriesTable } from '../../../features/delivery/DeliveriesTable';
 import { deliveriesQuery, deliveryStatuses, type DeliveriesQuery } from './deliveriesQuery';
-import { DeliveryView } from './DeliveryView';
+import { DeliveryView } from '../../../features/delivery/DeliveryView';
 
 const statusChoices = deliveryStatuses.map((status) => [status, deliveryState(status).word] as const);
 
@@ -58,7 +59,7 @@ function Nothing({ filtered, hasMore, onClear }: { filtered: boolean; hasMore: b
 }
 
 export function DeliveriesPage() {
-  const { values, set, hrefWith } = useFilters(deliveriesQuery);
+  const { values, set, hrefWith, unknown } = useFilters(deliveriesQuery);
   const { route } = useLocation();
   const minute = Math.floor(now.value / 60_000) * 60_000;
   const filter = filterOf(values, minute);
@@ -89,7 +90,7 @@ export function DeliveriesPage() {
         </div>
       }
     >
-      <FilterBar count={count} onClear={clear}>
+      <FilterBar unknown={unknown} count={count} onClear={clear}>
         {!me.value?.tenant_id && <FilterText label="Tenant" value={values.tenant} onChange={(tenant, isFinal) => set({ tenant }, !isFinal)} />}
         <FilterChoice label="Status" value={values.status} choices={statusChoices} onChange={(status) => set({ status: status as DeliveriesQuery['status'] })} />
         <FilterText label="Event type" value={values.type} placeholder="invoice.*" onChange={(type, isFinal) => set({ type }, !isFinal)} />
@@ -129,7 +130,7 @@ export function DeliveriesPage() {
       <ApiFooter path={exportPath} command={commandOf(filter)} />
       {opened && (
         <SidePanel label="Delivery" onClose={() => route(hrefWith({ open: undefined }), true)} fullHref={links.delivery(opened.tenant_id, opened.id)}>
-          <DeliveryView key={opened.id} tenant={opened.tenant_id} id={opened.id} isPanel />
+          <DeliveryView key={opened.id} tenant={opened.tenant_id} id={opened.id} links={links} isPanel />
         </SidePanel>
       )}
     </Shell>
@@ -145,14 +146,4 @@ function useOpened(rows: Delivery[], open: string | undefined): Delivery | undef
   }, [found]);
   if (!open) return undefined;
   return found ?? (kept.current?.id === open ? kept.current : undefined);
-}
-
-export function Pager({ cursor, next, hrefWith }: { cursor?: string; next?: string; hrefWith: (cursor: string | undefined) => string }) {
-  if (!cursor && !next) return null;
-  return (
-    <nav class="pager row" aria-label="Pages of the list">
-      {cursor && <LinkButton small icon="arrow-left" href={hrefWith(undefined)}>Newest</LinkButton>}
-      {next && <LinkButton small href={hrefWith(next)}>Older</LinkButton>}
-    </nav>
-  );
 }

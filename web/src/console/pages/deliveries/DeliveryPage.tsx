@@ -5,7 +5,7 @@ import { shortId } from '../../../lib/ids';
 import { deliveryState } from '../../../lib/states';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
-import { DeliveryView } from './DeliveryView';
+import { DeliveryView } from '../../../features/delivery/DeliveryView';
 
 export function DeliveryPage() {
   const { params } = useRoute();
@@ -19,7 +19,7 @@ export function DeliveryPage() {
       crumbs={[{ text: 'Deliveries', href: links.deliveries }, { text: tenant, href: `${links.deliveries}?tenant=${encodeURIComponent(tenant)}` }, { text: shortId(id) }]}
       head={found.data ? <></> : undefined}
     >
-      <DeliveryView key={id} tenant={tenant} id={id} />
+      <DeliveryView key={id} tenant={tenant} id={id} links={links} />
     </Shell>
   );
 }

@@ -19,11 +19,11 @@ import { Badge, Card, Copy, Empty, Fact, Facts, LinkButton, Plain, Skeleton, Tim
 import { Icon } from '../../../ui/Icon';
 import { now, zone } from '../../../ui/settings';
 import { toast } from '../../../ui/toasts';
-import { useFilters } from '../../filters';
+import { useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
 import { AuditList } from '../audit/AuditList';
-import { DeliveriesTable } from '../deliveries/DeliveriesTable';
+import { DeliveriesTable } from '../../../features/delivery/DeliveriesTable';
 import { EndpointChart } from './EndpointChart';
 import '../../../features/delivery/delivery.css';
 

@@ -13,7 +13,7 @@ import { Json } from '../../../ui/Code';
 import { Table } from '../../../ui/Table';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
-import { DeliveriesTable } from '../deliveries/DeliveriesTable';
+import { DeliveriesTable } from '../../../features/delivery/DeliveriesTable';
 
 function Data({ found }: { found: EventWithText }) {
   const versions = found.versionsText ? elementTexts(found.versionsText) : [];

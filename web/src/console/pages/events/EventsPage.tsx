@@ -8,19 +8,19 @@ import { choice, text } from '../../../lib/queryString';
 import { Button, Card, Empty, Plain, Skeleton, Time } from '../../../ui/basic';
 import { now } from '../../../ui/settings';
 import { Table } from '../../../ui/Table';
-import { FilterBar, FilterChoice, FilterText, rangeChoices } from '../../FilterBar';
-import { boundsOf, useFilters } from '../../filters';
+import { FilterBar, FilterChoice, FilterText, rangeChoices } from '../../../features/list/FilterBar';
+import { boundsOf, useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
-import { useNewRows } from '../../useNewRows';
-import { Pager } from '../deliveries/DeliveriesPage';
+import { useNewRows } from '../../../features/list/useNewRows';
+import { Pager } from '../../../features/list/Pager';
 
 const eventsQuery = { type: text, subject: text, range: choice(['1h', '24h', '7d', '30d']), since: text, until: text, cursor: text };
 
 export function EventsPage() {
   const { params } = useRoute();
   const tenant = params['tenant'] ?? '';
-  const { values, set, hrefWith } = useFilters(eventsQuery);
+  const { values, set, hrefWith, unknown } = useFilters(eventsQuery);
   const filter = { type: values.type, subject: values.subject, ...boundsOf(values, Math.floor(now.value / 60_000) * 60_000) };
   const list = useQuery(['events', tenant, filter, values.cursor], (signal) => listEvents(tenant, filter, values.cursor, signal), {
     every: values.cursor ? undefined : 5000,
@@ -31,7 +31,7 @@ export function EventsPage() {
   const clear = () => set({ type: undefined, subject: undefined, range: undefined, since: undefined, until: undefined });
   return (
     <Shell title={`Events of ${tenant}`} crumbs={[{ text: 'Tenants', href: links.tenants }, { text: tenant, href: links.tenant(tenant) }, { text: 'Events' }]}>
-      <FilterBar count={count} onClear={clear}>
+      <FilterBar unknown={unknown} count={count} onClear={clear}>
         <FilterText label="Event type" value={values.type} placeholder="invoice.*" onChange={(type, isFinal) => set({ type }, !isFinal)} />
         <FilterText label="Subject" value={values.subject} onChange={(subject, isFinal) => set({ subject }, !isFinal)} />
         <FilterChoice label="Time" value={values.range} choices={rangeChoices} any="All" onChange={(range) => set({ range: range as '1h', since: undefined, until: undefined })} />

@@ -4,6 +4,7 @@ import { refresh, useQuery } from '../../../api/query';
 import { ApiFooter } from '../../../features/ApiFooter';
 import { Confirm } from '../../../features/Confirm';
 import { SecretOnce } from '../../../features/endpoint/Secrets';
+import { can } from '../../../features/me';
 import { fieldErrors } from '../../../features/Problem';
 import { shortId } from '../../../lib/ids';
 import { text } from '../../../lib/queryString';
@@ -15,11 +16,11 @@ import { CheckField, SelectField, TextField } from '../../../ui/Field';
 import { now } from '../../../ui/settings';
 import { Table } from '../../../ui/Table';
 import { toast } from '../../../ui/toasts';
-import { FilterBar, FilterText } from '../../FilterBar';
-import { useFilters } from '../../filters';
-import { ListCard } from '../../ListCard';
+import { FilterBar, FilterText } from '../../../features/list/FilterBar';
+import { useFilters } from '../../../features/list/filters';
+import { ListCard } from '../../../features/list/ListCard';
 import { Shell } from '../../shell/Shell';
-import { Pager } from '../deliveries/DeliveriesPage';
+import { Pager } from '../../../features/list/Pager';
 
 const roles: [NewKey['role'], string][] = [
   ['reader', 'reader: sees everything, changes nothing'],
@@ -93,7 +94,7 @@ export function KeysPage() {
       head={
         <div class="page-head">
           <h1 tabIndex={-1}>API keys</h1>
-          <div class="row"><Button kind="primary" small icon="plus" onClick={() => setNew(true)}>New key</Button></div>
+          {can('administer') && <div class="row"><Button kind="primary" small icon="plus" onClick={() => setNew(true)}>New key</Button></div>}
         </div>
       }
     >
@@ -119,7 +120,7 @@ export function KeysPage() {
               { name: 'Payloads', width: '90px', cell: (row) => (row.payloads ? 'yes' : 'no'), card: 'off' },
               { name: 'Last used', width: '120px', end: true, cell: (row) => (row.last_used_at ? <Time at={row.last_used_at} /> : <span class="muted">never</span>), card: 'off' },
               { name: 'Expires', width: '130px', end: true, cell: (row) => (row.expires_at ? <Time at={row.expires_at} /> : <span class="muted">never</span>), card: 'off' },
-              { name: 'Action', width: '100px', end: true, cell: (row) => (row.revoked_at ? null : <Button small onClick={() => setRevoked(row)}>Revoke</Button>), card: 'second push' },
+              { name: 'Action', width: '100px', end: true, cell: (row) => (row.revoked_at || !can('administer') ? null : <Button small onClick={() => setRevoked(row)}>Revoke</Button>), card: 'second push' },
             ]}
           />
         )}

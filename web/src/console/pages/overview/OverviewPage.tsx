@@ -14,7 +14,7 @@ import { Card, Empty, Plain, Skeleton } from '../../../ui/basic';
 import { Code } from '../../../ui/Code';
 import { now } from '../../../ui/settings';
 import { Table } from '../../../ui/Table';
-import { useFilters } from '../../filters';
+import { useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
 import { sum, Traffic } from './Traffic';

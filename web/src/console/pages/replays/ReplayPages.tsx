@@ -15,10 +15,10 @@ import { Badge, Button, Card, Empty, Fact, Facts, LinkButton, Notice, Plain, Ske
 import { SelectField, TextField } from '../../../ui/Field';
 import { Table } from '../../../ui/Table';
 import { toast } from '../../../ui/toasts';
-import { useFilters } from '../../filters';
+import { useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
-import { Pager } from '../deliveries/DeliveriesPage';
+import { Pager } from '../../../features/list/Pager';
 
 const onlyTexts = { failed: 'Failed: unresolved dead letters', missing: 'Missing: events that match, but have no delivery', all: 'All events that match' } as const;
 const newReplayQuery = { only: choiceOr(['failed', 'missing', 'all'], 'failed'), endpoint: text, since: text, until: text, type: text };

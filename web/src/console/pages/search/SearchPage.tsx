@@ -9,9 +9,9 @@ import { shortId } from '../../../lib/ids';
 import { text } from '../../../lib/queryString';
 import { Button, Card, Empty, LinkButton, Plain, Skeleton } from '../../../ui/basic';
 import { Table } from '../../../ui/Table';
-import { useFilters } from '../../filters';
+import { useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
-import { ListCard } from '../../ListCard';
+import { ListCard } from '../../../features/list/ListCard';
 import { Shell } from '../../shell/Shell';
 import './search.css';
 

@@ -7,10 +7,10 @@ import { formatCapped } from '../../../lib/numbers';
 import { endpointChips } from '../../../lib/states';
 import { Badge, Card, Empty, LinkButton, Plain, Skeleton, Time } from '../../../ui/basic';
 import { Table, type Column } from '../../../ui/Table';
-import { FilterBar, FilterChoice, FilterText } from '../../FilterBar';
-import { useFilters } from '../../filters';
+import { FilterBar, FilterChoice, FilterText } from '../../../features/list/FilterBar';
+import { useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
-import { Pager } from '../deliveries/DeliveriesPage';
+import { Pager } from '../../../features/list/Pager';
 import { tenantQuery } from './TenantPage';
 
 const columns: Column<Endpoint>[] = [

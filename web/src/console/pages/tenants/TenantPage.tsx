@@ -10,7 +10,7 @@ import { choiceOr, text } from '../../../lib/queryString';
 import { tenantState } from '../../../lib/states';
 import { Badge, Button, Fact, Facts, LinkButton, Menu, Notice, Plain, Skeleton, Time } from '../../../ui/basic';
 import { toast, toastError } from '../../../ui/toasts';
-import { useFilters } from '../../filters';
+import { useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
 import { TenantEndpoints } from './TenantEndpoints';

@@ -12,10 +12,10 @@ import { Badge, Button, Card, Empty, Plain, Skeleton, Time } from '../../../ui/b
 import { Dialog } from '../../../ui/Dialog';
 import { TextField } from '../../../ui/Field';
 import { Table } from '../../../ui/Table';
-import { useFilters } from '../../filters';
+import { useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
-import { Pager } from '../deliveries/DeliveriesPage';
+import { Pager } from '../../../features/list/Pager';
 
 function NewTenant({ onClose }: { onClose: () => void }) {
   const { route } = useLocation();

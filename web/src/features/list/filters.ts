@@ -1,7 +1,7 @@
 // Filters of a page: one object for its address, its request and its bulk actions.
 import { useLocation } from 'preact-iso';
-import { readQuery, writeQuery, type Fields, type Values } from '../lib/queryString';
-import { ranges, type Range } from '../lib/time';
+import { readQuery, unknownValues, writeQuery, type Fields, type Values } from '../../lib/queryString';
+import { ranges, type Range } from '../../lib/time';
 
 export function useFilters<F extends Fields>(fields: F) {
   const { path, url, route } = useLocation();
@@ -13,7 +13,7 @@ export function useFilters<F extends Fields>(fields: F) {
     route(path + writeQuery(fields, next), replace);
   };
   const hrefWith = (changes: Partial<Values<F>>) => path + writeQuery(fields, { ...values, ...changes });
-  return { values, set, hrefWith, search };
+  return { values, set, hrefWith, search, unknown: unknownValues(fields, search) };
 }
 
 /** The bounds that a request gets: a relative range starts at a whole minute, so that equal requests are equal. */

@@ -1,14 +1,16 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Button } from '../ui/basic';
-import { Icon } from '../ui/Icon';
+import { visible } from '../../lib/jsonText';
+import { Button, Notice } from '../../ui/basic';
+import { Icon } from '../../ui/Icon';
 
 /** A text filter: applied while typing after a pause, and at once on Enter. */
-export function FilterText({ label, value, placeholder, onChange, width }: {
+export function FilterText({ label, value, placeholder, onChange, width, isInvalid }: {
   label: string;
   value: string | undefined;
   placeholder?: string;
   width?: string;
+  isInvalid?: boolean;
   onChange: (value: string | undefined, isFinal: boolean) => void;
 }) {
   const [text, setText] = useState(value ?? '');
@@ -27,6 +29,7 @@ export function FilterText({ label, value, placeholder, onChange, width }: {
         placeholder={placeholder}
         spellcheck={false}
         autocomplete="off"
+        aria-invalid={isInvalid}
         style={width ? { width } : undefined}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
@@ -66,8 +69,13 @@ export const rangeChoices = [
   ['30d', 'Last 30 days'],
 ] as const;
 
-/** Filters in a row; on narrow screens behind a button. */
-export function FilterBar({ children, count, onClear }: { children: ComponentChildren; count: number; onClear: () => void }) {
+/** Filters in a row; on narrow screens behind a button. `unknown`: parts of the address that this page cannot apply. */
+export function FilterBar({ children, count, onClear, unknown = [] }: {
+  children: ComponentChildren;
+  count: number;
+  onClear: () => void;
+  unknown?: string[];
+}) {
   const [isOpen, setOpen] = useState(false);
   return (
     <div class={isOpen ? 'filters is-open' : 'filters'} role="search" aria-label="Filters">
@@ -83,6 +91,11 @@ export function FilterBar({ children, count, onClear }: { children: ComponentChi
           </button>
         )}
       </div>
+      {unknown.length > 0 && (
+        <Notice tone="warn" icon="triangle-alert">
+          <span class="break">Not applied, because this page does not know it: {unknown.map((each) => visible(each.slice(0, 100))).join(', ')}</span>
+        </Notice>
+      )}
     </div>
   );
 }

@@ -1,10 +1,10 @@
-import type { Delivery } from '../../../api/deliveries';
-import { hostOf, pathOf } from '../../../lib/ids';
-import { deliveryState } from '../../../lib/states';
-import { formatCountdown, parseTime } from '../../../lib/time';
-import { Badge, Plain, Time } from '../../../ui/basic';
-import { now } from '../../../ui/settings';
-import { Table, type Column } from '../../../ui/Table';
+import type { Delivery } from '../../api/deliveries';
+import { hostOf, pathOf } from '../../lib/ids';
+import { deliveryState } from '../../lib/states';
+import { formatCountdown, parseTime } from '../../lib/time';
+import { Badge, Plain, Time } from '../../ui/basic';
+import { now } from '../../ui/settings';
+import { Table, type Column } from '../../ui/Table';
 
 export function lastResult(delivery: Delivery): string {
   if (delivery.last_status_code) return String(delivery.last_status_code);

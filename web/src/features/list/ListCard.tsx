@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import type { QueryState } from '../api/query';
-import { ProblemBox } from '../features/Problem';
-import { Card, Skeleton } from '../ui/basic';
+import type { QueryState } from '../../api/query';
+import { ProblemBox } from '../Problem';
+import { Card, Skeleton } from '../../ui/basic';
 
 /** A list in a card: the error, lines while it loads, what to do if it is empty, or its rows. */
 export function ListCard<T>({ title, list, isEmpty, empty, children }: {

@@ -1,22 +1,22 @@
 import { useState } from 'preact/hooks';
-import { getDelivery, type DeliveryDetail } from '../../../api/deliveries';
-import { getEndpoint } from '../../../api/endpoints';
-import { getEvent } from '../../../api/events';
-import { useQuery } from '../../../api/query';
-import { ApiFooter } from '../../../features/ApiFooter';
-import { DeliveryActions } from '../../../features/delivery/DeliveryActions';
-import { Timeline } from '../../../features/delivery/Timeline';
-import { summaryOf, verdictOf } from '../../../features/delivery/verdict';
-import { me } from '../../../features/me';
-import { ProblemBox } from '../../../features/Problem';
-import { hostOf, shortId } from '../../../lib/ids';
-import { deliveryState, endpointChips } from '../../../lib/states';
-import { Badge, Button, Card, Copy, copyText, Empty, Fact, Facts, Plain, Skeleton, Time } from '../../../ui/basic';
-import { Code, Json } from '../../../ui/Code';
-import { Icon, type IconName } from '../../../ui/Icon';
-import { now, zone } from '../../../ui/settings';
-import { links } from '../../links';
-import '../../../features/delivery/delivery.css';
+import { getDelivery, type DeliveryDetail } from '../../api/deliveries';
+import { getEndpoint } from '../../api/endpoints';
+import { getEvent } from '../../api/events';
+import { useQuery } from '../../api/query';
+import { ApiFooter } from '../ApiFooter';
+import { DeliveryActions } from './DeliveryActions';
+import { Timeline } from './Timeline';
+import { summaryOf, verdictOf } from './verdict';
+import { me } from '../me';
+import { ProblemBox } from '../Problem';
+import { hostOf, shortId } from '../../lib/ids';
+import { deliveryState, endpointChips } from '../../lib/states';
+import { Badge, Button, Card, Copy, copyText, Empty, Fact, Facts, Plain, Skeleton, Time } from '../../ui/basic';
+import { Code, Json } from '../../ui/Code';
+import { Icon, type IconName } from '../../ui/Icon';
+import { now, zone } from '../../ui/settings';
+import type { ObjectLinks } from '../links';
+import './delivery.css';
 
 const verdictIcons: Record<string, IconName> = { good: 'circle-check', bad: 'mail-x', warn: 'rotate-cw', info: 'loader-circle', neutral: 'circle-dashed' };
 
@@ -51,7 +51,7 @@ function Head({ delivery, isPanel }: { delivery: DeliveryDetail; isPanel?: boole
   );
 }
 
-function VerdictCard({ delivery }: { delivery: DeliveryDetail }) {
+function VerdictCard({ delivery, links }: { delivery: DeliveryDetail; links: ObjectLinks }) {
   const verdict = verdictOf(delivery, now.value, zone.value);
   return (
     <section class={`verdict is-${verdict.tone}`} aria-label="Verdict">
@@ -108,7 +108,7 @@ function Response({ delivery }: { delivery: DeliveryDetail }) {
   );
 }
 
-function Related({ delivery }: { delivery: DeliveryDetail }) {
+function Related({ delivery, links }: { delivery: DeliveryDetail; links: ObjectLinks }) {
   const endpoint = useQuery(['endpoint', delivery.tenant_id, delivery.endpoint_id], (signal) => getEndpoint(delivery.tenant_id, delivery.endpoint_id, signal));
   return (
     <Facts>
@@ -120,7 +120,7 @@ function Related({ delivery }: { delivery: DeliveryDetail }) {
         </span>
       </Fact>
       <Fact name="URL"><span class="mono break"><Plain text={delivery.url ?? '–'} /></span></Fact>
-      <Fact name="Tenant"><a href={links.tenant(delivery.tenant_id)}>{delivery.tenant_id}</a></Fact>
+      {links.tenant && <Fact name="Tenant"><a href={links.tenant(delivery.tenant_id)}>{delivery.tenant_id}</a></Fact>}
       <Fact name="Created"><Time at={delivery.created_at} exact /></Fact>
       {delivery.replay_id && <Fact name="Replay"><a class="mono" href={links.replay(delivery.tenant_id, delivery.replay_id)}>{shortId(delivery.replay_id)}</a></Fact>}
     </Facts>
@@ -130,7 +130,7 @@ function Related({ delivery }: { delivery: DeliveryDetail }) {
 const tabs = [['event', 'Event'], ['response', 'Response'], ['related', 'Details']] as const;
 
 /** One delivery: what happened, why, and what to do. In the side panel of the list and on its own page. */
-export function DeliveryView({ tenant, id, isPanel }: { tenant: string; id: string; isPanel?: boolean }) {
+export function DeliveryView({ tenant, id, links, isPanel }: { tenant: string; id: string; links: ObjectLinks; isPanel?: boolean }) {
   const [tab, setTab] = useState<(typeof tabs)[number][0]>('event');
   const found = useQuery(['delivery', id], (signal) => getDelivery(tenant, id, signal), { every: 2000 });
   const delivery = found.data;
@@ -140,7 +140,7 @@ export function DeliveryView({ tenant, id, isPanel }: { tenant: string; id: stri
   return (
     <div class="stack">
       <Head delivery={delivery} isPanel={isPanel} />
-      <VerdictCard delivery={delivery} />
+      <VerdictCard delivery={delivery} links={links} />
       <Card title="Timeline" flush>
         {delivery.timeline.length > 0 ? (
           <Timeline key={delivery.timeline.length} attempts={delivery.timeline} timeoutMs={endpoint.data?.value.timeout_ms ?? undefined} />
@@ -159,7 +159,7 @@ export function DeliveryView({ tenant, id, isPanel }: { tenant: string; id: stri
         <div class="tab-body" role="tabpanel">
           {tab === 'event' && <EventData delivery={delivery} />}
           {tab === 'response' && <Response delivery={delivery} />}
-          {tab === 'related' && <Related delivery={delivery} />}
+          {tab === 'related' && <Related delivery={delivery} links={links} />}
         </div>
       </div>
       <ApiFooter
