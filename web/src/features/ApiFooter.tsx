@@ -1,8 +1,10 @@
 import { apiCurl } from '../lib/curl';
 import { Button, copyText } from '../ui/basic';
+import { me } from './me';
 
-/** The API call, command and SQL behind a page. */
+/** The API call, command and SQL behind a page. Not in the portal: its readers have a link, and no key. */
 export function ApiFooter({ path, command, sql }: { path: string; command?: string; sql?: string }) {
+  if (me.value?.kind === 'portal') return null;
   return (
     <footer class="api-footer">
       <span class="grow truncate">

@@ -111,6 +111,13 @@ export function formatMicroseconds(us: number): string {
   return `${(ms / 1000).toFixed(2)} s`;
 }
 
+/** The value of an input of type datetime-local, which knows only local time. */
+export function formatInput(time: string | undefined): string {
+  if (!time) return '';
+  const date = new Date(time);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
 /** Relative ranges of pages. */
 export const ranges = { '1h': hour, '24h': day, '7d': 7 * day, '30d': 30 * day } as const;
 export type Range = keyof typeof ranges;

@@ -9,7 +9,7 @@ import { can } from '../me';
 /** What can be done with a delivery now. The server checks again. */
 export function DeliveryActions({ delivery, hrefOfReplay }: { delivery: DeliveryDetail; hrefOfReplay: (id: string) => string }) {
   const [dialog, setDialog] = useState<'replay' | 'cancel'>();
-  if (!can('operate')) return null;
+  if (!can('customer')) return null;
   const isOpen = delivery.status === 'pending' || delivery.status === 'retrying';
   const { tenant_id: tenant, id } = delivery;
   const retry = async () => {

@@ -10,7 +10,7 @@ import { can } from '../me';
 /** Pause and resume at once; what loses deliveries asks first. */
 export function EndpointActions({ tenant, endpoint }: { tenant: string; endpoint: Endpoint }) {
   const [dialog, setDialog] = useState<'disable' | 'delete' | 'cancel'>();
-  if (!can('operate')) return null;
+  if (!can('customer')) return null;
   const { id } = endpoint;
   const again = () => refresh(['endpoint', tenant, id], ['endpoints']);
   const resume = () => resumeEndpoint(tenant, id).then(() => { toast('The endpoint is active again.'); return again(); }, toastError);

@@ -17,7 +17,7 @@ export function Subscriptions({ tenant, endpoint, subscriptions }: { tenant: str
   const before: Row[] = subscriptions.map((each) => ({ pattern: each.pattern, enabled: each.enabled, versions: (each.versions ?? []).join(', ') }));
   const [rows, setRows] = useState(before);
   const [problem, setProblem] = useState<string>();
-  const mayWrite = can('operate');
+  const mayWrite = can('customer');
   const set = (index: number, change: Partial<Row>) => setRows(rows.map((row, at) => (at === index ? { ...row, ...change } : row)));
   const isChanged = JSON.stringify(rows) !== JSON.stringify(before);
   const save = async () => {

@@ -24,7 +24,7 @@ import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
 import { AuditList } from '../audit/AuditList';
 import { DeliveriesTable } from '../../../features/delivery/DeliveriesTable';
-import { EndpointChart } from './EndpointChart';
+import { EndpointChart } from '../../../features/endpoint/EndpointChart';
 import '../../../features/delivery/delivery.css';
 
 const tabs = [

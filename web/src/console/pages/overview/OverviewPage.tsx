@@ -17,7 +17,7 @@ import { Table } from '../../../ui/Table';
 import { useFilters } from '../../../features/list/filters';
 import { links } from '../../links';
 import { Shell } from '../../shell/Shell';
-import { sum, Traffic } from './Traffic';
+import { sum, Traffic } from '../../../features/Traffic';
 import './overview.css';
 
 const overviewQuery = { range: choiceOr(['1h', '24h', '7d', '30d'], '24h') };

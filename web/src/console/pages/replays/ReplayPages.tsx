@@ -1,8 +1,9 @@
 import { useLocation, useRoute } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';
 import { refresh, useQuery } from '../../../api/query';
-import { cancelReplay, countReplay, createReplay, getReplay, listReplays, type NewReplay, type Replay, type ReplayCount } from '../../../api/replays';
+import { cancelReplay, countReplay, createReplay, getReplay, listReplays, type NewReplay, type ReplayCount } from '../../../api/replays';
 import { ApiFooter } from '../../../features/ApiFooter';
+import { ReplayProgress } from '../../../features/replay/ReplayProgress';
 import { Confirm } from '../../../features/Confirm';
 import { can } from '../../../features/me';
 import { fieldErrors, ProblemBox } from '../../../features/Problem';
@@ -10,7 +11,7 @@ import { shortId } from '../../../lib/ids';
 import { countOf, formatCount } from '../../../lib/numbers';
 import { choiceOr, text } from '../../../lib/queryString';
 import { replayState } from '../../../lib/states';
-import { longSpan } from '../../../lib/time';
+import { formatInput } from '../../../lib/time';
 import { Badge, Button, Card, Empty, Fact, Facts, LinkButton, Notice, Plain, Skeleton, Time } from '../../../ui/basic';
 import { SelectField, TextField } from '../../../ui/Field';
 import { Table } from '../../../ui/Table';
@@ -22,12 +23,6 @@ import { Pager } from '../../../features/list/Pager';
 
 const onlyTexts = { failed: 'Failed: unresolved dead letters', missing: 'Missing: events that match, but have no delivery', all: 'All events that match' } as const;
 const newReplayQuery = { only: choiceOr(['failed', 'missing', 'all'], 'failed'), endpoint: text, since: text, until: text, type: text };
-
-function localInput(time: string | undefined): string {
-  if (!time) return '';
-  const date = new Date(time);
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
 
 function wantedOf(values: { only: string; endpoint?: string; since?: string; until?: string; type?: string }): NewReplay | undefined {
   if (!values.since) return undefined;
@@ -91,8 +86,8 @@ export function NewReplayPage() {
             {Object.entries(onlyTexts).map(([name, label]) => <option key={name} value={name}>{label}</option>)}
           </SelectField>
           <div class="form-columns">
-            <TextField label="Since (your time)" type="datetime-local" value={localInput(values.since)} error={errors['since']} onInput={setTime('since')} />
-            <TextField label="Until (empty: now)" type="datetime-local" value={localInput(values.until)} error={errors['until']} onInput={setTime('until')} />
+            <TextField label="Since (your time)" type="datetime-local" value={formatInput(values.since)} error={errors['since']} onInput={setTime('since')} />
+            <TextField label="Until (empty: now)" type="datetime-local" value={formatInput(values.until)} error={errors['until']} onInput={setTime('until')} />
           </div>
           <TextField label="Endpoint (empty: all)" value={values.endpoint ?? ''} error={errors['endpoint']} onInput={(event) => set({ endpoint: event.currentTarget.value || undefined }, true)} />
           <TextField label="Event types (empty: all)" value={values.type ?? ''} error={errors['event_types']} placeholder="invoice.*" onInput={(event) => set({ type: event.currentTarget.value || undefined }, true)} />
@@ -150,34 +145,6 @@ export function ReplaysPage() {
   );
 }
 
-function Progress({ replay }: { replay: Replay }) {
-  const total = Math.max(replay.matched, replay.queued, 1);
-  const parts = [['delivered', replay.delivered], ['dead', replay.failed], ['canceled', replay.canceled], ['retried', replay.pending]] as const;
-  let x = 0;
-  const left = replay.status === 'running' && replay.matched > replay.queued ? ((replay.matched - replay.queued) / replay.rate_per_second!) * 1000 : 0;
-  return (
-    <div class="stack tight">
-      <svg class="progress" viewBox="0 0 1000 12" preserveAspectRatio="none" role="img" aria-label={`${formatCount(replay.delivered)} of ${formatCount(replay.matched)} delivered`}>
-        <rect class="track" width="1000" height="12" />
-        {parts.map(([name, value]) => {
-          const width = (value / total) * 1000;
-          const bar = <rect key={name} class={`bar-${name}`} x={x} width={width} height="12" />;
-          x += width;
-          return bar;
-        })}
-      </svg>
-      <div class="legend" aria-live="polite">
-        <span class="swatch-delivered">{formatCount(replay.delivered)} delivered</span>
-        <span class="swatch-dead">{formatCount(replay.failed)} failed</span>
-        <span class="swatch-retried">{formatCount(replay.pending)} pending</span>
-        {replay.canceled > 0 && <span class="swatch-canceled">{formatCount(replay.canceled)} canceled</span>}
-        <em>of {formatCount(replay.matched)}{replay.is_counted ? '' : ' so far'}</em>
-        {left > 0 && <em>about {longSpan(left)} until all are queued</em>}
-      </div>
-    </div>
-  );
-}
-
 export function ReplayPage() {
   const { params } = useRoute();
   const tenant = params['tenant'] ?? '';
@@ -197,7 +164,7 @@ export function ReplayPage() {
     }>
       {found.isError && !replay ? <ProblemBox error={found.error} /> : !replay ? <Skeleton lines={4} /> : (
         <div class="stack">
-          <Card><Progress replay={replay} /></Card>
+          <Card><ReplayProgress replay={replay} /></Card>
           <Card title="Details">
             <Facts>
               <Fact name="What">{replay.kind === 'delivery' ? 'One delivery' : (replay.only && onlyTexts[replay.only]) ?? '–'}</Fact>

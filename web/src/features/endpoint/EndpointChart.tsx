@@ -1,9 +1,9 @@
-import { useQuery } from '../../../api/query';
-import { getStats } from '../../../api/stats';
-import { formatCount } from '../../../lib/numbers';
-import { Card, Skeleton } from '../../../ui/basic';
-import { now } from '../../../ui/settings';
-import { Traffic } from '../overview/Traffic';
+import { useQuery } from '../../api/query';
+import { getStats } from '../../api/stats';
+import { formatCount } from '../../lib/numbers';
+import { Card, Skeleton } from '../../ui/basic';
+import { now } from '../../ui/settings';
+import { Traffic } from '../Traffic';
 
 /** The last 24 hours of one endpoint. */
 export function EndpointChart({ tenant, endpoint }: { tenant: string; endpoint: string }) {

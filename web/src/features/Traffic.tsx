@@ -1,7 +1,7 @@
-import type { Stats } from '../../../api/stats';
-import { formatHour, formatTime, parseTime } from '../../../lib/time';
-import { Bars, type Bar } from '../../../ui/Bars';
-import { now, zone } from '../../../ui/settings';
+import type { Stats } from '../api/stats';
+import { formatHour, formatTime, parseTime } from '../lib/time';
+import { Bars, type Bar } from '../ui/Bars';
+import { now, zone } from '../ui/settings';
 
 export function sum(rows: Stats[], name: 'delivered' | 'retried' | 'dead_lettered' | 'attempts' | 'canceled'): number {
   return rows.reduce((total, row) => total + row[name], 0);
