@@ -211,6 +211,7 @@ def time_of(node, offset):
 PAGES = {
     "docs/access.md": common_page,
     "docs/command-line.md": command_line_page,
+    "docs/configuration-as-code.md": common_page,
     "docs/console.md": common_page,
     "docs/endpoints.md": common_page,
     "docs/event-types.md": common_page,

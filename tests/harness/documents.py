@@ -22,7 +22,7 @@ from .wait import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN = ("sh", "sql", "http", "toml")   # languages of blocks that are run
-SHOWN = ("text", "json", "ini")       # languages of blocks that show something and are no commands
+SHOWN = ("text", "json", "yaml", "ini")       # languages of blocks that show something and are no commands
 BLOCK_SECONDS = 120
 
 _BLOCK = re.compile(r"(?:^<!--[ ]*(?P<comment>[^\n]*?)[ ]*-->\n)?^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$",

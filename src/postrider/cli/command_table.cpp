@@ -18,7 +18,8 @@ std::vector<Command> make_table() {
   std::vector<Command> table;
   add(table, "Events and endpoints",
       {event_commands(), endpoint_commands(), tenant_commands(), delivery_commands(), dead_letter_commands(),
-       replay_commands(), event_type_commands(), import_command(), publish_command()});
+       replay_commands(), event_type_commands(), import_command(), apply_command(), export_command(),
+       publish_command()});
   add(table, "Monitoring",
       {search_command(), tail_command(), stats_command(), audit_command(), node_commands()});
   add(table, "Local development", {listen_command(), trigger_command(), verify_command()});

@@ -27,6 +27,8 @@ Command trigger_command();
 Command listen_command();
 Command event_type_commands();
 Command import_command();
+Command apply_command();
+Command export_command();
 Command rotate_master_command();
 Command node_commands();
 Command key_commands();
