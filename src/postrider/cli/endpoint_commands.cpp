@@ -177,7 +177,7 @@ int cancel_pending(Invocation& in) {
   return done;
 }
 
-// Exit code 1 when the receiver did not accept it, so that scripts can tell.
+// Exit code 1 if the receiver did not accept it, for scripts.
 int test(Invocation& in) {
   json::object body;
   if (const auto type = in.value("--event-type")) body["event_type"] = *type;

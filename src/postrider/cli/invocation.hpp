@@ -28,7 +28,7 @@ struct Misuse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The question was answered with no. Exit code 1.
+// The user declined the confirmation. Exit code 1.
 struct Declined : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -16,7 +16,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void set_total(uint64_t total) { total_ = total; }
-  // What is in front of the bar; then the numbers behind it are left out.
+  // Replaces the label before the bar; the numbers after it are then left out.
   void say(std::string text) {
     label_ = std::move(text);
     is_said_ = true;

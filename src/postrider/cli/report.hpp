@@ -9,7 +9,7 @@
 namespace postrider::cli {
 
 // The command's exit code; with --watch it runs until interrupted. A problem from the server goes to standard
-// error (as JSON with --json); Misuse and everything else goes on to the caller.
+// error (as JSON with --json); Misuse and everything else propagates to the caller.
 int run_reported(Invocation& invocation);
 
 // Several lines: the detail, each invalid field by its option, a hint.

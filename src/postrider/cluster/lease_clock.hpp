@@ -8,7 +8,7 @@
 namespace postrider::cluster {
 
 struct Renewal {
-  base::SteadyTime sent_at;  // of the heartbeat that was answered
+  base::SteadyTime sent_at;  // of the heartbeat that was confirmed
   base::SteadyTime until;
 };
 
@@ -27,7 +27,7 @@ class LeaseClock {
   // Which one it is. To be asked after is_valid(): a term that ended before a renewal is never taken for the
   // renewed one.
   int64_t term() const { return term_; }
-  // The database has confirmed the lease in an answer to a question asked since then.
+  // The database has confirmed the lease in response to a query sent since then.
   bool is_confirmed_since(base::SteadyTime time) const { return sent_at_ >= time.time_since_epoch().count(); }
 
  private:

@@ -140,7 +140,7 @@ void Membership::compare(const std::vector<Lease>& leases) {
       owned_.erase(held);
       events_.lost(lease.bucket);
     } else if (!is_held && is_ours && options_.delivers && !releasing_.contains(lease.bucket)) {
-      // The answer to a take or a release was lost on its way: nobody else will serve it.
+      // The response to a take or a release was lost. No other node will serve this bucket.
       owned_[lease.bucket] = lease.epoch;
       events_.taken(lease.bucket, lease.epoch);
     }
@@ -165,7 +165,8 @@ void Membership::server_changed() {
 }
 
 runtime::Task<void> Membership::reap_dead_nodes(const std::map<model::NodeId, int64_t>& heartbeats) {
-  // Who could not look cannot judge: after an outage the others had no chance to show a sign of life either.
+  // A node that could not read the table declares no other node dead: after an outage the others could not
+  // send heartbeats either.
   // So the time between two looks counts only in part, and a dead node is one that several looks found still.
   const auto now = base::BootClock::now();
   const auto watched =
@@ -218,7 +219,7 @@ runtime::Task<void> Membership::release(int bucket, int64_t epoch) {
     try {
       co_await link_.run(sql::release{.node = options_.node_id.uuid, .bucket = bucket, .epoch = epoch});
     } catch (const pg::Error& error) {
-      // Whether it was released is not known. The next look at the table tells: if it is still ours, it is
+      // The bucket may or may not be released. The next read of the table shows: if it is still ours, it is
       // served again.
       telemetry::log_warn("bucket_release_failed").field("bucket", bucket).field("error", error.what());
     }

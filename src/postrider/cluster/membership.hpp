@@ -1,7 +1,7 @@
 // Keeps this node registered and its share of the buckets leased.
 //
-// The node counts up its heartbeat; whoever sees another node's heartbeat stand still for the lease time, by
-// its own clock, declares it dead and frees its buckets. This node may send until the time its last
+// The node increments its heartbeat. A node that sees another's heartbeat unchanged for the lease time, by
+// its own clock, declares that node dead and frees its buckets. This node may send until the time its last
 // successful heartbeat was *sent* plus the lease, less a margin; after that it stays silent until it has
 // heard from the database again.
 #pragma once
@@ -55,8 +55,8 @@ class Membership : public runtime::Service {
   // Registers the node; returns when its ids are unique. Throws pg::Error when the database does not let it.
   runtime::Task<void> join();
 
-  // Another server answers, which may lack the last changes of the one before: what is held in memory is
-  // dropped, and what its table says is ours is taken up afresh.
+  // A failover has happened, and the new server may lack the last changes of the previous one: drops what is
+  // in memory and starts again from the buckets that the new server's table assigns to this node.
   void server_changed();
 
   bool has_peers() const { return has_peers_; }

@@ -21,7 +21,7 @@ struct PublishLogEvents {
     std::vector<int> buckets;
   };
   std::function<void(Found)> found;
-  // The log may have been trimmed behind us, or the cursor is worth nothing: look at everything again.
+  // The log may have been trimmed past the cursor, or the cursor is invalid: read everything again.
   std::function<void()> missed;
 };
 

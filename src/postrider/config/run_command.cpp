@@ -95,7 +95,7 @@ base::Result<std::string, std::string> run_command(const std::vector<std::string
     child = start(arguments, input.get());
   }
   if (child < 0) return base::Failure{std::string("cannot be started")};
-  setpgid(child, child);  // in both, whoever is first
+  setpgid(child, child);  // in both processes, because either may run first
 
   std::string printed;
   const bool is_done = read_all(output.get(), Clock::now() + timeout, printed);

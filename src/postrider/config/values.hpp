@@ -27,7 +27,7 @@ struct Bounds {
 Parsed<int64_t> parse_integer(std::string_view text, Bounds bounds);
 Parsed<bool> parse_boolean(std::string_view text);  // true, false, yes, no, on, off, 1, 0
 
-// "500ms", "10 s", "5m", "2h", "30d". A unit is required: nobody should have to guess it.
+// "500ms", "10 s", "5m", "2h", "30d". A unit is required, so that it is never guessed.
 Parsed<std::chrono::milliseconds> parse_duration(std::string_view text);
 // "65536", "256KiB", "1 MiB", "2GB"; KB, MB and GB are powers of ten.
 Parsed<int64_t> parse_size(std::string_view text);

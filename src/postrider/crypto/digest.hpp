@@ -21,7 +21,7 @@ using Digest512 = Bytes<64>;
 Digest256 sha256(std::string_view bytes);
 Digest256 sha256(std::initializer_list<std::string_view> parts);  // one after the other
 
-// The digest of the parts one behind the other, so that nobody has to copy a body to sign it.
+// The digest of the concatenated parts, so that a body can be signed without copying it.
 Digest256 hmac_sha256(std::string_view key, std::initializer_list<std::string_view> parts);
 // For senders that choose it.
 Digest512 hmac_sha512(std::string_view key, std::initializer_list<std::string_view> parts);

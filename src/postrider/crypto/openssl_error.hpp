@@ -8,7 +8,7 @@
 
 namespace postrider::crypto {
 
-// Out of memory, or an OpenSSL without the algorithm (a FIPS provider, say): nothing can go on.
+// Out of memory, or an OpenSSL without the algorithm (such as a FIPS provider): no work can continue.
 inline void require(bool done, const char* what) {
   if (done) return;
   char text[256] = "no error queued";

@@ -1,4 +1,4 @@
-// Bytes nobody can guess, from the operating system through OpenSSL.
+// Unpredictable bytes, from the operating system through OpenSSL.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ std::optional<SignatureScheme> parse_signature_scheme(std::string_view text);
 // One secret, decoded once and used for many signatures.
 class SigningKey {
  public:
-  // The error is a sentence for whoever gave the secret; it never repeats the secret.
+  // The error is a sentence for the caller; it never repeats the secret.
   static base::Result<SigningKey, std::string> from_secret(SignatureScheme scheme, std::string_view secret);
 
   bool is_asymmetric() const { return std::holds_alternative<Ed25519Key>(material_); }
@@ -42,7 +42,7 @@ class SigningKey {
 // A new secret in its outside form. Always accepted by SigningKey::from_secret.
 std::string generate_secret(SignatureScheme scheme);
 
-// "whsec_MfKQ…aSw": enough to tell two secrets apart, of no use to anyone else.
+// "whsec_MfKQ…aSw": enough to distinguish two secrets, and useless to an attacker.
 std::string masked_secret(std::string_view secret);
 
 }  // namespace postrider::crypto

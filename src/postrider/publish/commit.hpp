@@ -38,7 +38,7 @@ runtime::Task<Commit> commit_events(pg::Link& link, FanoutPlanCache& plans, Pend
                                     CommitSettings settings);
 
 // The same after an attempt with an unknown result: events that are in the table were committed by it. Their
-// deliveries may be in flight, so they are left alone, and every owner is told to look at the table.
+// deliveries may be in flight, so they are left alone, and every owner is notified to read the table.
 runtime::Task<Commit> commit_again(pg::Link& link, FanoutPlanCache& plans, PendingEvents events,
                                    CommitSettings settings);
 

@@ -27,8 +27,8 @@ using ParsedEvent = base::Result<NewEvent, BadRequest>;
 
 // `{type, data, id?, version?, occurred_at?, subject?}`; a null counts as absent except for data, which may
 // be any JSON value. In place of data there may be `versions`, an object of a name and data for each;
-// `version` then names the default, without it the greatest name is. The event's data points into `body`. How
-// large data may be is judged by publish().
+// `version` then names the default, without it the greatest name is. The event's data points into `body`.
+// publish() checks the size of the data.
 ParsedEvent parse_event(std::string_view body, model::TenantId tenant_id);
 
 // An array of the same with `tenant_id`. One bad event does not harm the others, unless the text is not JSON.

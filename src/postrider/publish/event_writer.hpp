@@ -40,7 +40,7 @@ class EventWriter {
   // After the transaction of the last write() was committed. After a rollback there is nothing to call: the
   // next write() forgets the events.
   void committed();
-  // The transaction may have been committed: tells every owner to look at the table. Throws pg::Error, and is
+  // The transaction may have been committed: notifies every owner to read the table. Throws pg::Error, and is
   // then called again.
   runtime::Task<void> unknown();
   // After an error of write() or of the commit: true if something was done about it and the same events can

@@ -1,6 +1,6 @@
 // Fans out events of tenants with very many endpoints: a chunk of endpoints at a time, each chunk one
-// transaction that writes queue rows and moves the task's cursor. Any node may go on where another stopped;
-// nothing is queued twice.
+// transaction that writes queue rows and moves the task's cursor. Any node may continue where another
+// stopped; nothing is queued twice.
 //
 // One per node is enough; it shares a link. Used on one loop, except notify().
 #pragma once

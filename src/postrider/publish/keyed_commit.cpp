@@ -203,7 +203,7 @@ class KeyedCommit {
                                         .kinds = transform(orphaned_, &KeyRow::kind),
                                         .keys = transform(orphaned_, &KeyRow::key)});
     // Race: an earlier attempt of this batch with an unknown result may have committed after its owners were
-    // told to look at the table. Taking its keys waited for that commit, so tell them again.
+    // notified to read the table. Taking its keys waited for that commit, so notify them again.
     if (!own_.empty()) {
       const auto range = delivery_range_of(own_);
       batch.add(sql::log_unknown{.first_id = range.first.uuid, .last_id = range.last.uuid});

@@ -23,7 +23,7 @@ struct EventVersion {
 struct NewEvent {
   model::TenantId tenant_id;
   std::string type;
-  std::string_view data;  // the exact JSON text; must live until publish() has answered
+  std::string_view data;  // the exact JSON text; must live until publish() returns
   std::optional<std::string> id;
   std::optional<std::string> version;
   // Published in several versions at once: the others, in the order in which they are preferred. `version`

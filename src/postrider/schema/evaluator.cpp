@@ -195,7 +195,7 @@ bool Evaluator::quietly(NodeIndex index, const Subject& subject) {
   return is_valid;
 }
 
-// What a failed branch has judged does not count as judged.
+// Members that a failed branch evaluated do not count as evaluated.
 bool Evaluator::branch(NodeIndex index, const Subject& subject) {
   if (subject.marks == nullptr) return eval(index, subject);
   Marks own(subject.marks->size());
@@ -222,7 +222,7 @@ bool Evaluator::any_or_one(const Branches& rules, const Subject& subject) {
   size_t fitting = 0;
   for (const NodeIndex each : rules.any_of) {
     if (quietly(each, subject)) ++fitting;
-    if (fitting > 0 && subject.marks == nullptr) break;  // the others may have judged more members
+    if (fitting > 0 && subject.marks == nullptr) break;  // the others may evaluate more members
   }
   if (!rules.any_of.empty() && fitting == 0)
     return fail(subject.path, "fits none of the forms that are allowed");

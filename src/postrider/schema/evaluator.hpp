@@ -33,10 +33,10 @@ class Evaluator {
     size_t index = 0;
     bool is_index = false;
   };
-  // Which members or items some keyword has judged, for unevaluated…; one flag per member or item.
+  // The members or items that a keyword has evaluated, for unevaluated…; one flag each.
   using Marks = std::vector<bool>;
 
-  // What is being judged, and where to note what was judged (null: nobody asks).
+  // The value being evaluated, and where to mark its evaluated members (null: not needed).
   struct Subject {
     const boost::json::value& value;
     const Path& path;
@@ -69,7 +69,7 @@ class Evaluator {
   bool fail(const Path& path, std::string detail);
   bool found(const Pattern& pattern, std::string_view text);
   void spend(size_t work);
-  // After a failure: go on only to collect more of them.
+  // After a failure: continue only to collect more of them.
   bool goes_on(bool is_valid) const { return !has_given_up_ && (is_valid || is_collecting()); }
   bool is_collecting() const { return violations_ != nullptr && quiet_ == 0; }
 

@@ -4,7 +4,7 @@ namespace postrider::schema {
 
 namespace {
 
-// The nodes that judge the same value as this one does.
+// The subschemas that are applied to the same value as this one.
 std::vector<NodeIndex> in_place(const Node& node) {
   std::vector<NodeIndex> all;
   const auto add = [&all](const std::optional<NodeIndex>& one) {

@@ -5,8 +5,8 @@
 
 namespace postrider::schema {
 
-// Whether some node judges a value by itself again, through references and branches only. A $dynamicRef is
-// not followed here, since its target is known at run time; there the depth is limited.
+// True if a subschema applies itself to the same value again, through references and branches only. A
+// $dynamicRef is not followed, since its target is known only at run time, where the depth is limited.
 bool has_endless_loop(const Program& program);
 
 }  // namespace postrider::schema

@@ -62,7 +62,7 @@ std::optional<std::string> resolved(std::string_view base, std::string_view refe
   return std::string(out.buffer());
 }
 
-// "name#rest" in two, with nothing behind the sharp where there is none.
+// "name#rest" in two parts; the second is empty without a `#`.
 std::pair<std::string_view, std::string_view> split_fragment(std::string_view uri) {
   const size_t sharp = uri.find('#');
   if (sharp == std::string_view::npos) return {uri, {}};

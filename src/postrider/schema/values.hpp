@@ -14,7 +14,7 @@ bool is_integer(const boost::json::value& value);
 std::partial_ordering compare_numbers(const boost::json::value& a, const boost::json::value& b);
 bool is_multiple(const boost::json::value& number, const boost::json::value& of);
 
-// `work` is counted down by the number of values looked at; at 0 the answer means nothing.
+// `work` is reduced by the number of values read; at 0 the result is meaningless.
 bool is_equal(const boost::json::value& a, const boost::json::value& b, size_t& work);
 // Equal values have equal hashes.
 size_t hash_of(const boost::json::value& value, size_t& work);

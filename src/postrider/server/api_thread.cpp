@@ -19,7 +19,8 @@ pg::LinkOptions publish_link(const ApiTools& tools) {
   pg::LinkOptions options;
   options.connect = pg::ConnectOptions::engine(tools.database_url);
   options.connect.application_name = "postrider publish";
-  // A publisher is told within seconds when the database hangs; a batch that takes so long is run again.
+  // If the database hangs, publishers get a response within seconds; a batch that takes this long is
+  // repeated.
   options.connect.statement_timeout = pg::Milliseconds(5'000);
   options.connect.response_timeout = pg::Milliseconds(8'000);
   return delivery::pooled(std::move(options), tools.config);
@@ -133,7 +134,7 @@ struct ApiThread::State {
   runtime::Task<void> drain(base::SteadyTime deadline) {
     server.stop_accepting();
     waiters.stop();
-    client.close();  // a test send that somebody waits for ends now
+    client.close();  // a test request in progress ends now
     co_await server.drain(deadline);
     co_await publisher.stop();
     co_await receiver.stop();

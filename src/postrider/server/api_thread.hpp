@@ -47,7 +47,7 @@ class ApiThread {
   void apply(const registry::Change& change);  // any thread
   void post(std::function<void()> job);        // any thread; runs on this one
   void wake_consumers(std::string source);     // any thread; messages of the source were stored
-  // Requests in progress are answered, up to the deadline; nothing new is accepted.
+  // Requests in progress get their responses, up to the deadline; nothing new is accepted.
   void stop(base::SteadyTime deadline);
 
  private:

@@ -34,7 +34,8 @@ pg::LinkOptions upkeep_link(const std::string& url) {
   pg::LinkOptions options;
   options.connect.url = url;
   options.connect.application_name = "postrider upkeep";
-  options.connect.lock_timeout = pg::Milliseconds(2'000);  // never make others wait behind us
+  options.connect.lock_timeout =
+      pg::Milliseconds(2'000);  // never make others queue after a lock request of ours
   return options;
 }
 

@@ -231,8 +231,8 @@ auto run_or_quit(Step step, StopSignals& signals, const Quit& quit) {
   return result.get();
 }
 
-// A signal that comes meanwhile waits for the end of the start if that is near, and is returned: the stop is
-// then like any other. If it is not, somebody is being waited for, and the process ends.
+// A signal during the start is returned if the start completes soon, for an ordinary stop. Otherwise the
+// start is blocked, and the process ends.
 template <class Quit>
 std::optional<StopSignal> start_or_quit(Serving& serving, StopSignals& signals, const Quit& quit) {
   auto started = std::async(std::launch::async, [&serving] { serving.start(); });

@@ -13,7 +13,8 @@ struct StopSignal {
   pid_t sender = 0;  // 0: the kernel, as for Ctrl-C
 };
 
-// Made before any other thread, so that all of them inherit the blocked signals. SIGPIPE is ignored for good.
+// Made before any other thread, so that all of them inherit the blocked signals. SIGPIPE is ignored
+// permanently.
 class StopSignals {
  public:
   StopSignals();

@@ -179,7 +179,7 @@ void Log::State::write_out(std::string_view text) {
     const ssize_t written =
         ::write(options.fd, text.data(), is_file ? text.size() : std::min(text.size(), kPieceBytes));
     if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (written < 0) return;  // nobody reads any more; a log that cannot be written stops nothing
+    if (written < 0) return;  // the reader is gone; a log that cannot be written stops nothing
     text.remove_prefix(static_cast<size_t>(written));
   }
 }
