@@ -2307,12 +2307,12 @@ CREATE FUNCTION postrider.waiting_reason(endpoint_status text, tenant_status tex
   end
 $$;
 
-CREATE FUNCTION postrider.write_audit(actor_kind text, actor text, action text, tenant_id text, object text, before jsonb DEFAULT NULL::jsonb, after jsonb DEFAULT NULL::jsonb, reason text DEFAULT NULL::text, address text DEFAULT NULL::text, request_id text DEFAULT NULL::text, on_behalf_of text DEFAULT NULL::text) RETURNS void
+CREATE FUNCTION postrider.write_audit(actor_kind text, actor text, action text, tenant_id text, object text, before jsonb DEFAULT NULL::jsonb, after jsonb DEFAULT NULL::jsonb, reason text DEFAULT NULL::text, address text DEFAULT NULL::text, request_id text DEFAULT NULL::text, on_behalf_of text DEFAULT NULL::text, actor_name text DEFAULT NULL::text) RETURNS void
     LANGUAGE sql
     AS $$
-  insert into postrider.audit (actor_kind, actor, on_behalf_of, action, tenant_id, object, before, after, reason, address,
-                               request_id)
-  values (write_audit.actor_kind, write_audit.actor,
+  insert into postrider.audit (actor_kind, actor, actor_name, on_behalf_of, action, tenant_id, object, before, after, reason,
+                               address, request_id)
+  values (write_audit.actor_kind, write_audit.actor, write_audit.actor_name,
           coalesce(write_audit.on_behalf_of,
                    case write_audit.actor_kind when 'system' then 'postrider' else 'operator' end),
           write_audit.action, write_audit.tenant_id, write_audit.object, write_audit.before, write_audit.after,
@@ -2404,6 +2404,7 @@ CREATE TABLE postrider.audit (
     at timestamp with time zone DEFAULT now() NOT NULL,
     actor_kind text NOT NULL,
     actor text NOT NULL COLLATE pg_catalog."C",
+    actor_name text,
     on_behalf_of text DEFAULT 'operator'::text NOT NULL,
     action text NOT NULL COLLATE pg_catalog."C",
     tenant_id text COLLATE pg_catalog."C",
@@ -3041,6 +3042,8 @@ CREATE TABLE postrider.session (
     link_id uuid,
     tenant_id text COLLATE pg_catalog."C",
     is_read_only boolean DEFAULT false NOT NULL,
+    payloads boolean DEFAULT true NOT NULL,
+    is_preview boolean DEFAULT false NOT NULL,
     idle_seconds integer NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     last_seen_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -3073,8 +3076,12 @@ CREATE TABLE postrider.sign_in_link (
     key_id uuid NOT NULL,
     tenant_id text COLLATE pg_catalog."C",
     is_read_only boolean DEFAULT false NOT NULL,
+    payloads boolean DEFAULT true NOT NULL,
+    is_preview boolean DEFAULT false NOT NULL,
     session_seconds integer NOT NULL,
     label text,
+    origin text,
+    path text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     used_at timestamp with time zone,
@@ -3726,6 +3733,8 @@ CREATE INDEX sign_in_link_by_expiry ON postrider.sign_in_link USING btree (expir
 CREATE INDEX sign_in_link_by_key ON postrider.sign_in_link USING btree (key_id);
 
 CREATE INDEX sign_in_link_by_tenant ON postrider.sign_in_link USING btree (tenant_id, id);
+
+CREATE INDEX sign_in_link_unused ON postrider.sign_in_link USING btree (tenant_id, expires_at) WHERE (used_at IS NULL);
 
 CREATE INDEX source_secret_by_source ON postrider.source_secret USING btree (source_id);
 

@@ -43,6 +43,7 @@ class Judge:
 class Api:
     def __init__(self, url, key):
         self.url, self.key = url, key
+        self.source = None  # the address that requests come from; None: whatever the system takes
         self._target = urllib.parse.urlsplit(url)
 
     def as_key(self, key):
@@ -56,7 +57,8 @@ class Api:
         return answer
 
     def exchange(self, method, path, body=None, headers=None, timeout=60):
-        connection = http.client.HTTPConnection(self._target.hostname, self._target.port, timeout=timeout)
+        source = None if self.source is None else (self.source, 0)
+        connection = http.client.HTTPConnection(self._target.hostname, self._target.port, timeout, source)
         try:
             sent = dict(headers or {})
             if self.key is not None:

@@ -132,7 +132,8 @@ create table audit (
   id bigint generated always as identity primary key,
   at timestamptz not null default now(),
   actor_kind text not null check (actor_kind in ('key', 'system', 'sql', 'console', 'portal', 'command')),
-  actor text collate "C" not null,             -- public ID of the key, 'system', a database role, a user, a session, user@host
+  actor text collate "C" not null,             -- public ID of the key or link, 'system', a database role, user@host
+  actor_name text,                             -- the label of the link; the owner of a key is in api_key
   on_behalf_of text not null default 'operator' check (on_behalf_of in ('customer', 'operator', 'postrider')),
   action text collate "C" not null,            -- such as 'endpoint.pause': the kind of object, and a verb
   tenant_id text collate "C",                  -- no reference: the log outlives the tenant
@@ -152,11 +153,12 @@ create index audit_by_action on audit (action, at, id);
 -- For changes made in SQL. A change without effect (both documents are the same) is written too, because it was requested.
 create function write_audit(actor_kind text, actor text, action text, tenant_id text, object text,
                             before jsonb default null, after jsonb default null, reason text default null,
-                            address text default null, request_id text default null, on_behalf_of text default null)
+                            address text default null, request_id text default null, on_behalf_of text default null,
+                            actor_name text default null)
 returns void language sql as $$
-  insert into postrider.audit (actor_kind, actor, on_behalf_of, action, tenant_id, object, before, after, reason, address,
-                               request_id)
-  values (write_audit.actor_kind, write_audit.actor,
+  insert into postrider.audit (actor_kind, actor, actor_name, on_behalf_of, action, tenant_id, object, before, after, reason,
+                               address, request_id)
+  values (write_audit.actor_kind, write_audit.actor, write_audit.actor_name,
           coalesce(write_audit.on_behalf_of,
                    case write_audit.actor_kind when 'system' then 'postrider' else 'operator' end),
           write_audit.action, write_audit.tenant_id, write_audit.object, write_audit.before, write_audit.after,

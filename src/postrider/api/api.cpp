@@ -13,6 +13,8 @@ void add_routes(Routes& routes) {
   add_openapi_routes(routes);
   add_page_routes(routes);
   add_console_session_routes(routes);
+  add_portal_session_routes(routes);
+  add_portal_link_routes(routes);
   add_tenant_routes(routes);
   add_endpoint_routes(routes);
   add_try_endpoint_routes(routes);

@@ -58,7 +58,8 @@ void add_audit(pg::Batch& batch, const Caller& caller, AuditEntry entry) {
                              .reason = entry.reason,
                              .address = caller.address,
                              .request_id = caller.request_id,
-                             .on_behalf_of = model::label(caller.actor)});
+                             .on_behalf_of = model::label(caller.actor),
+                             .actor_name = caller.name});
 }
 
 runtime::Task<std::vector<AuditRecord>> list_audit(pg::Link& link, AuditFilter filter) {

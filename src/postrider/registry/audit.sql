@@ -4,7 +4,7 @@
 select write_audit(
   :actor_kind::text, :actor::text, :action::text, :tenant?::text, :object::text, :before?::jsonb, :after?::jsonb,
   :reason?::text, :address?::text, :request_id?::text,
-  :on_behalf_of::text
+  :on_behalf_of::text, :actor_name?::text
 )
 
 -- name: list_audit
@@ -17,11 +17,13 @@ select
   at,
   actor_kind,
   actor,
-  (
+  coalesce(actor_name, (
     select owner
     from api_key
-    where api_key.id = case when actor_kind = 'key' and actor ~ '^key_[0-9a-f]{32}$' then substr(actor, 5)::uuid end
-  ) as actor_name,
+    where api_key.id = case
+        when actor_kind in ('key', 'console', 'portal') and actor ~ '^key_[0-9a-f]{32}$' then substr(actor, 5)::uuid
+      end
+  )) as actor_name,
   on_behalf_of,
   action,
   tenant_id,

@@ -28,7 +28,8 @@ struct Precondition {
 
 struct Caller {
   ActorKind kind = ActorKind::system;
-  std::string id = "system";  // "key_…", a console user, a portal session, user@host of a command
+  std::string id = "system";  // "key_…", "link_…" of a session that a link opened, user@host of a command
+  std::optional<std::string> name{};  // of a session that a link opened: the label of the link
   std::optional<std::string> address{};
   std::optional<std::string> request_id{};
   Precondition if_match{};

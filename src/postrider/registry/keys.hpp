@@ -22,13 +22,17 @@ std::optional<Role> parse_role(std::string_view text);
 enum class KeyKind { key, token };
 std::string_view label(KeyKind kind);
 
-// A browser that signed in: it has the rights of a key, and a life of its own.
+// A browser that signed in. It has the rights of a key or, if a link for the portal opened it, of a customer
+// of the link's tenant; and a life of its own.
 enum class SessionKind { console, portal };
 std::string_view label(SessionKind kind);
 struct Session {
   model::SessionId id;
   SessionKind kind = SessionKind::console;
   base::Timestamp expires_at{};
+  std::optional<model::LinkId> link{};  // the link for the portal that opened it
+  std::optional<std::string> label{};   // of that link: the person it is for
+  bool is_preview = false;              // an operator looks at a customer's pages
 
   bool operator==(const Session&) const = default;
 };
@@ -45,6 +49,11 @@ struct Principal {
 
   std::optional<Session> session{};  // none: the key itself was presented
 
+  // Has a rate and waiting room of its own: the key, or the session that a link opened. So customers who use
+  // links of one key do not take its rate from each other, nor from the program that has the key.
+  std::string credential_id() const {
+    return session && session->link ? session->id.public_id() : key.public_id();
+  }
   bool is_bound() const { return tenant.has_value(); }
   bool is_customer() const { return role == Role::customer; }
   // Of the platform's own staff and programs, with the right to change things.

@@ -56,8 +56,12 @@ bool is_ours(std::string_view origin, const http::Request& request, std::string_
 }  // namespace
 
 std::optional<std::string> find_session_token(const http::Request& request) {
-  const SessionKind kind =
-      request.header("x-postrider-app") == "portal" ? SessionKind::portal : SessionKind::console;
+  const bool is_portal =
+      request.header("x-postrider-app") == "portal" || request.path.starts_with("/portal/");
+  return find_session_token(request, is_portal ? SessionKind::portal : SessionKind::console);
+}
+
+std::optional<std::string> find_session_token(const http::Request& request, SessionKind kind) {
   const std::string_view host = request.header("host").value_or("");
   for (const http::Field& field : request.fields) {
     if (!http::equals_ignoring_case(field.name, "cookie")) continue;

@@ -17,8 +17,10 @@ namespace postrider::web {
 
 using registry::SessionKind;
 
-// The token of the request's session. Pages of the portal say `x-postrider-app: portal`; a browser may have a
-// session of the console beside it.
+// The token of the request's session of that kind.
+std::optional<std::string> find_session_token(const http::Request& request, SessionKind kind);
+// The same, of the kind that the request is about. Pages of the portal send `x-postrider-app: portal`; a
+// browser may have a session of the console beside it.
 std::optional<std::string> find_session_token(const http::Request& request);
 
 // How the browser sees this server.

@@ -1,31 +1,38 @@
 -- Sessions of browsers, and the links that open them.
 
 -- name: find_session
--- Primary key, then api_key's. Microseconds until the session or its key ends, if that is within a day.
--- not null: all but tenant_id, rate_per_second, expires_in_us
+-- Primary keys of session, api_key, sign_in_link and tenant. Microseconds until the session or its key ends, if that is
+-- within a day. A session of a link for the portal has a customer's rights in the link's tenant, whatever its key may do.
+-- not null: all but portal_link_id, label, tenant_id, rate_per_second, expires_in_us
 select
   session.hash,
   session.id as session_id,
   session.kind,
   session.expires_at,
+  session.is_preview,
   api_key.id,
-  api_key.role,
+  case when sign_in_link.id is null then api_key.role else 'customer' end as role,
   api_key.is_token,
-  api_key.is_read_only,
-  api_key.tenant_id,
-  api_key.payloads,
+  api_key.is_read_only or session.is_read_only as is_read_only,
+  coalesce(session.tenant_id, api_key.tenant_id) as tenant_id,
+  api_key.payloads and session.payloads as payloads,
   api_key.rate_per_second,
+  sign_in_link.id as portal_link_id,
+  sign_in_link.label,
   case
     when least(session.expires_at, api_key.expires_at) < now() + interval '1 day'
       then (extract(epoch from least(session.expires_at, api_key.expires_at) - now()) * 1000000)::bigint
   end as expires_in_us
 from session
 join api_key on api_key.id = session.key_id
+left join sign_in_link on sign_in_link.id = session.link_id and sign_in_link.kind = 'portal'
+left join tenant on tenant.id = session.tenant_id
 where session.hash = :hash::bytea
   and session.expires_at > now()
   and session.last_seen_at + make_interval(secs => session.idle_seconds) > now()
   and api_key.revoked_at is null
   and (api_key.expires_at is null or api_key.expires_at > now())
+  and (session.tenant_id is null or tenant.status <> 'deleted')
 
 -- name: note_session_use
 -- Primary key. At most one write per session and minute; one that another transaction has locked is skipped.
@@ -43,7 +50,9 @@ where hash = (
 -- name: insert_session
 -- It ends with its key at the latest.
 -- not null: all
-insert into session (hash, id, kind, key_id, link_id, tenant_id, is_read_only, idle_seconds, expires_at, address)
+insert into session (
+  hash, id, kind, key_id, link_id, tenant_id, is_read_only, payloads, is_preview, idle_seconds, expires_at, address
+)
 select
   :hash::bytea,
   :id::uuid,
@@ -52,6 +61,8 @@ select
   :link?::uuid,
   :tenant?::text,
   :is_read_only::boolean,
+  :payloads::boolean,
+  :is_preview::boolean,
   :idle_seconds::int,
   least(now() + make_interval(secs => :seconds::int), api_key.expires_at),
   :address?::text
@@ -60,11 +71,18 @@ where api_key.id = :key::uuid
 returning expires_at
 
 -- name: delete_session
--- Primary key.
--- not null: all
+-- Primary key, then sign_in_link's.
+-- not null: all but portal_link_id, label, tenant_id
 delete from session
 where hash = :hash::bytea
-returning id, key_id
+returning
+  id,
+  kind,
+  key_id,
+  tenant_id,
+  is_preview,
+  (select l.id from sign_in_link l where l.id = session.link_id and l.kind = 'portal') as portal_link_id,
+  (select l.label from sign_in_link l where l.id = session.link_id) as label
 
 -- name: delete_ended_sessions
 -- session_by_expiry. A few at a time, whenever a session is opened; those that others delete are skipped.
@@ -90,31 +108,47 @@ where id in (
     for update skip locked
   )
 
--- name: insert_link
+-- name: insert_console_link
 -- not null: all
-insert into sign_in_link (
-  id, hash, kind, key_id, tenant_id, is_read_only, session_seconds, label, expires_at
-)
+insert into sign_in_link (id, hash, kind, key_id, session_seconds, expires_at)
 values (
-  :id::uuid, :hash::bytea, :kind::text, :key::uuid, :tenant?::text, :is_read_only::boolean,
-  :session_seconds::int, :label?::text, now() + make_interval(secs => :seconds::int)
+  :id::uuid, :hash::bytea, 'console', :key::uuid, :session_seconds::int, now() + make_interval(secs => :seconds::int)
 )
 returning expires_at
 
 -- name: use_link
--- sign_in_link_hash_key (unique), then the primary key of api_key. No row: unknown, expired, used, or of a key that has
--- ended. Locks the row, so that of two requests one wins.
--- not null: all but tenant_id, label
+-- sign_in_link_hash_key (unique), then the primary keys of api_key and tenant. No row: unknown, expired, used, of a key that
+-- has ended, or of a tenant that was deleted. Locks the row, so that of two requests one wins.
+-- not null: all but tenant_id, label, origin, path, key_tenant_id
 update sign_in_link
 set used_at = now()
-where hash = :hash::bytea
-  and kind = :kind::text
-  and used_at is null
-  and expires_at > now()
-  and key_id in (
-    select api_key.id
-    from api_key
-    where api_key.revoked_at is null
-      and (api_key.expires_at is null or api_key.expires_at > now())
+from api_key
+where sign_in_link.hash = :hash::bytea
+  and sign_in_link.kind = :kind::text
+  and sign_in_link.used_at is null
+  and sign_in_link.expires_at > now()
+  and api_key.id = sign_in_link.key_id
+  and api_key.revoked_at is null
+  and (api_key.expires_at is null or api_key.expires_at > now())
+  and (
+    sign_in_link.tenant_id is null
+    or exists (
+      select
+      from tenant
+      where tenant.id = sign_in_link.tenant_id
+        and tenant.status <> 'deleted'
+    )
   )
-returning id, hash, key_id, tenant_id, is_read_only, session_seconds, label
+returning
+  sign_in_link.id,
+  sign_in_link.key_id,
+  sign_in_link.tenant_id,
+  sign_in_link.is_read_only,
+  sign_in_link.payloads,
+  sign_in_link.is_preview,
+  sign_in_link.session_seconds,
+  sign_in_link.label,
+  sign_in_link.origin,
+  sign_in_link.path,
+  api_key.role as key_role,
+  api_key.tenant_id as key_tenant_id

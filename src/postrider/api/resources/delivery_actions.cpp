@@ -58,6 +58,7 @@ Task<Response> act(Call& call, const char* status) {
   action.address = caller.address;
   action.request_id = caller.request_id;
   action.on_behalf_of = model::label(caller.actor);
+  action.actor_name = caller.name;
   const pg::Pool::Lease lease = co_await call.database();
   const auto done = co_await lease->run(action);
   if (done.empty()) {

@@ -39,29 +39,45 @@ std::string server_json(const config::Config& config) {
   return json.text();
 }
 
-Task<Response> show(Call& call) {
+// Of the person or program that calls.
+struct Description {
+  std::optional<std::string> key_id, description, owner;
+  std::optional<base::Timestamp> expires_at;
+};
+
+// A customer whose session was opened by a link does not see whose key created the link.
+Task<Description> describe(const Call& call) {
   const registry::Principal& principal = call.principal;
+  const auto& session = principal.session;
+  if (session && session->link)
+    co_return Description{std::nullopt, std::nullopt, session->label, session->expires_at};
   registry::Within within = principal.tenant;
   const pg::Pool::Lease lease = co_await call.database();
   const registry::KeyResult key = co_await registry::find_api_key(*lease, principal.key, std::move(within));
-  if (!key)
-    co_return call.reject(unauthorized(NotAuthenticated::key_invalid));  // deleted since the call began
-  JsonObject json;
-  const auto& session = principal.session;
+  if (!key) throw CallRejected(unauthorized(NotAuthenticated::key_invalid));  // deleted since the call began
   const auto expires_at = session ? std::optional(session->expires_at) : key->settings.expires_at;
-  std::optional<std::string> csrf_token;
-  if (session) csrf_token = call.credential->csrf_token;
+  co_return Description{principal.key.public_id(), key->settings.description, key->settings.owner,
+                        expires_at};
+}
+
+Task<Response> show(Call& call) {
+  const registry::Principal& principal = call.principal;
+  const auto& session = principal.session;
+  const Description description = co_await describe(call);
+  JsonObject json;
   json.add("kind", session ? registry::label(session->kind) : registry::label(principal.kind))
-      .add("key_id", principal.key.public_id())
+      .add("key_id", description.key_id)
       .add("role", registry::label(principal.role))
+      .add("access", principal.is_read_only ? "read" : "manage")
       .add("tenant_id", principal.tenant)
       .add("payloads", principal.sees_payloads)
       .add("capabilities", capabilities_of(principal))
-      .add("description", key->settings.description)
-      .add("owner", key->settings.owner)
+      .add("description", description.description)
+      .add("owner", description.owner)
+      .add("preview", session && session->is_preview)
       .add("rate_per_second", principal.rate_per_second)
-      .add("expires_at", expires_at)
-      .add("csrf_token", csrf_token)
+      .add("expires_at", description.expires_at)
+      .add("csrf_token", call.credential->csrf_token)
       .raw("server", server_json(call.services.config));
   Response response = Response::json(200, json.text());
   response.header("cache-control", "no-store");

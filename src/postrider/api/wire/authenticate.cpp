@@ -49,15 +49,15 @@ base::Result<Credential, NotAuthenticated> find_credential(const http::Request& 
   }
   const auto key = bearer_key(*field);
   if (!key) return base::Failure{NotAuthenticated::header_malformed};
-  return Credential{registry::hash_key(*key)};
+  return Credential{registry::hash_key(*key), web::is_embedded_token(*key)};
 }
 
 std::optional<http::Problem> find_forgery(const http::Request& request, const Credential& credential,
                                           const config::Config& config) {
-  if (!credential.is_session || request.method == http::Method::get || request.method == http::Method::head)
+  if (!credential.csrf_token || request.method == http::Method::get || request.method == http::Method::head)
     return std::nullopt;
   const auto given = request.header("x-postrider-csrf");
-  const bool has_token = given && crypto::constant_time_equal(*given, credential.csrf_token);
+  const bool has_token = given && crypto::constant_time_equal(*given, *credential.csrf_token);
   if (has_token && web::is_from_our_pages(request, config.public_url)) return std::nullopt;
   return problem(403, "cross-site-request",
                  "A change with a session cookie must come from a page of this server, with the session's "

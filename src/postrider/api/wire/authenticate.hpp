@@ -1,5 +1,5 @@
-// Identifies the caller of a request. All kinds of credentials are recognised here: API keys, and the cookies
-// of browsers that signed in.
+// Identifies the caller of a request. All kinds of credentials are recognised here: API keys, the cookies of
+// browsers that signed in, and the session tokens of pages in a frame.
 //
 // Look-ups have a connection of their own per API loop (Services::lookups), which slow calls cannot keep
 // busy, and are cached for seconds. The head of a request is enough, so a caller can be known before a large
@@ -20,9 +20,10 @@ namespace postrider::api {
 
 // What a caller presented: small, safe to keep for as long as a call takes. Never the key itself.
 struct Credential {
-  registry::KeyHash key;     // or of the token of a session
-  bool is_session = false;   // from a cookie
-  std::string csrf_token{};  // of the session
+  registry::KeyHash key;    // or of the token of a session
+  bool is_session = false;  // from a cookie, or of a page in a frame
+  // Of the session, if it is from a cookie. The page in a frame presents its token itself, as programs do.
+  std::optional<std::string> csrf_token{};
 };
 
 base::Result<Credential, NotAuthenticated> find_credential(const http::Request& head);

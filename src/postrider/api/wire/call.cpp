@@ -41,6 +41,10 @@ registry::Caller Call::caller() const {
                                                                             : registry::ActorKind::portal;
   caller.actor = principal.is_bound() ? model::Actor::customer : model::Actor::operator_;
   caller.id = principal.key.public_id();
+  if (principal.session && principal.session->link) {
+    caller.id = principal.session->link->public_id();
+    caller.name = principal.session->label;
+  }
   caller.address = request.remote_address;
   caller.request_id = request.id;
   caller.if_match = read_if_match(request);
@@ -51,7 +55,7 @@ Task<pg::Pool::Lease> Call::database() const {
   const bool is_allowed = co_await has_valid_key(*this);
   if (!is_allowed) throw CallRejected(unauthorized(NotAuthenticated::key_invalid));
   const std::string holder = holder_of(principal);
-  const std::string key = principal.key.public_id();
+  const std::string key = principal.credential_id();
   Shares& by_holder = services.waiting_by_holder;
   Shares& by_key = services.waiting_by_key;
   const bool has_room = by_holder.room_for(holder) == Shares::Room::free &&

@@ -41,7 +41,9 @@ std::string roles_with(Access access) {
 
 std::string missing_role(const registry::Principal& principal, Access access) {
   if (principal.is_read_only && allows(principal.role, access))
-    return "This token can only read; this operation needs a token with the access manage.";
+    return principal.session && principal.session->link
+               ? "These pages can only be read; this operation needs a link with the access manage."
+               : "This token can only read; this operation needs a token with the access manage.";
   const std::string allowed = roles_with(access);
   const Role role = principal.role;
   return "This operation needs an API key with the role " + allowed + "; this key has the role " +
@@ -75,7 +77,7 @@ using Allowance = base::RateLimiter::Allowance;
 bool take_turn(const Call& call, std::optional<Allowance>& left) {
   base::RateLimiter* rates = call.services.key_rates;
   if (!rates || !call.principal.rate_per_second) return true;
-  const std::string key = call.principal.key.public_id();
+  const std::string key = call.principal.credential_id();
   const base::SteadyTime now = base::BootClock::now();
   const bool is_first = !rates->allowance(key, now);
   rates->set_rate(key, call.principal.rate_per_second, now);  // the first time this takes one itself

@@ -159,6 +159,8 @@ void add_health_routes(Routes& routes);
 void add_openapi_routes(Routes& routes);
 void add_page_routes(Routes& routes);
 void add_console_session_routes(Routes& routes);
+void add_portal_session_routes(Routes& routes);
+void add_portal_link_routes(Routes& routes);
 void add_source_routes(Routes& routes);
 void add_inbound_routes(Routes& routes);
 void add_inbox_routes(Routes& routes);

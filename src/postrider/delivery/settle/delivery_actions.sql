@@ -9,7 +9,8 @@ queue.bucket = l.bucket
 
 -- part: audit_caller
 tenant_id, public_id_of('dlv', id), reason => :reason?::text,
-                   address => :address?::text, request_id => :request_id?::text, on_behalf_of => :on_behalf_of?::text
+                   address => :address?::text, request_id => :request_id?::text, on_behalf_of => :on_behalf_of?::text,
+                   actor_name => :actor_name?::text
 
 -- name: cancel_delivery
 -- Without a tenant, a delivery of any tenant. Index: queue_pkey per bucket.

@@ -40,7 +40,7 @@ function Nav({ isOpen, onFollow }: { isOpen: boolean; onFollow: () => void }) {
           {me.value?.role}
           {me.value?.tenant_id && ` of ${me.value.tenant_id}`}
           <br />
-          {me.value && (me.value.description || shortId(me.value.key_id))}
+          {me.value && (me.value.description || shortId(me.value.key_id ?? ''))}
           <br />
           postrider {me.value?.server.version}
         </div>
