@@ -310,6 +310,13 @@ CREATE TABLE postrider.attempt (
     tls_us integer,
     first_byte_us integer,
     total_us integer NOT NULL,
+    send_us integer,
+    url_version integer,
+    bytes_sent integer,
+    bytes_received integer,
+    flags smallint DEFAULT 0 NOT NULL,
+    content_type text,
+    response_headers text,
     preview text,
     address text,
     next_attempt_at timestamp with time zone,
@@ -339,6 +346,7 @@ CREATE TABLE postrider.endpoint (
     bucket integer NOT NULL,
     delivery_tail text NOT NULL COLLATE pg_catalog."C",
     url text NOT NULL,
+    url_version integer DEFAULT 1 NOT NULL,
     description text,
     status text DEFAULT 'active'::text NOT NULL,
     status_reason text,
@@ -359,6 +367,8 @@ CREATE TABLE postrider.endpoint (
     last_success_at timestamp with time zone,
     last_failure_at timestamp with time zone,
     breaker text DEFAULT 'closed'::text NOT NULL,
+    breaker_since timestamp with time zone,
+    next_probe_at timestamp with time zone,
     last_probe_at timestamp with time zone,
     last_probe_error text,
     held_reason text,
@@ -1504,6 +1514,17 @@ CREATE FUNCTION postrider.is_url_contact(contact text) RETURNS boolean
   select position('://' in contact) > 0
 $$;
 
+CREATE FUNCTION postrider.keep_former_url() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+begin
+  insert into former_url (endpoint_id, version, url) values (old.id, old.url_version, old.url);
+  new.url_version := old.url_version + 1;
+  return new;
+end
+$$;
+
 CREATE FUNCTION postrider.last_delivery_id(event uuid) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -2357,6 +2378,13 @@ CREATE TABLE postrider.attempt_day (
     tls_us integer,
     first_byte_us integer,
     total_us integer NOT NULL,
+    send_us integer,
+    url_version integer,
+    bytes_sent integer,
+    bytes_received integer,
+    flags smallint DEFAULT 0 NOT NULL,
+    content_type text,
+    response_headers text,
     preview text,
     address text,
     next_attempt_at timestamp with time zone,
@@ -2387,6 +2415,13 @@ CREATE TABLE postrider.attempt_kept (
     tls_us integer,
     first_byte_us integer,
     total_us integer NOT NULL,
+    send_us integer,
+    url_version integer,
+    bytes_sent integer,
+    bytes_received integer,
+    flags smallint DEFAULT 0 NOT NULL,
+    content_type text,
+    response_headers text,
     preview text,
     address text,
     next_attempt_at timestamp with time zone,
@@ -2680,6 +2715,13 @@ CREATE TABLE postrider.fanout_task (
     version text,
     created_at timestamp with time zone NOT NULL,
     after_endpoint uuid
+);
+
+CREATE TABLE postrider.former_url (
+    endpoint_id uuid NOT NULL,
+    version integer NOT NULL,
+    url text NOT NULL,
+    until timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE SEQUENCE postrider.id_sequence
@@ -3264,9 +3306,25 @@ CREATE VIEW postrider.webhook_delivery_attempts AS
     round(((a.total_us)::numeric / 1000.0), 3) AS duration_ms,
     ( SELECT e.type
            FROM postrider.event e
-          WHERE (e.id = a.event_id)) AS event_type
-   FROM (postrider.attempt a
-     LEFT JOIN postrider.endpoint p ON ((p.id = a.endpoint_id)));
+          WHERE (e.id = a.event_id)) AS event_type,
+        CASE
+            WHEN (a.url_version = p.url_version) THEN p.url
+            ELSE u.url
+        END AS url,
+        CASE
+            WHEN (a.bytes_sent IS NOT NULL) THEN (((a.flags)::integer & 1) <> 0)
+            ELSE NULL::boolean
+        END AS connection_reused,
+    (((a.flags)::integer & 2) <> 0) AS is_resent,
+    a.bytes_sent,
+    a.bytes_received,
+    a.content_type,
+    a.response_headers,
+    (((a.flags)::integer & 4) <> 0) AS is_truncated,
+    a.send_us
+   FROM ((postrider.attempt a
+     LEFT JOIN postrider.endpoint p ON ((p.id = a.endpoint_id)))
+     LEFT JOIN postrider.former_url u ON (((u.endpoint_id = a.endpoint_id) AND (u.version = a.url_version))));
 
 CREATE VIEW postrider.webhook_health AS
  SELECT r.hour,
@@ -3424,6 +3482,9 @@ ALTER TABLE ONLY postrider.event_type_version
 
 ALTER TABLE ONLY postrider.fanout_task
     ADD CONSTRAINT fanout_task_pkey PRIMARY KEY (event_id);
+
+ALTER TABLE ONLY postrider.former_url
+    ADD CONSTRAINT former_url_pkey PRIMARY KEY (endpoint_id, version);
 
 ALTER TABLE ONLY postrider.inbox_content
     ADD CONSTRAINT inbox_content_pkey PRIMARY KEY (source_id, digest);
@@ -3674,6 +3735,8 @@ CREATE INDEX event_key_by_event ON postrider.event_key USING btree (event_id);
 
 CREATE INDEX fanout_task_by_tenant ON postrider.fanout_task USING btree (tenant_id, event_id);
 
+CREATE INDEX former_url_by_time ON postrider.former_url USING btree (until);
+
 CREATE INDEX inbox_by_source ON ONLY postrider.inbox USING btree (source_id, id);
 
 CREATE INDEX inbox_content_by_id ON postrider.inbox_content USING btree (id);
@@ -3810,6 +3873,8 @@ CREATE TRIGGER endpoint_disabled AFTER UPDATE OF status ON postrider.endpoint FO
 
 CREATE TRIGGER endpoint_updated BEFORE UPDATE OF url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata ON postrider.endpoint FOR EACH ROW EXECUTE FUNCTION postrider.increment_revision();
 
+CREATE TRIGGER endpoint_url_changed BEFORE UPDATE OF url ON postrider.endpoint FOR EACH ROW WHEN ((old.url <> new.url)) EXECUTE FUNCTION postrider.keep_former_url();
+
 CREATE TRIGGER outbox_event_form BEFORE INSERT OR UPDATE ON postrider.outbox FOR EACH ROW EXECUTE FUNCTION postrider.outbox_reject_invalid();
 
 CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_dead_letters FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('To send a dead letter again, call postrider.replay_delivery(delivery, reason).');
@@ -3881,6 +3946,9 @@ ALTER TABLE ONLY postrider.endpoint
 
 ALTER TABLE ONLY postrider.event_type_version
     ADD CONSTRAINT event_type_version_type_name_fkey FOREIGN KEY (type_name) REFERENCES postrider.event_type(name) ON DELETE CASCADE;
+
+ALTER TABLE ONLY postrider.former_url
+    ADD CONSTRAINT former_url_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES postrider.endpoint(id);
 
 ALTER TABLE ONLY postrider.node_in_flight
     ADD CONSTRAINT node_in_flight_node_id_fkey FOREIGN KEY (node_id) REFERENCES postrider.node(id) ON DELETE CASCADE;

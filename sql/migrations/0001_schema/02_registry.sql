@@ -32,6 +32,7 @@ create table endpoint (
   bucket integer not null,
   delivery_tail text collate "C" not null,     -- last 12 hex digits of every delivery ID of this endpoint
   url text not null,
+  url_version integer not null default 1,      -- incremented when the URL changes; an attempt has it in place of the URL
   description text,
   status text not null default 'active' check (status in ('active', 'paused', 'disabled', 'deleted')),
   status_reason text,
@@ -53,11 +54,13 @@ create table endpoint (
   last_success_at timestamptz,
   last_failure_at timestamptz,
   breaker text not null default 'closed' check (breaker in ('closed', 'open')),
+  breaker_since timestamptz,                   -- when it last opened
+  next_probe_at timestamptz,                   -- while the breaker is open
   last_probe_at timestamptz,                   -- last failed probe; null: none since the last success
   last_probe_error text,
   held_reason text,                            -- why deliveries are held; null: they are not
   held_since timestamptz,
-  failures integer not null default 0,         -- failed exchanges since failing_since, counted up to 10
+  failures integer not null default 0,         -- failed exchanges since failing_since; up to a minute old
   reported_stage integer not null default 0,   -- reported to operators: 0 nothing, 1 failing, 50, 70, 90 percent of the
                                                -- time until it is disabled, 100 disabled
   notified_stage integer not null default 0,   -- the same, for the tenant's contacts
@@ -81,6 +84,26 @@ create index endpoint_by_host on endpoint ((substring(url from '://([^/:?#]+)'))
 create index endpoint_to_report on endpoint (id)
   where (status = 'active' and (failing_since is not null or reported_stage > 0)) or (status = 'disabled' and reported_stage < 100);
 create index endpoint_waiting_reported on endpoint (id) where waiting_reported_at is not null;
+
+-- URLs that an endpoint had before, for the attempts that dialled them. Kept as long as attempts.
+create table former_url (
+  endpoint_id uuid not null references endpoint (id),
+  version integer not null,
+  url text not null,
+  until timestamptz not null default now(),
+  primary key (endpoint_id, version)
+);
+create index former_url_by_time on former_url (until);
+
+create function keep_former_url() returns trigger language plpgsql set search_path = postrider, pg_temp as $$
+begin
+  insert into former_url (endpoint_id, version, url) values (old.id, old.url_version, old.url);
+  new.url_version := old.url_version + 1;
+  return new;
+end
+$$;
+create trigger endpoint_url_changed before update of url on endpoint
+for each row when (old.url <> new.url) execute function keep_former_url();
 
 create table endpoint_secret (
   id uuid primary key,

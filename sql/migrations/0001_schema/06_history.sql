@@ -19,6 +19,14 @@ create table attempt (
   tls_us integer,
   first_byte_us integer,
   total_us integer not null,
+  send_us integer,
+  url_version integer,                         -- of the endpoint's URL that was dialled; see former_url
+  bytes_sent integer,                          -- of the request, head and body
+  bytes_received integer,                      -- of the response's body
+  flags smallint not null default 0,           -- sum of 1: connection reused, 2: sent again because the reused connection
+                                               -- was closed, 4: the response has more than the preview
+  content_type text,                           -- of the response
+  response_headers text,                       -- redacted, one "name: value" per line; null for a 2xx
   preview text,                                -- first bytes of the response, redacted
   address text,
   next_attempt_at timestamptz,

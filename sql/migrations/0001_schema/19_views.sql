@@ -78,9 +78,13 @@ select a.delivery_id, coalesce(a.probed_attempt, a.attempt) as attempt, a.tenant
        public_id_of('dlv', a.delivery_id) as delivery, p.public_id as endpoint,
        case when a.is_probe then 'probe' else 'attempt' end as kind, case when a.attempt < 0 then -a.attempt end as probe,
        a.started_at as attempted_at, round(a.total_us / 1000.0, 3) as duration_ms,
-       (select e.type from event e where e.id = a.event_id) as event_type
+       (select e.type from event e where e.id = a.event_id) as event_type,
+       case when a.url_version = p.url_version then p.url else u.url end as url,
+       case when a.bytes_sent is not null then a.flags & 1 <> 0 end as connection_reused, a.flags & 2 <> 0 as is_resent,
+       a.bytes_sent, a.bytes_received, a.content_type, a.response_headers, a.flags & 4 <> 0 as is_truncated, a.send_us
 from attempt a
-left join endpoint p on p.id = a.endpoint_id;
+left join endpoint p on p.id = a.endpoint_id
+left join former_url u on u.endpoint_id = a.endpoint_id and u.version = a.url_version;
 
 create view webhook_dead_letters as
 select d.delivery_id, d.tenant_id, d.endpoint_id, d.event_id, e.type as event_type, p.url, d.cause, d.attempts,

@@ -71,6 +71,7 @@ LoadedEndpoint read_config(const Row& row, const crypto::MasterKeys& keys) {
   config.status = known(model::parse_endpoint_status(row.status));
   config.tenant_status = known(model::parse_tenant_status(row.tenant_status));
   config.url = row.url;
+  config.url_version = row.url_version;
   config.max_attempts = row.max_attempts;
   config.timeout_ms = row.timeout_ms;
   config.give_up_seconds = row.give_up_seconds;

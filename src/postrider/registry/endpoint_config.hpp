@@ -33,6 +33,7 @@ struct EndpointConfig {
   model::EndpointStatus status = model::EndpointStatus::active;
   model::TenantStatus tenant_status = model::TenantStatus::active;
 
+  int url_version = 1;
   int max_attempts = 8;
   int timeout_ms = 10'000;
   int give_up_seconds = 259'200;

@@ -13,6 +13,7 @@ select
   endpoint.status,
   tenant.status as tenant_status,
   endpoint.url,
+  endpoint.url_version,
   endpoint.max_attempts,
   endpoint.timeout_ms,
   endpoint.give_up_seconds,

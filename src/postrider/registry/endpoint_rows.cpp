@@ -49,6 +49,10 @@ Endpoint read_endpoint(const Row& row, int32_t pending_max) {
   endpoint.last_success_at = row.last_success_at;
   endpoint.last_failure_at = row.last_failure_at;
   endpoint.is_breaker_open = row.is_breaker_open;
+  endpoint.breaker_since = row.breaker_since;
+  endpoint.next_probe_at = row.next_probe_at;
+  endpoint.failures = row.failures;
+  endpoint.failing_counted_from = row.failing_counted_from;
   endpoint.last_probe_at = row.last_probe_at;
   endpoint.last_probe_error = row.last_probe_error;
   endpoint.held_reason = row.held_reason;

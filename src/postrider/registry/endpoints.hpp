@@ -67,6 +67,10 @@ struct Endpoint {
   std::optional<base::Timestamp> last_success_at;
   std::optional<base::Timestamp> last_failure_at;
   bool is_breaker_open = false;
+  std::optional<base::Timestamp> breaker_since, next_probe_at;  // while the breaker is open
+  int32_t failures = 0;                                         // in a row; up to a minute old
+  std::optional<base::Timestamp>
+      failing_counted_from;                      // failing_since and the time paused since, while active
   std::optional<base::Timestamp> last_probe_at;  // that failed, since the last success
   std::optional<std::string> last_probe_error;
   std::optional<std::string> held_reason;  // why the sending node cannot sign

@@ -40,9 +40,9 @@ set
 where id = :tenant::text
 
 -- name: load_endpoints
--- Primary key, subscription_by_endpoint, queue_lane; for endpoints that may be unhealthy the newest 100 rows of
+-- Primary key, subscription_by_endpoint, queue_lane, pause_span_by_tenant; for endpoints that may be unhealthy the newest 100 rows of
 -- attempt_by_endpoint.
--- not null: id, public_id, tenant_id, bucket, url, max_attempts, timeout_ms, give_up_seconds, max_in_flight, ordering, on_rejected, signature, status, status_since, status_by, is_breaker_open, revision, failed_attempts, created_at, updated_at, read_at, patterns, pending
+-- not null: id, public_id, tenant_id, bucket, url, max_attempts, timeout_ms, give_up_seconds, max_in_flight, ordering, on_rejected, signature, status, status_since, status_by, is_breaker_open, failures, revision, failed_attempts, created_at, updated_at, read_at, patterns, pending
 select
   endpoint.id,
   endpoint.public_id,
@@ -69,8 +69,22 @@ select
   endpoint.last_success_at,
   endpoint.last_failure_at,
   endpoint.breaker = 'open' as is_breaker_open,
+  case when endpoint.breaker = 'open' then endpoint.breaker_since end as breaker_since,
+  case when endpoint.breaker = 'open' then endpoint.next_probe_at end as next_probe_at,
   endpoint.last_probe_at,
   endpoint.last_probe_error,
+  case when endpoint.failing_since is null then 0 else endpoint.failures end as failures,
+  -- Pauses do not count towards disabling it.
+  case
+    when endpoint.failing_since is not null and endpoint.status = 'active' and endpoint.tenant_id <> 'postrider'
+    then endpoint.failing_since + (
+      select coalesce(sum(coalesce(p.until, now()) - greatest(p.since, endpoint.failing_since)), '0')::interval
+      from pause_span p
+      where p.tenant_id = endpoint.tenant_id
+        and (p.endpoint_id = endpoint.id or p.endpoint_id is null)
+        and coalesce(p.until, now()) > endpoint.failing_since
+    )
+  end as failing_counted_from,
   endpoint.held_reason,
   endpoint.held_since,
   endpoint.revision,

@@ -175,6 +175,7 @@ Task<int64_t> trim_all(pg::Link& link, const RetentionOptions& options) {
   deleted += co_await trim(link, sql::trim_subscription_spans{.rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_inbox_keys{.retain_seconds = inbox, .rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_inbox_contents{.retain_seconds = inbox, .rows = kRowsAtOnce});
+  deleted += co_await trim(link, sql::trim_former_urls{.retain_seconds = attempts, .rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_audit{.retain_seconds = audit, .rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_rollups{.retain_seconds = rollups, .rows = kRowsAtOnce});
   deleted += co_await trim(link, sql::trim_closed_hours{.retain_seconds = rollups, .rows = kRowsAtOnce});

@@ -209,6 +209,19 @@ where id in (
   limit :rows::integer
 )
 
+-- name: trim_former_urls
+-- Attempts that dialled them are gone. Index former_url_by_time.
+delete from former_url f
+using (
+  select o.endpoint_id, o.version
+  from former_url o
+  where o.until < now() - make_interval(secs => :retain_seconds::bigint) - interval '1 day'
+  order by o.until
+  limit :rows::integer
+) as old
+where f.endpoint_id = old.endpoint_id
+  and f.version = old.version
+
 -- name: trim_rollups
 -- Primary key, which begins with the hour.
 delete from rollup r

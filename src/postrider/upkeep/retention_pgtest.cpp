@@ -304,6 +304,16 @@ TEST_F(Retention, InboundMessagesGoToTheArchive) {
   std::filesystem::remove_all(directory);
 }
 
+TEST_F(Retention, UrlsThatEndpointsHadAreKeptAsLongAsAttempts) {
+  const std::string endpoint = make_endpoint();
+  for (const char* url : {"http://127.0.0.1/2", "http://127.0.0.1/3"})
+    db.sql("update endpoint set url = '" + std::string(url) + "'");
+  db.sql("update former_url set until = now() - interval '32 days' where version = 1");
+  EXPECT_EQ(pass(kept(30, 30)).rows_deleted, 1);
+  EXPECT_EQ(db.sql("select version, url from former_url"), "2|http://127.0.0.1/2");
+  EXPECT_EQ(db.sql("select url_version from endpoint"), "3");
+}
+
 TEST_F(Retention, TheAuditLogAndRollupsGoEachByTheirOwnTime) {
   db.sql(
       "delete from audit; insert into audit (at, actor_kind, actor, action, object) select now() - d * "

@@ -103,7 +103,7 @@ select :hour, a.tenant_id, a.endpoint_id, coalesce(e.type, ''), '00000000-0000-0
        count(*) filter (where a.outcome = 'dead_letter'),
        coalesce(sum(a.attempt) filter (where a.outcome = 'dead_letter'), 0),
        count(*) filter (where a.outcome = 'canceled'),
-       count(*) filter (where a.attempt <> 0),
+       count(*) filter (where a.attempt <> 0) + count(*) filter (where a.flags & 2 <> 0),
        coalesce(sum(a.total_us) filter (where a.attempt <> 0), 0),
        coalesce(max(a.total_us) filter (where a.attempt <> 0), 0)
 from attempt a

@@ -66,15 +66,13 @@ std::string item(const AttemptRows::Row& row, const history::DeliveryNames& name
   const auto endpoint = names.endpoints.find(of_endpoint);
   const auto event = names.events.find(of_event);
   const bool has_endpoint = endpoint != names.endpoints.end(), has_event = event != names.events.end();
-  std::optional<std::string> type, url, of_replay;
+  std::optional<std::string> type, of_replay;
   if (has_event) type = event->second.type;
-  if (has_endpoint) url = endpoint->second.url;
   if (row.replay_id) of_replay = "rpl_" + row.replay_id->hex();
   JsonObject json;
   json.add("delivery_id", model::DeliveryId{row.delivery_id}.public_id())
       .add("tenant_id", row.tenant_id)
       .add("endpoint_id", has_endpoint ? endpoint->second.public_id : of_endpoint.public_id())
-      .add("url", url)
       .add("event_id", has_event ? event->second.public_id : of_event.public_id())
       .add("event_type", type)
       .add("replay_id", of_replay);
@@ -128,11 +126,11 @@ Task<Response> list(Call& call) {
   if (!is_export(call)) return list_attempts(call);
   return export_list(
       call, list_attempts,
-      {"attempts",
-       {"delivery_id",     "tenant_id",    "endpoint_id", "url",    "event_id",         "event_type",
-        "replay_id",       "attempt",      "kind",        "probe",  "outcome",          "status_code",
-        "error",           "error_detail", "started_at",  "phases", "response_preview", "address",
-        "next_attempt_at", "node_id",      "node"}});
+      {"attempts", {"delivery_id",      "tenant_id",         "endpoint_id",     "url",          "event_id",
+                    "event_type",       "replay_id",         "attempt",         "kind",         "probe",
+                    "outcome",          "status_code",       "error",           "error_detail", "started_at",
+                    "phases",           "connection_reused", "is_resent",       "bytes_sent",   "response",
+                    "response_preview", "address",           "next_attempt_at", "node_id",      "node"}});
 }
 
 }  // namespace

@@ -193,6 +193,9 @@ void EndpointDocument::read(const boost::json::object& document, const EndpointR
 std::string endpoint_json(const registry::Endpoint& endpoint, const EndpointReader& reader,
                           const std::string* secret) {
   const auto& settings = endpoint.settings;
+  std::optional<base::Timestamp> disable_at;
+  if (endpoint.failing_counted_from && reader.disable_after.count() > 0)
+    disable_at = *endpoint.failing_counted_from + reader.disable_after;
   JsonObject json;
   json.add("id", endpoint.public_id)
       .add("tenant_id", endpoint.tenant_id)
@@ -209,7 +212,11 @@ std::string endpoint_json(const registry::Endpoint& endpoint, const EndpointRead
       .add("failing_since", endpoint.failing_since)
       .add("last_success_at", endpoint.last_success_at)
       .add("last_failure_at", endpoint.last_failure_at)
+      .add("failures_in_a_row", endpoint.failures)
+      .add("disable_at", disable_at)
       .add("breaker", endpoint.is_breaker_open ? "open" : "closed")
+      .add("breaker_since", endpoint.breaker_since)
+      .add("next_probe_at", endpoint.next_probe_at)
       .add("last_probe_at", endpoint.last_probe_at)
       .add("last_probe_error", registry::shown_error(reader.audience, endpoint.last_probe_error))
       .add("pending", endpoint.pending)

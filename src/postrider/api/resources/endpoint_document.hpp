@@ -46,6 +46,7 @@ struct EndpointDocument {
 struct EndpointReader {
   http::Audience audience;
   const crypto::MasterKeys& keys;
+  std::chrono::seconds disable_after;
 };
 // `secret` is shown where the endpoint was just made.
 std::string endpoint_json(const registry::Endpoint& endpoint, const EndpointReader& reader,

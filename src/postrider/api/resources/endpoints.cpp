@@ -32,7 +32,8 @@ EndpointRef ref(const Call& call) {
 }
 
 EndpointReader reader_of(const Call& call) {
-  return {registry::audience_of(call.principal), call.services.registry.keys};
+  return {registry::audience_of(call.principal), call.services.registry.keys,
+          call.services.config.disable_after};
 }
 
 Response respond(const Call& call, const EndpointResult& result) {

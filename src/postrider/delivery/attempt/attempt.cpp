@@ -6,8 +6,10 @@
 
 #include "postrider/base/check.hpp"
 #include "postrider/base/fail_point.hpp"
+#include "postrider/base/text.hpp"
 #include "postrider/delivery/attempt/sign.hpp"
 #include "postrider/http/client/preview.hpp"
+#include "postrider/http/client/response_headers.hpp"
 #include "postrider/http/retry_after.hpp"
 
 namespace postrider::delivery {
@@ -16,6 +18,10 @@ namespace {
 
 int as_int(std::chrono::microseconds time) {
   return static_cast<int>(std::min<int64_t>(time.count(), std::numeric_limits<int>::max()));
+}
+
+int as_int(uint64_t bytes) {
+  return static_cast<int>(std::min<uint64_t>(bytes, std::numeric_limits<int>::max()));
 }
 
 std::optional<int> phase(std::chrono::microseconds time) {
@@ -56,23 +62,45 @@ base::Result<std::string, std::string> attempt_headers(const LaneConfig& config,
   return headers;
 }
 
-AttemptFacts attempt_facts(const http::Exchange& exchange, base::Timestamp started_at) {
+namespace {
+
+constexpr size_t kContentTypeBytesMax = 128;
+
+void add_response(AttemptFacts& facts, http::Answer& answer) {
+  facts.status_code = answer.status;
+  facts.bytes_received = as_int(answer.body_bytes);
+  facts.is_truncated = !answer.is_complete || answer.body_bytes != answer.body_start.size();
+  if (!answer.body_start.empty())
+    facts.preview = http::redacted_preview(answer.body_start, !facts.is_truncated);
+  if (!answer.content_type.empty()) {
+    const bool is_clean =
+        answer.content_type.size() <= kContentTypeBytesMax && base::is_storable(answer.content_type);
+    facts.content_type =
+        is_clean ? std::move(answer.content_type) : base::storable(answer.content_type, kContentTypeBytesMax);
+  }
+  if (answer.status >= 200 && answer.status <= 299) return;
+  facts.response_headers = http::redacted_headers(answer.head);
+  facts.error = "http_" + std::to_string(answer.status);
+  facts.error_detail = "the endpoint responded with " + std::to_string(answer.status);
+}
+
+}  // namespace
+
+AttemptFacts attempt_facts(http::Exchange exchange, base::Timestamp started_at) {
   AttemptFacts facts;
   facts.started_at = started_at;
   facts.dns_us = phase(exchange.times.lookup);
   facts.connect_us = phase(exchange.times.connect);
   facts.tls_us = phase(exchange.times.tls);
+  facts.send_us = phase(exchange.times.send);
   facts.first_byte_us = phase(exchange.times.first_byte);
   facts.total_us = as_int(exchange.times.total);
   if (exchange.remote) facts.address = exchange.remote->to_string();
-  if (const auto* answer = exchange.answer()) {
-    facts.status_code = answer->status;
-    const bool is_whole = answer->is_complete && answer->body_bytes == answer->body_start.size();
-    if (!answer->body_start.empty()) facts.preview = http::redacted_preview(answer->body_start, is_whole);
-    if (answer->status < 200 || answer->status > 299) {
-      facts.error = "http_" + std::to_string(answer->status);
-      facts.error_detail = "the endpoint responded with " + std::to_string(answer->status);
-    }
+  facts.bytes_sent = as_int(exchange.bytes_sent);
+  facts.is_reused = exchange.is_reused;
+  facts.is_resent = exchange.is_resent;
+  if (auto* answer = std::get_if<http::Answer>(&exchange.outcome)) {
+    add_response(facts, *answer);
   } else {
     facts.error = std::string(http::to_string(exchange.failure()->error));
     facts.error_detail = exchange.failure()->detail;
@@ -109,12 +137,13 @@ runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& confi
       .body = row.event->body,
       .deadline = base::BootClock::now() + std::chrono::milliseconds(config.endpoint.timeout_ms),
       .answer_body_bytes_max = tools.answer_bytes_max};
-  const http::Exchange exchange = co_await tools.client.send(request);
+  http::Exchange exchange = co_await tools.client.send(request);
   base::reach("attempt.answered");
   AttemptResult result;
   result.outcome = outcome_of(exchange, tools.clock.now());
-  result.facts = attempt_facts(exchange, started_at);
   if (const auto* failure = exchange.failure()) result.blocked_reason = failure->blocked_reason;
+  result.facts = attempt_facts(std::move(exchange), started_at);
+  result.facts.url_version = config.endpoint.url_version;
   co_return result;
 }
 

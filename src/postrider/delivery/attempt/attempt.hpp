@@ -21,10 +21,21 @@ struct AttemptFacts {
   std::optional<std::string> error;         // a word
   std::optional<std::string> error_detail;  // a sentence
   base::Timestamp started_at{};
-  std::optional<int> dns_us, connect_us, tls_us, first_byte_us;
+  std::optional<int> dns_us, connect_us, tls_us, send_us, first_byte_us;
   int total_us = 0;
   std::optional<std::string> preview;
   std::optional<std::string> address;
+  std::optional<int> url_version;  // of the URL that was dialled
+  std::optional<int> bytes_sent;
+  std::optional<int> bytes_received;  // of the response's body
+  bool is_reused = false;             // went over a pooled connection
+  bool is_resent = false;             // two requests: the first one went over a connection that was closed
+  bool is_truncated = false;          // the response has more than the preview
+  std::optional<std::string> content_type;
+  std::optional<std::string> response_headers;  // redacted; not of a 2xx
+
+  int requests() const { return !is_exchange ? 0 : is_resent ? 2 : 1; }
+  int flags() const { return (is_reused ? 1 : 0) | (is_resent ? 2 : 0) | (is_truncated ? 4 : 0); }
 };
 
 struct AttemptResult {
@@ -44,7 +55,8 @@ struct AttemptTools {
 // the custom ones last, or why they cannot be written; and what an exchange came to.
 base::Result<std::string, std::string> attempt_headers(const LaneConfig& config, const Row& row,
                                                        base::Timestamp now, std::string_view user_agent);
-AttemptFacts attempt_facts(const http::Exchange& exchange, base::Timestamp started_at);
+// It takes the texts of the response out of the exchange.
+AttemptFacts attempt_facts(http::Exchange exchange, base::Timestamp started_at);
 
 // `config` and `row` (whose body is in memory) stay until it is done. Never throws for what an endpoint does.
 runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& config, const Row& row);

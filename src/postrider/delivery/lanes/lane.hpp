@@ -159,6 +159,7 @@ class Lane {
     bool is_failing = false, is_breaker_open = false;  // as last written
     std::optional<base::Timestamp> succeeded_at;       // the last success
     std::optional<base::Timestamp> noted_success_at;   // as last written
+    std::optional<base::Timestamp> noted_failure_at;   // the last one that was written here
   } health_;
 
   friend class RollupCounter;

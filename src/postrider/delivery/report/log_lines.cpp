@@ -50,6 +50,7 @@ void log_attempt(const AttemptLine& line) {
     out.field("next_attempt_at", base::to_rfc3339(line.verdict.retry_at));
   if (line.verdict.kind == Verdict::Kind::dead_letter) out.field("cause", label(line.verdict.cause));
   if (line.is_probe) out.field("probe", true);
+  if (line.facts.is_resent) out.field("resent", true);
 }
 
 void log_expired(const Lane& lane, const Row& row) {
@@ -97,6 +98,7 @@ void count_attempt(const Metrics& metrics, const Settlement& settlement) {
   labels += '/';
   labels += status_class(settlement.facts.status_code);
   metrics.deliveries_attempted.at(labels).add();
+  if (settlement.facts.is_resent) metrics.deliveries_attempted.at("retrying/none").add();
   if (settlement.verdict.kind != Verdict::Kind::delivered)
     metrics.deliveries_failed.at(failure_reason(settlement.facts)).add();
 }

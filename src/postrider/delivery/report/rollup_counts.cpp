@@ -57,7 +57,7 @@ void RollupCounter::add(const Settlement& settlement) {
       break;
   }
   if (!settlement.facts.is_exchange) return;
-  ++counts.exchanges;
+  counts.exchanges += settlement.facts.requests();
   counts.latency_us += settlement.facts.total_us;
   counts.latency_us_max = std::max<int64_t>(counts.latency_us_max, settlement.facts.total_us);
 }

@@ -28,11 +28,13 @@ struct RollupCounterTest : testing::Test {
     settlement.verdict.kind = kind;
     settlement.facts.started_at = at;
     settlement.facts.total_us = 100;
+    settlement.facts.is_resent = is_resent;
     counter.add(settlement);
   }
 
   BufferTotals totals;
   std::shared_ptr<Lane> lane;
+  bool is_resent = false;
   RollupCounter counter;
 };
 
@@ -60,6 +62,15 @@ TEST_F(RollupCounterTest, AddsUpByTypeAndHour) {
   EXPECT_EQ(first.latency_us, 300);
   EXPECT_EQ(rows[1].counts.dead_letter_attempts, 2);
   EXPECT_EQ(rows[2].counts.hour, 5);
+}
+
+TEST_F(RollupCounterTest, ARequestThatWasSentAgainCountsAsTwo) {
+  is_resent = true;
+  settle("a", Verdict::Kind::delivered, 0);
+  const auto rows = counter.take();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].counts.exchanges, 2);
+  EXPECT_EQ(rows[0].counts.first_attempt_successes, 1);
 }
 
 TEST_F(RollupCounterTest, WhatWasTakenIsNotCountedAgain) {

@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kStatusPause = 1s;       // until a status that was just written comes back to the lane
-constexpr auto kSuccessInterval = 60s;  // a healthy endpoint's successes are written this often
+constexpr auto kStatusPause = 1s;    // until a status that was just written comes back to the lane
+constexpr auto kNoteInterval = 60s;  // successes and failures that change nothing are written this often
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void EndpointState::record(Lane& lane, const Observation& seen, const Now& now) 
     lane.hold_until(now.steady + kStatusPause);
     changes_.change_status({lane.endpoint, verdict.endpoint, seen.facts.error_detail.value_or("")});
   }
-  if (verdict.signal != Verdict::Signal::neutral) note_health(lane, seen, now.db);
+  if (verdict.signal != Verdict::Signal::neutral) note_health(lane, seen, now);
 }
 
 void EndpointState::signal(Lane& lane, const Observation& seen, const Now& now) {
@@ -55,34 +55,40 @@ void EndpointState::signal(Lane& lane, const Observation& seen, const Now& now) 
   }
 }
 
-// Written when it changes, and about once a minute so that the time of the last success is known. Probes
-// count: while the breaker is open nothing else is sent.
-void EndpointState::note_health(Lane& lane, const Observation& seen, base::Timestamp now) {
+// Written when it changes, and about once a minute so that the time of the last success and the number of
+// failures are known. Probes count: while the breaker is open nothing else is sent.
+void EndpointState::note_health(Lane& lane, const Observation& seen, const Now& at) {
+  const base::Timestamp now = at.db;
   const bool is_failing = seen.verdict.signal != Verdict::Signal::succeeded;
   const bool is_breaker_open = lane.breaker().is_open();
   std::optional<std::string> probe_error;
   if (seen.is_probe && is_failing)
     probe_error = seen.facts.error_detail ? seen.facts.error_detail : seen.facts.error;
   auto& health = lane.health_;
-  const int failures = is_failing ? std::min(health.failures + 1, kFailuresCounted) : 0;
-  const bool has_become_unhealthy = failures == kFailuresCounted && health.failures < failures;
+  const int failures = is_failing ? health.failures + 1 : 0;
   health.failures = failures;
   if (!is_failing) health.succeeded_at = now;
-  const bool is_success_due =
-      !is_failing && (!health.noted_success_at || now - *health.noted_success_at >= kSuccessInterval);
-  if (health.is_failing == is_failing && health.is_breaker_open == is_breaker_open && !has_become_unhealthy &&
-      !probe_error && !is_success_due)
+  const auto& noted_at = is_failing ? health.noted_failure_at : health.noted_success_at;
+  const bool is_due = !noted_at || now - *noted_at >= kNoteInterval;
+  if (health.is_failing == is_failing && health.is_breaker_open == is_breaker_open &&
+      failures != kFailuresUnhealthy && !probe_error && !is_due)
     return;
   health.is_failing = is_failing;
   health.is_breaker_open = is_breaker_open;
   health.noted_success_at = health.succeeded_at;
+  if (is_failing) health.noted_failure_at = now;
+  std::optional<base::Timestamp> next_probe_at;
+  if (is_breaker_open)
+    next_probe_at = now + std::chrono::duration_cast<std::chrono::microseconds>(std::max(
+                              lane.breaker().next_probe_at() - at.steady, base::SteadyTime::duration(0)));
   changes_.note_health({.endpoint = lane.endpoint,
                         .is_failing = is_failing,
                         .breaker = is_breaker_open ? "open" : "closed",
                         .at = now,
                         .failures = failures,
                         .probe_error = std::move(probe_error),
-                        .succeeded_at = health.succeeded_at});
+                        .succeeded_at = health.succeeded_at,
+                        .next_probe_at = next_probe_at});
 }
 
 // The endpoint's row may have been written by another node, so it decides whether there is a change.

@@ -11,8 +11,8 @@ namespace postrider::delivery {
 
 class EndpointState {
  public:
-  // This many failures are enough to call an endpoint unhealthy; more are not counted.
-  static constexpr int kFailuresCounted = 10;
+  // This many failures are enough to call an endpoint unhealthy, so the last of them is written at once.
+  static constexpr int kFailuresUnhealthy = 10;
 
   explicit EndpointState(EndpointChanges& changes) : changes_(changes) {}
 
@@ -37,7 +37,7 @@ class EndpointState {
 
  private:
   void signal(Lane& lane, const Observation& seen, const Now& now);
-  void note_health(Lane& lane, const Observation& seen, base::Timestamp now);
+  void note_health(Lane& lane, const Observation& seen, const Now& now);
 
   EndpointChanges& changes_;
 };

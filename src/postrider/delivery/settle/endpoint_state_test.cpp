@@ -104,13 +104,32 @@ TEST_F(EndpointStateTest, EveryFailedProbeIsWrittenWithItsError) {
   EXPECT_EQ(healths.back().probe_error, "timeout");
 }
 
-TEST_F(EndpointStateTest, TheTenthFailureIsWrittenAndMoreAreNotCounted) {
+TEST_F(EndpointStateTest, TheTenthFailureIsWrittenAtOnceAndLaterOnesOnceAMinute) {
   lane.breaker() = Breaker({.failures_to_open = 1000});
   for (int i = 0; i < 9; ++i) record(Verdict::Signal::failed);
   EXPECT_EQ(healths.size(), 1u);
   for (int i = 0; i < 9; ++i) record(Verdict::Signal::failed);
   ASSERT_EQ(healths.size(), 2u);
-  EXPECT_EQ(healths.back().failures, EndpointState::kFailuresCounted);
+  EXPECT_EQ(healths.back().failures, EndpointState::kFailuresUnhealthy);
+  now.db += 60s;
+  record(Verdict::Signal::failed);
+  ASSERT_EQ(healths.size(), 3u);
+  EXPECT_EQ(healths.back().failures, 19);
+}
+
+TEST_F(EndpointStateTest, TheTimeOfTheNextProbeIsWritten) {
+  for (int i = 0; i < 3; ++i) record(Verdict::Signal::failed);
+  EXPECT_EQ(healths.back().next_probe_at, now.db + 5s);
+  now.steady += 5s;
+  now.db += 5s;
+  facts.error = "timeout";
+  lane.breaker().start_probe();
+  record(Verdict::Signal::failed, true);
+  EXPECT_EQ(healths.back().next_probe_at, now.db + 10s);
+  now.steady += 10s;
+  now.db += 10s;
+  record(Verdict::Signal::succeeded, true);
+  EXPECT_EQ(healths.back().next_probe_at, std::nullopt);
 }
 
 TEST_F(EndpointStateTest, ANeutralResultSaysNothingAboutTheEndpoint) {

@@ -94,7 +94,8 @@ EndpointWriter::Notes EndpointWriter::notes(const std::vector<HealthChange>& hea
         .at = std::views::transform(healths, &HealthChange::at),
         .failures = std::views::transform(healths, &HealthChange::failures),
         .probe_errors = std::views::transform(healths, &HealthChange::probe_error),
-        .succeeded_at = std::views::transform(healths, &HealthChange::succeeded_at)});
+        .succeeded_at = std::views::transform(healths, &HealthChange::succeeded_at),
+        .next_probes_at = std::views::transform(healths, &HealthChange::next_probe_at)});
   if (!holds.empty())
     out.holds = out.batch.add(sql::note_holds{
         .endpoints = std::views::keys(holds) | std::views::transform(&model::EndpointId::uuid),

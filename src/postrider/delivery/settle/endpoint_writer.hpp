@@ -35,9 +35,10 @@ class EndpointChanges {
     bool is_failing;
     std::string breaker;  // "open" or "closed"
     base::Timestamp at;
-    int failures = 0;                                  // since the last success
-    std::optional<std::string> probe_error = {};       // a failed probe leaves no other trace
-    std::optional<base::Timestamp> succeeded_at = {};  // the last success
+    int failures = 0;                                   // since the last success
+    std::optional<std::string> probe_error = {};        // a failed probe leaves no other trace
+    std::optional<base::Timestamp> succeeded_at = {};   // the last success
+    std::optional<base::Timestamp> next_probe_at = {};  // while the breaker is open
   };
   // Replaces an earlier change of the same endpoint that is not written yet.
   virtual void note_health(HealthChange change) = 0;

@@ -71,7 +71,7 @@ where id = :endpoint::uuid
 
 -- name: note_health
 -- Endpoints that began to fail or recovered, whose breaker changed, or for which a probe failed; or a minute has passed
--- since a success was noted. `failures` since the last success, up to ten. Returns those that are locked. Primary keys.
+-- since the last note. `failures` since the last success. Returns those that are locked. Primary keys.
 -- not null: all
 -- row: locked_endpoint
 with {{unlocked}},
@@ -85,14 +85,16 @@ noted as (
         else change.at
       end,
       breaker = change.breaker,
+      breaker_since = case when change.breaker = endpoint.breaker then endpoint.breaker_since else change.at end,
+      next_probe_at = change.next_probe_at,
       last_probe_at = case
         when change.probe_error is not null then change.at
         when change.is_failing then endpoint.last_probe_at
       end,
       last_probe_error = case when change.is_failing then coalesce(change.probe_error, endpoint.last_probe_error) end
   from unnest(:endpoints, :are_failing::boolean[], :breakers::text[], :at::timestamptz[], :failures::integer[],
-              :probe_errors::text[], :succeeded_at::timestamptz[])
-         as change (endpoint_id, is_failing, breaker, at, failures, probe_error, succeeded_at)
+              :probe_errors::text[], :succeeded_at::timestamptz[], :next_probes_at::timestamptz[])
+         as change (endpoint_id, is_failing, breaker, at, failures, probe_error, succeeded_at, next_probe_at)
   where endpoint.id = change.endpoint_id
     and endpoint.id in (select id from unlocked)
 )

@@ -70,7 +70,15 @@ pg::Pending<S> add(pg::Batch& out, model::NodeId node, const Settlements& items,
         .are_exchanges = column(extra.letters, [](const Settlement& s) { return s.facts.is_exchange; }),
         .probes_before = column(items, [](const Settlement& s) { return s.row.probes; }),
         .are_probes = column(items, [](const Settlement& s) { return s.is_probe; }),
-        .are_extra = column(extra.retries, [](const Settlement& s) { return s.is_failed_probe(); })});
+        .are_extra = column(extra.retries, [](const Settlement& s) { return s.is_failed_probe(); }),
+        .url_versions = column(items, [](const Settlement& s) { return s.facts.url_version; }),
+        .send_us = column(items, [](const Settlement& s) { return s.facts.send_us; }),
+        .bytes_sent = column(items, [](const Settlement& s) { return s.facts.bytes_sent; }),
+        .bytes_received = column(items, [](const Settlement& s) { return s.facts.bytes_received; }),
+        .flags = column(items, [](const Settlement& s) { return s.facts.flags(); }),
+        .content_types = column(items, [](const Settlement& s) { return view(s.facts.content_type); }),
+        .response_headers =
+            column(extra.errors, [](const Settlement& s) { return view(s.facts.response_headers); })});
 }
 
 template <pg::Query S>
@@ -194,6 +202,8 @@ void Settler::report(Items batch, const std::vector<model::DeliveryId>& settled,
 void Settler::simplify(SettlementWrite* const& item) {
   AttemptFacts& facts = item->settlement_.facts;
   facts.preview.reset();
+  facts.content_type.reset();
+  facts.response_headers.reset();
   facts.error_detail.reset();
   facts.address.reset();
 }

@@ -19,10 +19,12 @@ unnest(:buckets::int[], :ids::uuid[], :epochs::bigint[], :attempts_before::int[]
        :started_at::timestamptz[], :dns_us::int[], :connect_us::int[], :tls_us::int[], :first_byte_us::int[],
        :total_us::int[], :previews::text[], :addresses::text[], :errors::text[], :error_details::text[],
        :due_at::timestamptz[], :are_retries::boolean[], :causes::text[], :are_exchanges::boolean[],
-       :probes_before::int[], :are_probes::boolean[], :are_extra::boolean[])
+       :probes_before::int[], :are_probes::boolean[], :are_extra::boolean[], :url_versions::int[], :send_us::int[],
+       :bytes_sent::int[], :bytes_received::int[], :flags::int[], :content_types::text[], :response_headers::text[])
   as result (bucket, id, epoch, attempts_before, status_code, started_at, dns_us, connect_us, tls_us, first_byte_us,
              total_us, preview, address, error, error_detail, next_due_at, is_retry, cause, is_exchange,
-             probes_before, is_probe, is_extra)
+             probes_before, is_probe, is_extra, url_version, send_us, bytes_sent, bytes_received, flags, content_type,
+             response_headers)
 
 -- part: is_current
 queue.bucket = result.bucket
@@ -34,17 +36,20 @@ queue.bucket = result.bucket
 -- part: settled
 queue.*, result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
             result.first_byte_us, result.total_us, result.preview, result.address, result.error, result.error_detail,
-            result.cause, result.is_exchange, result.is_probe, result.is_extra
+            result.cause, result.is_exchange, result.is_probe, result.is_extra, result.url_version, result.send_us,
+            result.bytes_sent, result.bytes_received, result.flags, result.content_type, result.response_headers
 
 -- part: attempt_columns
 delivery_id, bucket, endpoint_id, event_id, tenant_id, status_code, started_at, dns_us, connect_us, tls_us,
                      first_byte_us, total_us, preview, address, error, error_detail, node_id, created_at, replay_id,
-                     is_probe, is_kept
+                     is_probe, url_version, send_us, bytes_sent, bytes_received, flags, content_type,
+                     response_headers, is_kept
 
 -- part: attempt_values
 id, bucket, endpoint_id, event_id, tenant_id, status_code, started_at, dns_us, connect_us, tls_us, first_byte_us,
        total_us, preview, address, error, error_detail, :node, created_at, replay_id,
-       is_probe, id < (select below from kept_since where name = 'attempts')
+       is_probe, url_version, send_us, bytes_sent, bytes_received, flags, content_type, response_headers,
+       id < (select below from kept_since where name = 'attempts')
 
 -- name: delivered
 -- not null: all

@@ -191,6 +191,7 @@ bool Client::State::send_rest(ExchangeInProgress& current, std::string_view byte
   while (!bytes.empty()) {
     const IoResult result = current.connection->write(bytes);
     if (result.kind == IoResult::Kind::moved) {
+      current.exchange.bytes_sent += result.bytes;
       bytes.remove_prefix(result.bytes);
       continue;
     }
@@ -205,6 +206,7 @@ bool Client::State::send_rest(ExchangeInProgress& current, std::string_view byte
     return false;
   }
   base::reach("client.sent");
+  current.exchange.times.send = between(current.send_started, base::BootClock::now());
   if (current.phase == Phase::send) current.phase = Phase::first_byte;
   return true;
 }

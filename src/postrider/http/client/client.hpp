@@ -90,6 +90,7 @@ struct Answer {
   int status = 0;
   std::string retry_after;   // raw, empty when absent
   std::string content_type;  // raw, empty when absent
+  std::string head;          // raw, with its status line; kept only if the status is not a 2xx
   std::string body_start;  // at most answer_kept_bytes_max, raw: see preview.hpp before showing or storing it
   bool is_complete = false;  // the whole body was read; false: stalled, cut, malformed or too long
   uint64_t body_bytes = 0;   // read so far
@@ -105,6 +106,7 @@ struct PhaseTimes {  // zero for a phase that did not happen
   std::chrono::microseconds lookup{0};
   std::chrono::microseconds connect{0};
   std::chrono::microseconds tls{0};
+  std::chrono::microseconds send{0};        // until the last byte of the request was written
   std::chrono::microseconds first_byte{0};  // from the start of sending
   std::chrono::microseconds total{0};
 };
@@ -118,6 +120,7 @@ struct Exchange {
   // more on a new one. Delivery is at-least-once with a stable id, so the small chance of a repeat is within
   // the contract.
   bool is_resent = false;
+  uint64_t bytes_sent = 0;  // of the request, head and body, without TLS; of both requests if it was resent
 
   const Answer* answer() const { return std::get_if<Answer>(&outcome); }
   const NetFailure* failure() const { return std::get_if<NetFailure>(&outcome); }

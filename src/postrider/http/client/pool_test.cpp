@@ -147,10 +147,12 @@ TEST_F(ClientPool, ADeadPooledConnectionIsReplacedOnceAndTheRequestSentAgain) {
     peer.write(kOkAnswer);
     peer.read_request();  // the second request on a connection is met with a close
   });
-  EXPECT_FALSE(fetch(server.url()).is_resent);
+  const Exchange first = fetch(server.url());
+  EXPECT_FALSE(first.is_resent);
   const Exchange second = fetch(server.url());
   EXPECT_EQ(status_of(second), 200);
   EXPECT_TRUE(second.is_resent);
+  EXPECT_EQ(second.bytes_sent, 2 * first.bytes_sent);
   EXPECT_EQ(client_->stats().resent, 1u);
   EXPECT_EQ(server.accepted(), 2);
 }

@@ -133,6 +133,7 @@ bool ResponseReader::take_head(std::string_view text) {
   answer_.status = head->status;
   answer_.retry_after = head->retry_after;
   answer_.content_type = head->content_type;
+  if (head->status < 200 || head->status > 299) answer_.head = text;
   body_ = head->body;
   body_left_ = head->body_bytes;
   is_reusable_ = head->is_reusable && head->status != 101;
