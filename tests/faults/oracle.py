@@ -2,20 +2,28 @@
 says in the end. Every rule returns sentences; none means that it holds. Numbers are those of the invariants in README.md."""
 
 import collections
+import dataclasses
 import datetime
 import json
 
 from harness.signatures import standard_signature
+from requests_and_rows import CLOCK_SECONDS, READ_LATE_SECONDS, UNSETTLED_SECONDS, is_unsettled, lost_leases, mismatches
 
-CLOCK_SECONDS = 0.25         # between the clocks of the receiver, the node and the database, on one machine
-READ_LATE_SECONDS = 5.0      # the receiver's thread may come to what a dead node sent only after its death
-UNSETTLED_SECONDS = 6.0      # how long before a fault a request may have come and still not be written down
 SIGNED_SECONDS = 60
+
+
+@dataclasses.dataclass
+class Fault:
+    kind: str       # kill, stop, database, registry; lease and stall, as nodes logged them
+    start: float    # wall clock
+    end: float
+    note: str = ""
 
 
 class Ledgers:
     def __init__(self, world):
         self.world = world
+        self.faults = [*world.faults, *(Fault(*found) for found in lost_leases(world.nodes))]
         self.sent = {sent.token: sent for sent in world.sent()}
         self.requests = world.requests()
         self.endpoints = {endpoint.id: endpoint for endpoint in world.endpoints}
@@ -32,8 +40,9 @@ class Ledgers:
             self.by_token[token].append((tenant, event_id))
         self.attempts = collections.defaultdict(list)           # (tenant, event, endpoint) → rows by number
         for row in world.sql("""
-                select 'dlv_' || replace(a.delivery_id::text, '-', ''), a.attempt, a.outcome, a.status_code, a.error,
-                       a.started_at, a.next_attempt_at, a.tenant_id,
+                select 'dlv_' || replace(a.delivery_id::text, '-', ''), a.attempt, coalesce(a.probed_attempt, a.attempt),
+                       a.is_probe, a.outcome, a.status_code, a.error,
+                       a.started_at, a.total_us / 1e6::float8, a.flags & 2 <> 0, a.next_attempt_at, a.tenant_id,
                        coalesce(e.public_id, 'evt_' || replace(e.id::text, '-', '')), p.public_id,
                        coalesce(a.error_detail, '') like 'canceled by retention%%'
                 from postrider.attempt a
@@ -52,16 +61,27 @@ class Ledgers:
             endpoint = self.by_hook[got.hook]
             self.by_delivery[(endpoint.tenant, got.event, endpoint.id)].append(got)
 
+    def rows(self):
+        return (row for rows in self.attempts.values() for row in rows)
+
 
 class Attempt:
-    def __init__(self, delivery, number, outcome, status, error, started, next_at, tenant, event, endpoint,
-                 is_by_retention):
+    """`number`: 0 for an end without a request, negative for a failed probe. `sent_number`: the `webhook-attempt` header."""
+
+    def __init__(self, delivery, number, sent_number, is_probe, outcome, status, error, started, seconds, is_resent, next_at,
+                 tenant, event, endpoint, is_by_retention):
         self.delivery, self.number, self.outcome, self.status, self.error = delivery, number, outcome, status, error
+        self.sent_number, self.is_probe, self.seconds, self.is_resent = sent_number, is_probe, seconds, is_resent
         self.started, self.next_at = started.timestamp(), next_at and next_at.timestamp()
         self.tenant, self.event, self.endpoint, self.is_by_retention = tenant, event, endpoint, is_by_retention
 
+    @property
+    def is_failed_probe(self):
+        return self.number < 0
+
     def __str__(self):
-        return f"#{self.number} {self.outcome} {self.status or self.error or ''} at {clock(self.started)}"
+        kind = f" (probe {-self.number})" if self.is_failed_probe else ""
+        return f"#{self.sent_number}{kind} {self.outcome} {self.status or self.error or ''} at {clock(self.started)}"
 
 
 def clock(seconds):
@@ -70,15 +90,26 @@ def clock(seconds):
 
 def check(world):
     ledgers = Ledgers(world)
-    rules = (accepted_once, nothing_missing, nothing_foreign, duplicates, signatures, attempts_dense, attempts_earned,
-             retries_in_time, caps, strict_order)
-    violations = [violation for rule in rules for violation in rule(ledgers)]
+    violations = [violation for rule in (accepted_once, strict_order, *history_rules()) for violation in rule(ledgers)]
     figures = world.figures
     figures["sent"] = len(ledgers.sent)
     figures["unknown"] = sum(1 for sent in ledgers.sent.values() if sent.unknown)
     figures["requests"] = len(ledgers.requests)
+    figures["rows"] = len([row for row in ledgers.rows() if row.number != 0])
+    figures["failed_probes"] = len([row for row in ledgers.rows() if row.is_failed_probe])
     figures["dead"] = len(ledgers.dead)
     return violations
+
+
+def history_rules():
+    """Those that need no ledger of what was sent."""
+    return (nothing_missing, nothing_foreign, duplicates, signatures, attempts_dense, probes_in_place, attempts_earned,
+            retries_in_time, caps, requests_are_rows)
+
+
+def check_history(world):
+    ledgers = Ledgers(world)
+    return [violation for rule in history_rules() for violation in rule(ledgers)]
 
 
 # ── 1 and 2 ──
@@ -151,14 +182,14 @@ def duplicates(ledgers):
             if before.hook.is_hanging and before.status is None:
                 continue                 # never answered: a retry after the time-out
             found += before.is_accepted
-            fault = explanation(ledgers.world, before, after)
+            fault = explanation(ledgers.faults, before, after)
             per_fault[fault and fault.start] += 1
             if fault is None:
                 yield (f"3: {key} was sent again without a fault: {told(requests)}; attempts "
                        f"{texts(ledgers.attempts.get(key, []))}; log {ledgers.world.log_of(before.delivery)}")
         yield from after_the_end(ledgers, key, requests)
     ledgers.world.figures["duplicates"] = found
-    for fault in ledgers.world.faults:
+    for fault in ledgers.faults:
         # Not more than was in flight, or answered so shortly before that it was not written down yet.
         allowed = sum(endpoint.max_in_flight for endpoint in ledgers.endpoints.values())
         allowed += sum(1 for got in ledgers.requests if fault.end - UNSETTLED_SECONDS <= got.at <= fault.end)
@@ -166,9 +197,13 @@ def duplicates(ledgers):
             yield f"3: {per_fault[fault.start]} were sent again after {fault}, at most {allowed} were in flight"
 
 
-def explanation(world, before, after):
+def explanation(faults, before, after):
     """The fault by which a node was lost or stopped while `before` may not have been written down yet."""
-    for fault in world.faults:
+    for fault in faults:
+        if fault.kind in ("lease", "stall"):
+            if is_unsettled(before, fault) and after.at >= fault.start:
+                return fault
+            continue
         if fault.kind == "kill":
             # However late it was read: a dead node has signed nothing.
             is_in_time = before.signed_at <= fault.end and before.at <= fault.end + READ_LATE_SECONDS
@@ -217,6 +252,23 @@ def attempts_dense(ledgers):
             yield f"5: {key} was sent with attempt numbers {numbers_sent}, written down are {texts(rows)}"
 
 
+def probes_in_place(ledgers):
+    """A failed probe has the number of the attempt that it stands for: it was sent after the one before and before that one."""
+    for key, rows in ledgers.attempts.items():
+        probes = sorted((row for row in rows if row.is_failed_probe), key=lambda row: -row.number)
+        started = {row.number: row.started for row in rows if row.number > 0}
+        if [-row.number for row in probes] != list(range(1, len(probes) + 1)):
+            yield f"5: {key} has probes {texts(probes)}"
+        for before, after in zip(probes, probes[1:]):
+            if after.started < before.started or after.sent_number < before.sent_number:
+                yield f"5: {key} has probes that are not in order: {texts(rows)}"
+        for probe in probes:
+            is_late = probe.started > started.get(probe.sent_number, float("inf"))
+            is_early = probe.sent_number > 1 and probe.started < started.get(probe.sent_number - 1, float("inf"))
+            if is_late or is_early or not probe.is_probe or probe.sent_number < 1:
+                yield f"5: {key} has a probe with the wrong number: {texts(rows)}"
+
+
 def attempts_earned(ledgers):
     """A failed attempt in the table is one that the receiver caused; no fault of ours uses attempts up."""
     for key, rows in ledgers.attempts.items():
@@ -224,7 +276,7 @@ def attempts_earned(ledgers):
         for row in rows:
             if row.outcome == "delivered" or row.number == 0 or endpoint is None:
                 continue
-            requests = [got for got in ledgers.by_delivery.get(key, []) if got.attempt == row.number]
+            requests = [got for got in ledgers.by_delivery.get(key, []) if got.attempt == row.sent_number]
             if row.status is not None and any(got.status == row.status for got in requests):
                 continue
             error = row.error or ""
@@ -236,10 +288,13 @@ def attempts_earned(ledgers):
 
 
 def retries_in_time(ledgers):
+    """Neither an attempt nor a probe is sent before the time that the attempt before it says."""
     for key, rows in ledgers.attempts.items():
-        for before, after in zip(rows, rows[1:]):
-            if before.next_at and after.number > 0 and after.started < before.next_at:
-                yield f"6: {key} was retried {before.next_at - after.started:.3f} s early: {texts(rows)}"
+        next_at = {row.number: row.next_at for row in rows if row.number > 0}
+        for row in rows:
+            due = next_at.get(row.sent_number - 1)
+            if row.number != 0 and due and row.started < due:
+                yield f"6: {key} was retried {due - row.started:.3f} s early: {texts(rows)}"
 
 
 def caps(ledgers):
@@ -271,6 +326,21 @@ def strict_order(ledgers):
             if int(count) < last.get(thread, 0):
                 yield f"6: {got.event} reached the strict endpoint {endpoint.id} after a later event"
             last[thread] = int(count)
+
+
+# ── 10 ──
+
+def requests_are_rows(ledgers):
+    """Without a fault, what receivers got is what the history says. After one, a request may lack its row only if its result
+    may have been lost in it."""
+    for key in ledgers.by_delivery.keys() | ledgers.attempts.keys():
+        endpoint = ledgers.endpoints.get(key[2])
+        if endpoint is None:
+            continue
+        requests, rows = ledgers.by_delivery.get(key, []), ledgers.attempts.get(key, [])
+        is_listening = not any(hook.is_refusing for hook in endpoint.hooks)
+        for sentence in mismatches(requests, rows, is_listening, ledgers.faults):
+            yield f"10: {key}: {sentence}; requests {told(requests)}; rows {texts(rows)}"
 
 
 def texts(rows):

@@ -19,6 +19,7 @@ class Got:
     in_flight: int           # of its hook, itself included
     status: int = None
     answered_at: float = None
+    lost_at: float = None    # when the sender gave it up
 
     @property
     def event(self):
@@ -98,6 +99,7 @@ class Connection(asyncio.Protocol):
         self.server.connections.discard(self)
         self.is_lost = True
         if self.got is not None:
+            self.got.lost_at = time.time()
             self.got.hook.in_flight -= 1
             self.got = None
 

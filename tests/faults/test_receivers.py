@@ -48,6 +48,54 @@ def test_receivers_that_fail_come_back(world):
     assert len(healthy.hook.requests) == len(world.sent())
 
 
+def failed_probes(world):
+    return world.sql("select count(*) from postrider.attempt where attempt < 0")[0][0]
+
+
+def test_every_probe_of_an_open_breaker_is_in_the_history(make_world):
+    """Breakers open after two failures; receivers answer 503, hang and refuse, and each request is a row. No fault of ours."""
+    world = make_world(breaker_failures=2)
+    world.start_node()
+    tenant = world.tenant("a")
+    closed = world.more_receivers()
+    failing = world.endpoint(tenant, behave=lambda got: 503)
+    hanging = world.endpoint(tenant, timeout_ms=1000)
+    refusing = world.endpoint(tenant, receivers=closed)
+    world.endpoint(tenant, behave=lambda got: 503, ordering="strict", max_in_flight=1)
+    strict = world.endpoints[-1]
+    hanging.hook.hang()
+    closed.refuse()
+    producer = world.produce([tenant], per_second=30)
+    wait_until(lambda: world.sql("select bool_and(last_probe_at is not null) from postrider.endpoint") == [(True,)],
+               "a probe of each failed", 60)
+    failing.hook.recover()
+    strict.hook.recover()
+    hanging.hook.release()
+    closed.listen()
+    producer.wait_acknowledged(30)
+    figures = world.finish()
+    assert figures["failed_probes"] >= len(world.endpoints) and figures["duplicates"] == figures["dead"] == 0
+
+
+def test_a_node_that_probes_is_killed(make_world):
+    """What it had not recorded is the only thing that the history lacks."""
+    world = make_world(breaker_failures=2, lease_seconds=2)
+    world.start_node()
+    world.start_node()
+    tenant = world.tenant("a")
+    for _ in range(6):
+        world.endpoint(tenant, behave=lambda got: (503, 0.02))
+    world.endpoint(tenant, behave=lambda got: (204, 0.02))
+    producer = world.produce([tenant], per_second=40)
+    wait_until(lambda: failed_probes(world) >= 6, "probes fail", 60)
+    world.kill(world.random.choice(world.nodes))
+    wait_until(lambda: failed_probes(world) >= 12, "the other one probes", 60)
+    for endpoint in world.endpoints:
+        endpoint.hook.recover()
+    producer.wait_acknowledged(30)
+    assert world.finish()["dead"] == 0
+
+
 def test_hanging_endpoints_do_not_hold_up_healthy_ones(world):
     world.start_node()
     tenants = [world.tenant(name) for name in ("a", "b")]

@@ -13,21 +13,13 @@ from harness.node import Node
 from harness.ports import lasting_port
 from harness.postgres import run_sql
 from harness.wait import wait_until
-from oracle import check
+from oracle import Fault, check
 from producer import Producer
 from receivers import Receivers
 
 LEASE_SECONDS = 10          # nobody is missed because the machine is slow; experiments that lose a node say less
 DRAIN_SECONDS = 90          # invariant 8: after the last fault the backlog is gone within this
 DESCRIPTORS_SPARE = 4       # short-lived: a name lookup, a log file, a health check
-
-
-@dataclasses.dataclass
-class Fault:
-    kind: str       # kill, stop, database, registry
-    start: float    # wall clock
-    end: float
-    note: str = ""
 
 
 @dataclasses.dataclass
