@@ -54,6 +54,40 @@ def test_counters_of_deliveries_move_in_a_running_node(start_node, data_dir, rec
     assert not re.search(r'tenant="other"', node.api.get("/metrics").body.decode())
 
 
+def test_the_success_rate_drops_during_an_outage_because_probes_count(start_node, data_dir, receiver):
+    """With an open breaker only probes are sent. Each is a request in /metrics, in the statistics and in the history."""
+    node = start_node(data_dir=data_dir, breaker_failures=1)
+    hook = receiver.hook()
+    node.api.create_tenant("acme")
+    endpoint = node.api.create_endpoint("acme", hook.url, retry_schedule=[3600])["id"]
+    node.api.publish("acme")
+    hook.wait_for(1)
+    hook.reply(then=503)
+    node.api.publish("acme")
+    wait_until(lambda: node.api.endpoint("acme", endpoint)["breaker"] == "open", "the breaker opens")
+    node.api.publish("acme")        # waits for the breaker
+
+    def rate_in_metrics():
+        by_outcome = {name: value for name, value in metrics(node).items()
+                      if name.startswith("webhook_deliveries_attempted_total")}
+        return sum(value for name, value in by_outcome.items() if "delivered" in name), sum(by_outcome.values())
+
+    def rate_in_stats():
+        rows = node.api.get("/v1/tenants/acme/stats").expect(200)["data"]
+        return sum(row["delivered"] for row in rows), sum(row["attempts"] for row in rows)
+
+    def rate_in_history():
+        return node.sql("""select count(*) filter (where outcome = 'delivered'), count(*) from postrider.webhook_delivery_attempts
+                           where attempt > 0""")[0]
+
+    wait_until(lambda: rate_in_metrics() == (1, 2), "half of the requests succeed")
+    hook.wait_for(4, 90)            # two probes
+    for rate in (rate_in_metrics, rate_in_history, rate_in_stats):
+        wait_until(lambda rate=rate: rate() >= (1, 4), f"the failed probes are in {rate.__name__}", 60)
+        assert rate()[0] == 1 and rate()[0] / rate()[1] <= 1 / 4
+    assert len(hook.requests) == rate_in_history()[1]
+
+
 def depth(node, state):
     return metrics(node)[f'webhook_queue_depth{{state="{state}"}}']
 

@@ -16,9 +16,11 @@ TEST_F(Rollups, AnHourThatIsOverSaysWhatTheAttemptsSay) {
       "insert into attempt (delivery_id, attempt, bucket, endpoint_id, event_id, tenant_id, outcome, "
       "started_at, "
       "total_us, node_id, created_at, flags) select (left(id_floor(" +
-      hour + ")::text, 24) || lpad(n::text, 12, '0'))::uuid, 1, 1, md5('ep')::uuid, id_floor(" + hour +
-      "), 'acme', case n when 3 then 'retrying' else 'delivered' end, " + hour +
-      ", 7, md5('node')::uuid, now(), case n when 2 then 3 else 1 end from generate_series(1, 3) n");
+      hour +
+      ")::text, 24) || lpad(n::text, 12, '0'))::uuid, case n when 4 then -1 else 1 end, 1, md5('ep')::uuid, "
+      "id_floor(" +
+      hour + "), 'acme', case when n > 2 then 'retrying' else 'delivered' end, " + hour +
+      ", 7, md5('node')::uuid, now(), case n when 2 then 3 else 1 end from generate_series(1, 4) n");
   telemetry::Metrics metrics;
   const auto kept = 24h * 30;
   Upkeep upkeep(loop, link, metrics,
@@ -26,8 +28,8 @@ TEST_F(Rollups, AnHourThatIsOverSaysWhatTheAttemptsSay) {
   run(upkeep.run_once(base::BootClock::now()));
   EXPECT_EQ(
       db.sql("select sum(delivered), sum(retried), sum(exchanges), sum(latency_us), count(*) from rollup"),
-      "2|1|4|21|1")
-      << "the second was sent again after a stale connection";
+      "2|2|5|28|1")
+      << "the second was sent again after a stale connection, the fourth is a failed probe";
   EXPECT_EQ(db.sql("select hour = " + hour + " from rollup_closed"), "t");
 }
 
