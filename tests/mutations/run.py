@@ -1,17 +1,25 @@
 #!/usr/bin/env python3
 """Breaks the rules of docs/decisions/rules-and-their-tests.md one at a time and expects their tests to fail.
 
-    tests/mutations/run.py [RULE…]     those rules only, by number; `client`: what is sent and shown of an exchange;
+    tests/mutations/run.py [--log FILE] [RULE…]
+                                       those rules only, by number; `client`: what is sent and shown of an exchange;
                                        `cdc`: what change data capture promises;
-                                       `see`: what is shown, and to whom
+                                       `see`: what is shown, and to whom;
+                                       `deadline`: when deliveries expire; `probe`: each request is in the history;
+                                       `rights`: what customers may do
+
+--log FILE keeps the results. A run that was interrupted goes on after the mutations that the file has; those that
+survived or are stale run again.
 
 Changes files of this working copy and puts them back; commit before. Builds in build/test. Not part of ./dev test:
 each mutation is a build.
 """
 
+import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -56,17 +64,40 @@ def verdict(mutation):
     return "killed by " + (failed[0].split("] ")[-1].split(" (")[0] if failed else "a crash of the test")
 
 
+def name_of(mutation):
+    return f"{mutation['rule']:>2}  {mutation['what']}"
+
+
+def killed_in(log):
+    """The names of the mutations that the log says were killed."""
+    lines = log.read_text().splitlines() if log and log.exists() else []
+    return {name for name, found, _ in (line.partition(": killed by ") for line in lines) if found}
+
+
+def report(line, log):
+    print(line, flush=True)
+    if log:
+        with log.open("a") as file:
+            file.write(line + "\n")
+
+
 def main():
-    wanted = set(sys.argv[1:])
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--log", type=pathlib.Path)
+    parser.add_argument("rules", nargs="*")
+    wanted = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # the file that is changed is put back
     mutations = json.loads((ROOT / "tests" / "mutations" / "mutations.json").read_text())
+    done = killed_in(wanted.log)
     survived = 0
     for mutation in mutations:
-        if wanted and str(mutation["rule"]) not in wanted:
+        name = name_of(mutation)
+        if (wanted.rules and str(mutation["rule"]) not in wanted.rules) or name in done:
             continue
         result = verdict(mutation)
         survived += not result.startswith("killed")
-        print(f"{mutation['rule']:>2}  {mutation['what']}: {result}", flush=True)
-    for target in sorted({mutation["target"] for mutation in mutations}) if not wanted else ():
+        report(f"{name}: {result}", wanted.log)
+    for target in sorted({mutation["target"] for mutation in mutations}) if not wanted.rules else ():
         run("ninja", "-C", str(BUILD), target)
     return 1 if survived else 0
 
