@@ -32,9 +32,10 @@ def fill(node, tenant, hook):
     replay = node.api.post(f"/v1/tenants/{tenant}/replays", {"only": "failed", "reason": "again", **span}).expect(202)["id"]
     node.api.call("PUT", "/v1/event-types/invoice.paid", {"description": "paid"}).expect(200, 201)
     key = node.api.post("/v1/keys", {"role": "admin", "payloads": False}).expect(201)
+    link = node.api.post(f"/v1/tenants/{tenant}/portal-links", {}).expect(201)
     return key["key"], {"tenant": tenant, "endpoint": endpoint, "event": event, "delivery": listed()[0]["id"],
                         "source": source, "message": message, "replay": replay, "name": "invoice.paid",
-                        "key": key["id"], "outbox": "local", "file": "docs.css"}
+                        "key": key["id"], "link": link["id"], "outbox": "local", "file": "docs.css"}
 
 
 def read_stream(node, key, path, since):
