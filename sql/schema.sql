@@ -570,22 +570,22 @@ CREATE FUNCTION postrider.delivery_id(delivery text) RETURNS uuid
   select postrider.parse_public_id(delivery, 'dlv')
 $$;
 
-CREATE FUNCTION postrider.emit(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+CREATE FUNCTION postrider.emit(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, on_invalid text DEFAULT NULL::text) RETURNS text
     LANGUAGE sql
     AS $$
-  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
-CREATE FUNCTION postrider.emit(tenant text, type text, data jsonb, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+CREATE FUNCTION postrider.emit(tenant text, type text, data jsonb, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, on_invalid text DEFAULT NULL::text) RETURNS text
     LANGUAGE sql
     AS $$
-  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
-CREATE FUNCTION postrider.emit(tenant text, type text, data text, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+CREATE FUNCTION postrider.emit(tenant text, type text, data text, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, on_invalid text DEFAULT NULL::text) RETURNS text
     LANGUAGE sql
     AS $$
-  select postrider.outbox_write(true, tenant, type, data, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(true, tenant, type, data, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
 CREATE VIEW postrider.webhook_endpoints AS
@@ -910,13 +910,13 @@ begin
   if exists (select from pg_roles where rolname = 'postrider_publisher') then
     grant usage on schema postrider to postrider_publisher;
     grant execute on function
-      postrider.publish(text, text, text, text, text, timestamptz, text, text),
-      postrider.publish(text, text, json, text, text, timestamptz, text, text),
-      postrider.publish(text, text, jsonb, text, text, timestamptz, text, text),
-      postrider.emit(text, text, text, text, text, timestamptz, text, text),
-      postrider.emit(text, text, json, text, text, timestamptz, text, text),
-      postrider.emit(text, text, jsonb, text, text, timestamptz, text, text),
-      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text)
+      postrider.publish(text, text, text, text, text, timestamptz, text, text, text),
+      postrider.publish(text, text, json, text, text, timestamptz, text, text, text),
+      postrider.publish(text, text, jsonb, text, text, timestamptz, text, text, text),
+      postrider.emit(text, text, text, text, text, timestamptz, text, text, text),
+      postrider.emit(text, text, json, text, text, timestamptz, text, text, text),
+      postrider.emit(text, text, jsonb, text, text, timestamptz, text, text, text),
+      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text, text)
       to postrider_publisher;
   end if;
   if exists (select from pg_roles where rolname = 'postrider_relay') then
@@ -1599,12 +1599,46 @@ CREATE FUNCTION postrider.next_mail_day() RETURNS timestamp with time zone
   select ((now() at time zone 'UTC')::date + 1)::timestamp at time zone 'UTC'
 $$;
 
+CREATE FUNCTION postrider.outbox_data_error(data text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  return case when data::json is null then 'data is required' end;
+exception when others then
+  return 'data is not JSON: ' || sqlerrm;
+end
+$$;
+
+CREATE FUNCTION postrider.outbox_event_id(n bigint, at_ms bigint) RETURNS text
+    LANGUAGE sql
+    AS $$
+  select pg_catalog.lpad(pg_catalog.to_hex((at_ms << 16) | 28672 | (n & 4095)), 16, '0')
+    || pg_catalog.to_hex(40960 | ((n >> 12) & 8191))
+    || pg_catalog.right(pg_catalog.gen_random_uuid()::text, 12)
+$$;
+
+CREATE FUNCTION postrider.outbox_keep_on_invalid() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+  execute format('create or replace function postrider.outbox_on_invalid() returns text language sql immutable as %L',
+                 format('select %L::text', new.on_invalid));
+  return new;
+end
+$$;
+
 CREATE FUNCTION postrider.outbox_location() RETURNS bigint
     LANGUAGE sql STABLE
     AS $$
   select pg_catalog.hashtext(pg_catalog.pg_relation_filepath('postrider.outbox_capture')
            || extract(epoch from pg_catalog.pg_postmaster_start_time()))::bigint & 4294967295
 $$;
+
+CREATE FUNCTION postrider.outbox_on_invalid() RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$select 'refuse'::text$$;
 
 CREATE FUNCTION postrider.outbox_reject_invalid() RETURNS trigger
     LANGUAGE plpgsql
@@ -1651,6 +1685,33 @@ begin
 end
 $_$;
 
+CREATE FUNCTION postrider.outbox_set_aside(tenant text, type text, data text, id text, version text, occurred_at timestamp with time zone, subject text, traceparent text, error text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+  n bigint := nextval('postrider.outbox_id_seq');
+  at timestamptz := clock_timestamp();
+  at_ms bigint := extract(epoch from at) * 1000;
+  made text := postrider.outbox_event_id(n, at_ms);
+  is_cut boolean := coalesce(octet_length(data) > 1048576, false);
+begin
+  insert into postrider.outbox
+    (id, event_id, public_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at,
+     last_error, set_aside_at, cut_from_bytes)
+  values (n, made::uuid, left(id, 300), left(coalesce(tenant, ''), 300), left(coalesce(type, ''), 300),
+          case when is_cut then left(data, 262144) else coalesce(data, '') end, left(version, 300),
+          case when occurred_at >= '0001-01-01 00:00:00+00' and occurred_at < '10000-01-01 00:00:00+00' then occurred_at end,
+          left(subject, 300),
+          case when traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then traceparent end,
+          at, left(error, 1000), at, case when is_cut then octet_length(data) end);
+  if pg_sequence_last_value('postrider.outbox_idle_until') > at_ms then
+    perform pg_notify('postrider_outbox', '');
+  end if;
+  return coalesce(nullif(left(id, 300), ''), 'evt_' || made);
+end
+$_$;
+
 CREATE FUNCTION postrider.outbox_set_mode(new_mode text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1667,7 +1728,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.outbox_write(is_emitted boolean, tenant text, type text, data text, id text, version text, occurred_at timestamp with time zone, subject text, traceparent text) RETURNS text
+CREATE FUNCTION postrider.outbox_write(is_emitted boolean, tenant text, type text, data text, id text, version text, occurred_at timestamp with time zone, subject text, traceparent text, on_invalid text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
@@ -1715,14 +1776,23 @@ begin
       traceparent := null;
     end if;
   end if;
-  if wrong is not null or data::json is null then  -- the cast fails when it is not JSON
-    raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong
-      using errcode = 'invalid_parameter_value';
+  -- The cast fails when it is not JSON.
+  if wrong is not null or coalesce(on_invalid, postrider.outbox_on_invalid()) <> 'refuse' or data::json is null then
+    if on_invalid not in ('refuse', 'set_aside') then
+      wrong := 'on_invalid must be ''refuse'' or ''set_aside''';
+    elsif coalesce(on_invalid, postrider.outbox_on_invalid()) = 'set_aside' then
+      wrong := coalesce(wrong, postrider.outbox_data_error(data));
+      if wrong is not null then
+        return postrider.outbox_set_aside(tenant, type, data, id, version, occurred_at, subject, traceparent, wrong);
+      end if;
+    end if;
+    if wrong is not null then
+      raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong
+        using errcode = 'invalid_parameter_value';
+    end if;
   end if;
   n := nextval('postrider.outbox_id_seq');
-  made := lpad(to_hex((at_ms << 16) | 28672 | (n & 4095)), 16, '0')
-    || to_hex(40960 | ((n >> 12) & 8191))
-    || right(gen_random_uuid()::text, 12);
+  made := postrider.outbox_event_id(n, at_ms);
   if is_emitted then
     own_xid := pg_current_xact_id();
     select s.capture_key
@@ -1773,22 +1843,22 @@ CREATE FUNCTION postrider.pause_endpoint(tenant text, endpoint text, reason text
   select postrider.set_endpoint_status(postrider.find_endpoint(tenant, endpoint), 'paused', reason)
 $$;
 
-CREATE FUNCTION postrider.publish(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+CREATE FUNCTION postrider.publish(tenant text, type text, data json, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, on_invalid text DEFAULT NULL::text) RETURNS text
     LANGUAGE sql
     AS $$
-  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
-CREATE FUNCTION postrider.publish(tenant text, type text, data jsonb, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+CREATE FUNCTION postrider.publish(tenant text, type text, data jsonb, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, on_invalid text DEFAULT NULL::text) RETURNS text
     LANGUAGE sql
     AS $$
-  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
-CREATE FUNCTION postrider.publish(tenant text, type text, data text, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text) RETURNS text
+CREATE FUNCTION postrider.publish(tenant text, type text, data text, id text DEFAULT NULL::text, version text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, on_invalid text DEFAULT NULL::text) RETURNS text
     LANGUAGE sql
     AS $$
-  select postrider.outbox_write(false, tenant, type, data, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(false, tenant, type, data, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
 CREATE FUNCTION postrider.publish_operational_event(kind text, data json) RETURNS text
@@ -2850,7 +2920,8 @@ CREATE TABLE postrider.outbox (
     last_error text,
     retry_at timestamp with time zone,
     set_aside_at timestamp with time zone,
-    processed_at timestamp with time zone
+    processed_at timestamp with time zone,
+    cut_from_bytes integer
 )
 WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
 ALTER TABLE ONLY postrider.outbox ALTER COLUMN data SET COMPRESSION lz4;
@@ -2892,8 +2963,10 @@ CREATE TABLE postrider.outbox_setting (
     mode text DEFAULT 'table'::text NOT NULL,
     capture_bytes_max bigint DEFAULT 1073741824 NOT NULL,
     capture_key bytea DEFAULT decode(replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-'::text, ''::text), 'hex'::text) NOT NULL,
+    on_invalid text DEFAULT 'refuse'::text NOT NULL,
     CONSTRAINT outbox_setting_capture_bytes_max_check CHECK ((capture_bytes_max > 0)),
     CONSTRAINT outbox_setting_mode_check CHECK ((mode = ANY (ARRAY['table'::text, 'cdc'::text]))),
+    CONSTRAINT outbox_setting_on_invalid_check CHECK ((on_invalid = ANY (ARRAY['refuse'::text, 'set_aside'::text]))),
     CONSTRAINT outbox_setting_singleton_check CHECK (singleton)
 );
 
@@ -3876,6 +3949,8 @@ CREATE TRIGGER endpoint_updated BEFORE UPDATE OF url, description, status, statu
 CREATE TRIGGER endpoint_url_changed BEFORE UPDATE OF url ON postrider.endpoint FOR EACH ROW WHEN ((old.url <> new.url)) EXECUTE FUNCTION postrider.keep_former_url();
 
 CREATE TRIGGER outbox_event_form BEFORE INSERT OR UPDATE ON postrider.outbox FOR EACH ROW EXECUTE FUNCTION postrider.outbox_reject_invalid();
+
+CREATE TRIGGER outbox_on_invalid AFTER INSERT OR UPDATE OF on_invalid ON postrider.outbox_setting FOR EACH ROW EXECUTE FUNCTION postrider.outbox_keep_on_invalid();
 
 CREATE TRIGGER read_only BEFORE DELETE OR UPDATE ON postrider.webhook_dead_letters FOR EACH STATEMENT EXECUTE FUNCTION postrider.reject_view_change('To send a dead letter again, call postrider.replay_delivery(delivery, reason).');
 

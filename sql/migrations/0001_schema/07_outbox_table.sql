@@ -33,6 +33,8 @@ create table if not exists outbox (
   autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_threshold = 50000
 );
+-- The size of data of which publish() kept only the beginning, see outbox_set_aside(). Such a row is never published.
+alter table outbox add column if not exists cut_from_bytes integer;
 -- Each is named for the rows it finds. An insert writes to the first and to the key only.
 create index if not exists outbox_fresh on outbox (xid, id) where attempts = 0 and processed_at is null;
 create index if not exists outbox_failed on outbox (retry_at, id)
@@ -141,7 +143,24 @@ create table if not exists outbox_setting (
   -- Any role may write messages into the log. This key authenticates those of emit().
   capture_key bytea not null default decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex')
 );
+-- Whether publish() and emit() reject an invalid event, or store it as a row that is set aside.
+alter table outbox_setting add column if not exists
+  on_invalid text not null default 'refuse' check (on_invalid in ('refuse', 'set_aside'));
+
+-- outbox_on_invalid() returns that setting as a constant. So publish() reads no table to know it: the planner puts the
+-- constant in place of the call, and plans again after the function was replaced.
+create or replace function outbox_keep_on_invalid() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  execute format('create or replace function postrider.outbox_on_invalid() returns text language sql immutable as %L',
+                 format('select %L::text', new.on_invalid));
+  return new;
+end
+$$;
+create or replace trigger outbox_on_invalid after insert or update of on_invalid on outbox_setting
+  for each row execute function outbox_keep_on_invalid();
 insert into outbox_setting default values on conflict do nothing;
+update outbox_setting set on_invalid = on_invalid;
 
 -- ── change data capture: state of the relay ────────────────────────────────────────────────────────────────────
 

@@ -1,5 +1,21 @@
 -- The application side of the outbox: publishing, and roles.
 
+-- Other versions of postrider had these functions with other arguments. With defaults, calls would be ambiguous.
+do $$
+declare
+  old regprocedure;
+begin
+  for old in
+    select p.oid
+    from pg_proc p
+    where p.pronamespace = 'postrider'::regnamespace
+      and (p.proname, p.pronargs) in (('publish', 8), ('emit', 8), ('outbox_write', 9))
+  loop
+    execute 'drop function ' || old;
+  end loop;
+end
+$$;
+
 -- ── publishing ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- Identifies this outbox in the running server: different for every database, server process and copy.
@@ -8,9 +24,59 @@ create or replace function outbox_location() returns bigint language sql stable 
            || extract(epoch from pg_catalog.pg_postmaster_start_time()))::bigint & 4294967295
 $$;
 
--- publish() and emit(). Invalid arguments fail the caller's transaction at once; the relay validates the tenant and the
--- schema. The ID has the form of all event IDs (time, sequence, slot, random), with a slot that no node gets: 25 bits of
--- the row's number make the first 10 bytes unique.
+-- The ID of an event: the form of all event IDs (time, sequence, slot, random), with a slot that no node gets. 25 bits of
+-- the row's number make the first 10 bytes unique. It is inlined.
+create or replace function outbox_event_id(n bigint, at_ms bigint) returns text
+language sql volatile as $$
+  select pg_catalog.lpad(pg_catalog.to_hex((at_ms << 16) | 28672 | (n & 4095)), 16, '0')
+    || pg_catalog.to_hex(40960 | ((n >> 12) & 8191))
+    || pg_catalog.right(pg_catalog.gen_random_uuid()::text, 12)
+$$;
+
+-- Why the text is not JSON, or null. Catching the error takes a subtransaction, so this is called only where invalid events
+-- are set aside.
+create or replace function outbox_data_error(data text) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  return case when data::json is null then 'data is required' end;
+exception when others then
+  return 'data is not JSON: ' || sqlerrm;
+end
+$$;
+
+-- Stores an invalid event as a row that is set aside, with the error, and returns its ID. The relay finds the row as a fresh
+-- one, reports it and counts the attempt. Texts are cut to a length that still breaks the rule. Of data over 1 MiB only the
+-- beginning is kept: characters have up to four bytes. What is not valid and not needed to find the author is dropped.
+create or replace function outbox_set_aside(
+  tenant text, type text, data text, id text, version text,
+  occurred_at timestamptz, subject text, traceparent text, error text
+) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  n bigint := nextval('postrider.outbox_id_seq');
+  at timestamptz := clock_timestamp();
+  at_ms bigint := extract(epoch from at) * 1000;
+  made text := postrider.outbox_event_id(n, at_ms);
+  is_cut boolean := coalesce(octet_length(data) > 1048576, false);
+begin
+  insert into postrider.outbox
+    (id, event_id, public_id, tenant_id, type, data, version, occurred_at, subject, traceparent, created_at,
+     last_error, set_aside_at, cut_from_bytes)
+  values (n, made::uuid, left(id, 300), left(coalesce(tenant, ''), 300), left(coalesce(type, ''), 300),
+          case when is_cut then left(data, 262144) else coalesce(data, '') end, left(version, 300),
+          case when occurred_at >= '0001-01-01 00:00:00+00' and occurred_at < '10000-01-01 00:00:00+00' then occurred_at end,
+          left(subject, 300),
+          case when traceparent ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then traceparent end,
+          at, left(error, 1000), at, case when is_cut then octet_length(data) end);
+  if pg_sequence_last_value('postrider.outbox_idle_until') > at_ms then
+    perform pg_notify('postrider_outbox', '');
+  end if;
+  return coalesce(nullif(left(id, 300), ''), 'evt_' || made);
+end
+$$;
+
+-- publish() and emit(). Invalid arguments fail the caller's transaction at once or, if `on_invalid` or else the outbox says
+-- so, are set aside; the relay validates the tenant and the schema.
 --
 -- Written to be cheap in a short transaction (docs/decisions/what-publish-costs.md): optional arguments are checked only if
 -- one is given, expressions read no table, and no trigger does work at commit.
@@ -20,7 +86,7 @@ $$;
 -- have checked before (outbox/capture.sql, settled_xid).
 create or replace function outbox_write(
   is_emitted boolean, tenant text, type text, data text, id text, version text,
-  occurred_at timestamptz, subject text, traceparent text
+  occurred_at timestamptz, subject text, traceparent text, on_invalid text
 ) returns text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -67,14 +133,23 @@ begin
       traceparent := null;
     end if;
   end if;
-  if wrong is not null or data::json is null then  -- the cast fails when it is not JSON
-    raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong
-      using errcode = 'invalid_parameter_value';
+  -- The cast fails when it is not JSON.
+  if wrong is not null or coalesce(on_invalid, postrider.outbox_on_invalid()) <> 'refuse' or data::json is null then
+    if on_invalid not in ('refuse', 'set_aside') then
+      wrong := 'on_invalid must be ''refuse'' or ''set_aside''';
+    elsif coalesce(on_invalid, postrider.outbox_on_invalid()) = 'set_aside' then
+      wrong := coalesce(wrong, postrider.outbox_data_error(data));
+      if wrong is not null then
+        return postrider.outbox_set_aside(tenant, type, data, id, version, occurred_at, subject, traceparent, wrong);
+      end if;
+    end if;
+    if wrong is not null then
+      raise exception 'postrider.%: %', case when is_emitted then 'emit' else 'publish' end, wrong
+        using errcode = 'invalid_parameter_value';
+    end if;
   end if;
   n := nextval('postrider.outbox_id_seq');
-  made := lpad(to_hex((at_ms << 16) | 28672 | (n & 4095)), 16, '0')
-    || to_hex(40960 | ((n >> 12) & 8191))
-    || right(gen_random_uuid()::text, 12);
+  made := postrider.outbox_event_id(n, at_ms);
   if is_emitted then
     own_xid := pg_current_xact_id();
     select s.capture_key
@@ -108,51 +183,57 @@ $$;
 -- All of these are inlined, so a call costs no more than outbox_write().
 create or replace function publish(
   tenant text, type text, data text, id text default null, version text default null,
-  occurred_at timestamptz default null, subject text default null, traceparent text default null
+  occurred_at timestamptz default null, subject text default null, traceparent text default null,
+  on_invalid text default null
 ) returns text
 language sql as $$
-  select postrider.outbox_write(false, tenant, type, data, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(false, tenant, type, data, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
 create or replace function publish(
   tenant text, type text, data json, id text default null, version text default null,
-  occurred_at timestamptz default null, subject text default null, traceparent text default null
+  occurred_at timestamptz default null, subject text default null, traceparent text default null,
+  on_invalid text default null
 ) returns text
 language sql as $$
-  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
 create or replace function publish(
   tenant text, type text, data jsonb, id text default null, version text default null,
-  occurred_at timestamptz default null, subject text default null, traceparent text default null
+  occurred_at timestamptz default null, subject text default null, traceparent text default null,
+  on_invalid text default null
 ) returns text
 language sql as $$
-  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
 -- Like publish(), but writes to no table while a relay reads the replication slot.
 create or replace function emit(
   tenant text, type text, data text, id text default null, version text default null,
-  occurred_at timestamptz default null, subject text default null, traceparent text default null
+  occurred_at timestamptz default null, subject text default null, traceparent text default null,
+  on_invalid text default null
 ) returns text
 language sql as $$
-  select postrider.outbox_write(true, tenant, type, data, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(true, tenant, type, data, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
 create or replace function emit(
   tenant text, type text, data json, id text default null, version text default null,
-  occurred_at timestamptz default null, subject text default null, traceparent text default null
+  occurred_at timestamptz default null, subject text default null, traceparent text default null,
+  on_invalid text default null
 ) returns text
 language sql as $$
-  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
 create or replace function emit(
   tenant text, type text, data jsonb, id text default null, version text default null,
-  occurred_at timestamptz default null, subject text default null, traceparent text default null
+  occurred_at timestamptz default null, subject text default null, traceparent text default null,
+  on_invalid text default null
 ) returns text
 language sql as $$
-  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent)
+  select postrider.outbox_write(true, tenant, type, data::text, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
 -- How emit() writes: `table`, or `cdc`, which writes into the log while a relay reads it. A relay applies a change within
@@ -181,13 +262,13 @@ begin
   if exists (select from pg_roles where rolname = 'postrider_publisher') then
     grant usage on schema postrider to postrider_publisher;
     grant execute on function
-      postrider.publish(text, text, text, text, text, timestamptz, text, text),
-      postrider.publish(text, text, json, text, text, timestamptz, text, text),
-      postrider.publish(text, text, jsonb, text, text, timestamptz, text, text),
-      postrider.emit(text, text, text, text, text, timestamptz, text, text),
-      postrider.emit(text, text, json, text, text, timestamptz, text, text),
-      postrider.emit(text, text, jsonb, text, text, timestamptz, text, text),
-      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text)
+      postrider.publish(text, text, text, text, text, timestamptz, text, text, text),
+      postrider.publish(text, text, json, text, text, timestamptz, text, text, text),
+      postrider.publish(text, text, jsonb, text, text, timestamptz, text, text, text),
+      postrider.emit(text, text, text, text, text, timestamptz, text, text, text),
+      postrider.emit(text, text, json, text, text, timestamptz, text, text, text),
+      postrider.emit(text, text, jsonb, text, text, timestamptz, text, text, text),
+      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text, text)
       to postrider_publisher;
   end if;
   if exists (select from pg_roles where rolname = 'postrider_relay') then
@@ -205,13 +286,15 @@ begin
 end
 $$;
 revoke execute on function
-  publish(text, text, text, text, text, timestamptz, text, text),
-  publish(text, text, json, text, text, timestamptz, text, text),
-  publish(text, text, jsonb, text, text, timestamptz, text, text),
-  emit(text, text, text, text, text, timestamptz, text, text),
-  emit(text, text, json, text, text, timestamptz, text, text),
-  emit(text, text, jsonb, text, text, timestamptz, text, text),
-  outbox_write(boolean, text, text, text, text, text, timestamptz, text, text),
+  publish(text, text, text, text, text, timestamptz, text, text, text),
+  publish(text, text, json, text, text, timestamptz, text, text, text),
+  publish(text, text, jsonb, text, text, timestamptz, text, text, text),
+  emit(text, text, text, text, text, timestamptz, text, text, text),
+  emit(text, text, json, text, text, timestamptz, text, text, text),
+  emit(text, text, jsonb, text, text, timestamptz, text, text, text),
+  outbox_write(boolean, text, text, text, text, text, timestamptz, text, text, text),
+  outbox_set_aside(text, text, text, text, text, timestamptz, text, text, text), outbox_data_error(text),
+  outbox_event_id(bigint, bigint), outbox_on_invalid(), outbox_keep_on_invalid(),
   outbox_location(), outbox_set_mode(text), outbox_reject_invalid(), hold_lease(text, bigint), grant_outbox()
   from public;
 

@@ -54,6 +54,15 @@ int status(Invocation& in) {
   return done;
 }
 
+int set(Invocation& in) {
+  const auto on_invalid = in.value("--on-invalid");
+  if (!on_invalid) throw Misuse("--on-invalid is required: 'refuse' or 'set_aside'.");
+  json::object body;
+  body["on_invalid"] = *on_invalid;
+  in.out().record(in.server().send("PATCH", Target("v1", "outboxes", in.argument("outbox")), body));
+  return done;
+}
+
 int add(Invocation& in) {
   const auto url = in.value("--database-url");
   if (!url) throw Misuse("--database-url is required: the application's database.");
@@ -120,6 +129,12 @@ Command outbox_commands() {
            .example("postrider outbox add billing --database-url postgresql://relay@db/billing"),
        command("remove", "Stop relaying an outbox", {one, yes_flag()}, remove)
            .example("postrider outbox remove billing"),
+       command("set", "Change a setting of an outbox",
+               {one, required(choice("--on-invalid", {"refuse", "set_aside"},
+                                     "'refuse': an invalid event fails the transaction that publishes it; "
+                                     "'set_aside': it is stored as a stuck row"))},
+               set)
+           .example("postrider outbox set local --on-invalid set_aside"),
        capture_command(),
        command("stuck", "List rows that were set aside, and why", join({which}, list_parameters()), stuck)
            .example("postrider outbox stuck"),

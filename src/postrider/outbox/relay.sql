@@ -7,7 +7,9 @@ select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint as xid, o.e
        left(o.public_id, 300) as public_id, left(o.tenant_id, 300) as tenant_id, left(o.type, 300) as type,
        case when octet_length(o.data) <= :data_bytes_max::bigint then o.data end as data,
        left(o.version, 300) as version, o.occurred_at, left(o.subject, 300) as subject,
-       left(o.traceparent, 300) as traceparent, o.created_at
+       left(o.traceparent, 300) as traceparent, o.created_at, o.cut_from_bytes,
+       case when o.set_aside_at is not null then coalesce(left(o.last_error, 1000), 'the row was set aside') end
+         as set_aside_for
 
 -- part: data_bytes
 coalesce(least(octet_length(f.data), :data_bytes_max::bigint), 0) as bytes
@@ -126,13 +128,14 @@ where s.bytes_before < :bytes_max::bigint
 order by s.retry_at, s.id;
 
 -- name: listed_rows
--- The rows with these :ids, unless they are done meanwhile. Index: the key. Locks: the rows.
+-- The rows with these :ids, unless they are done meanwhile. A row that publish() set aside has no attempt yet. Index: the key.
+-- Locks: the rows.
 -- row: outbox
 -- not null: id, xid
 {{row_columns}}
 from outbox o
 where o.id = any (:ids::bigint[])
-  and o.set_aside_at is null
+  and (o.set_aside_at is null or o.attempts = 0)
   and o.processed_at is null
 order by o.xid, o.id
 for update skip locked;
@@ -199,7 +202,8 @@ set attempts = o.attempts + 1,
     last_error = (:errors::text[])[array_position(:ids::bigint[], o.id)],
     retry_at = now() + make_interval(
       secs => (:retry_seconds::integer[])[least(o.attempts + 1, cardinality(:retry_seconds::integer[]))]),
-    set_aside_at = case when o.attempts + 1 >= :attempts_max::integer or o.id = any (:final_ids::bigint[]) then now() end
+    set_aside_at = case when o.attempts + 1 >= :attempts_max::integer or o.id = any (:final_ids::bigint[])
+                        then coalesce(o.set_aside_at, now()) end
 where o.id = any (:ids::bigint[])
   and o.processed_at is null
 returning o.id, o.set_aside_at is not null as is_set_aside, left(o.tenant_id, 300) as tenant_id,

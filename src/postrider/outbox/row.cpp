@@ -36,6 +36,10 @@ std::vector<Row> read_rows(const pg::Rows& rows) {
       row.error = "data is null or has more than " + std::to_string(kDataBytesMax) + " bytes";
     if (!columns.event_id) row.error = "event_id is null";
     if (!columns.created_at) row.error = "created_at is null";
+    if (columns.cut_from_bytes)
+      row.error = "data was " + std::to_string(*columns.cut_from_bytes) +
+                  " bytes, and only its beginning was kept: publish the event again";
+    if (columns.set_aside_for) row.error = *columns.set_aside_for;
   }
   return found;
 }

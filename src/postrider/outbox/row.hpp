@@ -17,7 +17,7 @@ struct Row {
   int64_t xid = 0;
   bool has_own_id = false;  // the application chose the event's id
   publish::NewEvent event;  // with given_id and written_at; its data points into the rows it was read from
-  // Found while reading it: a column is null that must not be, or too large.
+  // Found while reading it: publish() set it aside, or a column is null that must not be, or too large.
   std::optional<std::string> error;
 };
 

@@ -100,4 +100,13 @@ pg::Batch stuck_note(const registry::Caller& caller, const std::string& id, Stuc
   return batch;
 }
 
+pg::Batch on_invalid_note(const registry::Caller& caller, const std::string& id,
+                          const std::string& on_invalid) {
+  registry::Snapshot after;
+  after.add("on_invalid", on_invalid);
+  pg::Batch batch;
+  registry::add_audit(batch, caller, {.action = "outbox.update", .object = id, .after = std::move(after)});
+  return batch;
+}
+
 }  // namespace postrider::outbox

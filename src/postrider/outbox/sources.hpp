@@ -38,5 +38,8 @@ struct StuckChange {
   std::optional<std::string> reason = {};
 };
 pg::Batch stuck_note(const registry::Caller& caller, const std::string& id, StuckChange change);
+// The same for its setting.
+pg::Batch on_invalid_note(const registry::Caller& caller, const std::string& id,
+                          const std::string& on_invalid);
 
 }  // namespace postrider::outbox

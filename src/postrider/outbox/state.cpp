@@ -47,13 +47,22 @@ std::vector<StuckRow> read_stuck(const pg::Rows& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto row = sql::stuck_rows::Row::read(rows, i);
     stuck.push_back({row.id, text(row.public_id), text(row.tenant_id), text(row.type), text(row.last_error),
-                     row.attempts.value_or(0), row.created_at.value_or(base::Timestamp{}), row.set_aside_at});
+                     row.attempts.value_or(0), row.created_at.value_or(base::Timestamp{}), row.set_aside_at,
+                     row.cut_from_bytes});
   }
   return stuck;
 }
 
 pg::Batch release_batch(const std::optional<std::vector<int64_t>>& ids) {
-  return pg::Batch::of(sql::release_rows{.ids = array_of(ids)});
+  return pg::Batch::of(sql::cut_rows{.ids = array_of(ids), .rows_max = kCutRowsMax},
+                       sql::release_rows{.ids = array_of(ids)});
+}
+
+Released read_released(const std::vector<pg::Rows>& results) {
+  Released released{.rows = results[1].affected_rows(), .cut = {}};
+  for (size_t i = 0; i < results[0].size(); ++i)
+    released.cut.push_back(sql::cut_rows::Row::read(results[0], i).id);
+  return released;
 }
 
 pg::Batch discard_batch(const std::optional<std::vector<int64_t>>& ids) {
@@ -62,9 +71,20 @@ pg::Batch discard_batch(const std::optional<std::vector<int64_t>>& ids) {
 
 pg::Batch status_batch() {
   pg::Batch batch = state_batch();
+  batch.add(sql::invalid_events{});
   batch.add(sql::waiting_counts{.counted_max = static_cast<int32_t>(outbox_counted_max)});
   batch.add(sql::failing_rows{.rows_max = kFailingShown});
   return batch;
+}
+
+std::optional<std::string> read_on_invalid(const std::vector<pg::Rows>& results) {
+  const pg::Rows& rows = results[results.size() - 3];
+  if (rows.empty()) return std::nullopt;
+  return std::string(sql::invalid_events::Row::read(rows, 0).on_invalid);
+}
+
+pg::Batch set_on_invalid_batch(const std::string& on_invalid) {
+  return pg::Batch::of(sql::set_on_invalid{.on_invalid = on_invalid});
 }
 
 Waiting read_waiting(const std::vector<pg::Rows>& results) {

@@ -26,13 +26,21 @@ struct StuckRow {
   std::string event_id, tenant_id, type, last_error;
   int32_t attempts = 0;
   base::Timestamp created_at{}, set_aside_at{};
+  std::optional<int32_t> cut_from_bytes;  // only the beginning of its data was kept
 };
 // After row `after`, in order.
 pg::Batch stuck_batch(int64_t after, int limit);
 std::vector<StuckRow> read_stuck(const pg::Rows& rows);
 
-// The rows, or all, are tried again at once, and four more times. Rows affected: how many.
+// The rows, or all, are validated and tried again at once, and four more times. A row whose data was cut is
+// never released: one of `ids` prevents the release of the others, too.
 pg::Batch release_batch(const std::optional<std::vector<int64_t>>& ids);
+inline constexpr int32_t kCutRowsMax = 1'000;
+struct Released {
+  int64_t rows = 0;
+  std::vector<int64_t> cut;  // up to kCutRowsMax
+};
+Released read_released(const std::vector<pg::Rows>& results);
 
 // Deletes the rows, or all that were set aside. Rows affected: how many.
 pg::Batch discard_batch(const std::optional<std::vector<int64_t>>& ids);
@@ -50,8 +58,11 @@ struct Waiting {
   int64_t waiting = 0, failing = 0;  // counted up to outbox_counted_max
   std::vector<FailingRow> failing_rows;
 };
-// What people ask about the outbox: state_batch(), and then what waits.
+// What people ask about the outbox: state_batch(), and then its setting and what waits.
 pg::Batch status_batch();
+// "refuse" or "set_aside"; none when the tables are damaged.
+std::optional<std::string> read_on_invalid(const std::vector<pg::Rows>& results);
+pg::Batch set_on_invalid_batch(const std::string& on_invalid);
 Waiting read_waiting(const std::vector<pg::Rows>& results);
 
 }  // namespace postrider::outbox

@@ -21,11 +21,18 @@ namespace {
 constexpr size_t kUrlBytesMax = 4'096;
 constexpr size_t kReleasedMax = 10'000;
 constexpr TextRule kReasonRule{.bytes_max = 1'000};
+constexpr TextRule kOnInvalidRule{.bytes_max = 16};
 
 http::Problem still_captured() {
   return problem(
       409, "still-captured",
       "The outbox still has a replication slot. Set its mode to table and wait until capture is off.");
+}
+
+http::Problem data_cut(int64_t row) {
+  return problem(409, "data-cut",
+                 "Only the beginning of the data of row " + std::to_string(row) +
+                     " was kept, so it cannot be published. Publish the event again and discard the row.");
 }
 
 std::string configured_json(const config::OutboxConfig& outbox) {
@@ -88,6 +95,7 @@ std::string state_json(const std::string& id, const std::vector<pg::Rows>& resul
   for (const auto& row : waiting.failing_rows) failing.push_back(failing_json(row));
   JsonObject json;
   json.add("id", id)
+      .add("on_invalid", outbox::read_on_invalid(results))
       .add("oldest_at", state.oldest_at)
       .add("waiting", waiting.waiting)
       .add("failing", waiting.failing)
@@ -109,6 +117,27 @@ Task<Response> show(Call& call) {
   } catch (const pg::Error& error) {
     co_return call.reject(unusable_outbox(error));
   }
+}
+
+Task<Response> update(Call& call) {
+  const auto document = parse_body(call.request);
+  if (!document) co_return call.reject(document.error());
+  std::string on_invalid;
+  FieldProblems problems;
+  Fields fields(*document, "", problems);
+  fields.require("on_invalid");
+  fields.read("on_invalid", on_invalid, kOnInvalidRule);
+  fields.finish();
+  if (problems.empty() && on_invalid != "refuse" && on_invalid != "set_aside")
+    fields.reject("on_invalid", "must be refuse or set_aside");
+  if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
+  const std::string id = call.parameter("outbox");
+  auto running = run_there(call, id, outbox::set_on_invalid_batch(on_invalid),
+                           outbox::on_invalid_note(call.caller(), id, on_invalid));
+  const auto results = co_await running;
+  if (!results) co_return call.reject(results.error());
+  auto showing = show(call);
+  co_return co_await showing;
 }
 
 Task<Response> put(Call& call) {
@@ -176,7 +205,8 @@ std::string stuck_json(const outbox::StuckRow& row) {
       .add("attempts", row.attempts)
       .add("last_error", row.last_error)
       .add("created_at", row.created_at)
-      .add("set_aside_at", row.set_aside_at);
+      .add("set_aside_at", row.set_aside_at)
+      .add("cut_from_bytes", row.cut_from_bytes);
   return json.text();
 }
 
@@ -234,8 +264,10 @@ Task<Response> release(Call& call) {
                            outbox::stuck_note(call.caller(), id, {"outbox.release", ids}));
   const auto results = co_await running;
   if (!results) co_return call.reject(results.error());
+  const outbox::Released released = outbox::read_released(*results);
+  if (ids && !released.cut.empty()) co_return call.reject(data_cut(released.cut.front()));
   JsonObject json;
-  json.add("released", results->front().affected_rows());
+  json.add("released", released.rows).add("cut", static_cast<int64_t>(released.cut.size()));
   co_return Response::json(200, json.text());
 }
 
@@ -268,6 +300,7 @@ void add_outbox_routes(Routes& routes) {
   routes.add(Method::get, "/v1/outboxes", Access::operate, list);
   routes.add(Method::get, "/v1/outboxes/{outbox}", Access::operate, show);
   routes.add(Method::put, "/v1/outboxes/{outbox}", Access::administer, put);
+  routes.add(Method::patch, "/v1/outboxes/{outbox}", Access::administer, update);
   routes.add(Method::delete_, "/v1/outboxes/{outbox}", Access::administer, remove);
   routes.add(Method::get, "/v1/outboxes/{outbox}/stuck", Access::operate, stuck);
   routes.add(Method::post, "/v1/outboxes/{outbox}/stuck/release", Access::operate, release);
