@@ -268,3 +268,20 @@ def test_an_operator_vouches_by_command_and_the_doctor_lists_who_has_no_contact(
     assert run(*confirm, "unknown@acme.example").returncode != 0
     entries = tenant.operator.get("/v1/audit?action=contact.vouch").expect(200)["data"]
     assert [(entry["tenant_id"], entry["object"]) for entry in entries] == [("acme", "ops@acme.example")]
+
+
+def test_the_secret_of_notices_is_created_with_the_first_url_and_shown_once(node, receiver):
+    api, contact = node.api, receiver.hook()
+    created = api.create_tenant("signed-later", contacts=["ops@acme.example"])
+    assert "contact_secret" not in created
+    path = "/v1/tenants/signed-later"
+    changed = api.call("PATCH", path, {"contacts": ["ops@acme.example", contact.url]})
+    secret = changed.expect(200)["contact_secret"]
+    assert secret.startswith("whsec_") and changed.headers["cache-control"] == "no-store"
+    assert "contact_secret" not in api.get(path).expect(200)
+    for contacts in ([], [receiver.hook().url]):
+        assert "contact_secret" not in api.call("PATCH", path, {"contacts": contacts}).expect(200)
+    [entry] = api.get("/v1/audit?action=contact_secret.create&object=signed-later").expect(200)["data"]
+    assert secret not in json.dumps(entry)
+    replaced = api.call("PUT", "/v1/tenants/signed-by-put", {"contacts": [contact.url]}).expect(201)
+    assert replaced["contact_secret"] != secret

@@ -67,13 +67,14 @@ Step event_type_step(const Entry& entry) {
   return step;
 }
 
-Step tenant_step(const TenantEntry& entry) {
+// `secrets` gets the contact secret of each tenant that is given its first URL.
+Step tenant_step(const TenantEntry& entry, json::object& secrets) {
   Step step{"tenant", entry.id, Target("v1", "tenants", entry.id), entry.fields};
-  step.apply = [](Remote& server, const Step& step) {
-    if (step.exists)
-      server.send("PATCH", step.target, changed_fields(step));
-    else
-      server.send("PUT", step.target, step.wanted);
+  step.apply = [&secrets](Remote& server, const Step& step) {
+    const json::value tenant = step.exists ? server.send("PATCH", step.target, changed_fields(step))
+                                           : server.send("PUT", step.target, step.wanted);
+    const auto* secret = tenant.as_object().if_contains("contact_secret");
+    if (secret) secrets[step.id] = *secret;
   };
   return step;
 }
@@ -187,7 +188,7 @@ size_t size_of(const Manifest& manifest) {
 }
 
 // In the order in which they are applied: an endpoint needs its tenant, a source may forward to one.
-std::vector<Step> plan(Invocation& in, const Manifest& manifest) {
+std::vector<Step> plan(Invocation& in, const Manifest& manifest, json::object& secrets) {
   Remote& server = in.server();
   std::vector<Step> steps;
   Progress bar("objects compared", size_of(manifest));
@@ -201,7 +202,7 @@ std::vector<Step> plan(Invocation& in, const Manifest& manifest) {
   };
   for (const Entry& entry : manifest.event_types) add(compared(event_type_step(entry)));
   for (const TenantEntry& tenant : manifest.tenants) {
-    add(compared(tenant_step(tenant)));
+    add(compared(tenant_step(tenant, secrets)));
     for (const Entry& entry : tenant.endpoints) {
       Step step = endpoint_step(tenant.id, entry);
       resolve_headers(in, step);
@@ -279,12 +280,18 @@ void apply_step(Remote& server, const Step& step) {
 int apply(Invocation& in) {
   const Manifest manifest = read_manifest(in.value("--file").value());
   const bool is_dry_run = in.has("--dry-run");
-  const std::vector<Step> steps = plan(in, manifest);
+  json::object secrets;
+  const std::vector<Step> steps = plan(in, manifest, secrets);
   for (const Step& step : steps) {
     print(in.out(), step);
     if (!is_dry_run && step.is_needed()) apply_step(in.server(), step);
   }
-  const json::object result = summary(steps, is_dry_run);
+  json::object result = summary(steps, is_dry_run);
+  if (!secrets.empty()) result["contact_secrets"] = secrets;
+  if (in.out().is_for_people())
+    for (const auto& secret : secrets)
+      in.out().line("contact secret of tenant " + visible(secret.key()) +
+                    ", shown only now: " + std::string(secret.value().as_string()));
   if (!in.out().is_for_people()) in.out().record(result);
   in.out().note(sentence(result));
   return done;

@@ -45,7 +45,7 @@ const Layout& layout() {
       {"", {"id", "name", "status", "status_reason", "status_since", "status_by", "endpoint_count"}},
       {"Limits",
        {"max_in_flight", "rate_per_second", "publish_rate_per_second", "payload_bytes_max", "endpoints_max"}},
-      {"Contacts and metadata", {"contacts", "metadata"}},
+      {"Contacts and metadata", {"contacts", "contact_secret", "metadata"}},
       {"History", {"created_at", "updated_at"}},
   };
   return all;
@@ -71,6 +71,8 @@ void print(Invocation& in, json::value tenant) {
     object["contacts"] = std::move(contacts);
   }
   in.out().record(tenant, layout());
+  if (object.contains("contact_secret"))
+    in.out().note("The contact secret signs notices to URLs. It is shown only now.");
 }
 
 int list(Invocation& in) {

@@ -91,7 +91,7 @@ class DeliveryTest : public testing::Test {
   }
 
   void make_tenant(const std::string& id, registry::TenantSettings settings = {}) {
-    ASSERT_TRUE(run(registry::create_tenant(registry_link, caller, id, std::move(settings))).ok());
+    ASSERT_TRUE(run(registry::create_tenant(registry_link, context, caller, id, std::move(settings))).ok());
   }
 
   using Edit = std::function<void(registry::EndpointSettings&)>;

@@ -48,14 +48,14 @@ TEST_F(Audit, OfAChangeKeepsOnlyWhatDiffers) {
     settings.name = "Acme";
     return true;
   };
-  ASSERT_TRUE(run(change_tenant(link, caller, "acme", std::move(edit))).ok());
+  ASSERT_TRUE(run(change_tenant(link, context, caller, "acme", std::move(edit))).ok());
   EXPECT_EQ(newest().before, R"({"name": null})");
   EXPECT_EQ(newest().after, R"({"name": "Acme"})");
 }
 
 TEST_F(Audit, AChangeThatChangesNothingIsNone) {
   TenantEdit edit = [](TenantSettings&) { return true; };
-  ASSERT_TRUE(run(change_tenant(link, caller, "acme", std::move(edit))).ok());
+  ASSERT_TRUE(run(change_tenant(link, context, caller, "acme", std::move(edit))).ok());
   EXPECT_THAT(actions(), ElementsAre("tenant.create"));
 }
 
@@ -115,7 +115,7 @@ TEST_F(Audit, MasksSecretsAndHeaderValuesButShowsThatTheyChanged) {
 }
 
 TEST_F(Audit, IsWrittenOnlyIfTheChangeIs) {
-  EXPECT_FALSE(run(create_tenant(link, caller, "acme", {})).ok());
+  EXPECT_FALSE(run(create_tenant(link, context, caller, "acme", {})).ok());
   EXPECT_FALSE(run(delete_endpoint(link, caller, {"acme", "nothing"})).ok());
   EXPECT_THAT(actions(), ElementsAre("tenant.create"));
 }

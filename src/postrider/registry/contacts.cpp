@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "postrider/crypto/signing_key.hpp"
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/contacts.sql.hpp"
 #include "postrider/registry/tenants.sql.hpp"
@@ -62,6 +63,23 @@ std::string contact_key(std::string_view address) {
   for (char& c : key)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
   return key;
+}
+
+bool adds_url(const ContactsChange& change) {
+  const std::vector<std::string> before = addresses(change.before);
+  return std::ranges::any_of(addresses(change.after), [&before](const std::string& address) {
+    return address.find("://") != std::string::npos && std::ranges::find(before, address) == before.end();
+  });
+}
+
+std::string contact_secret_context(const TenantId& tenant) {
+  return "contact_secret/" + tenant;
+}
+
+ContactSecret generate_contact_secret(const crypto::MasterKeys& keys, const TenantId& tenant) {
+  std::string text = crypto::generate_secret(crypto::SignatureScheme::standard);
+  std::string sealed = keys.seal(crypto::Purpose::stored_secret, text, contact_secret_context(tenant));
+  return {std::move(text), std::move(sealed)};
 }
 
 void add_contacts_change(pg::Batch& batch, const Caller& caller, const TenantId& tenant,

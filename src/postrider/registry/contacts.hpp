@@ -9,6 +9,7 @@
 
 #include "postrider/base/result.hpp"
 #include "postrider/base/time.hpp"
+#include "postrider/crypto/master_keys.hpp"
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/batch.hpp"
 #include "postrider/pg/link.hpp"
@@ -35,6 +36,18 @@ struct ContactsChange {
 // confirmed at once, the others get a mail that asks them to confirm. Adds nothing if the list is the same.
 void add_contacts_change(pg::Batch& batch, const Caller& caller, const model::TenantId& tenant,
                          const ContactsChange& change);
+
+// Whether the change adds a URL, whose notices have to be signed.
+bool adds_url(const ContactsChange& change);
+
+// What the secret of a tenant is sealed for.
+std::string contact_secret_context(const model::TenantId& tenant);
+
+// A new secret for notices to URLs, as it is shown and as it is stored.
+struct ContactSecret {
+  std::string text, sealed;
+};
+ContactSecret generate_contact_secret(const crypto::MasterKeys& keys, const model::TenantId& tenant);
 
 using ContactResult = base::Result<Contact, Rejection>;
 

@@ -38,7 +38,9 @@ struct RegistryTest : testing::Test {
 
   std::string sql(const std::string& text) { return database.sql(text); }
 
-  void make_tenant(const std::string& id) { ASSERT_TRUE(run(create_tenant(link, caller, id, {})).ok()); }
+  void make_tenant(const std::string& id) {
+    ASSERT_TRUE(run(create_tenant(link, context, caller, id, {})).ok());
+  }
 
   static NewEndpoint new_endpoint(std::string tenant) {
     NewEndpoint wanted;

@@ -4,6 +4,7 @@
 
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
+#include "postrider/registry/contact_secret.sql.hpp"
 #include "postrider/registry/contacts.hpp"
 #include "postrider/registry/contacts.sql.hpp"
 #include "postrider/registry/control_log.hpp"
@@ -74,13 +75,42 @@ struct TenantChange {
   std::string_view action;
   std::optional<Snapshot> before = {};
   std::optional<std::string> reason = {};
+  std::optional<ContactSecret> secret = {};  // to store if the tenant has none
 };
+
+// Of the batch that makes the change: what the new list of contacts means.
+void add_contacts(pg::Batch& batch, TenantChange& change, const Context& context,
+                  const ContactsChange& contacts) {
+  add_contacts_change(batch, change.caller, change.id, contacts);
+  if (adds_url(contacts)) change.secret = generate_contact_secret(context.keys, change.id);
+}
+
+// Stores the secret if the tenant has none; true if it was stored.
+Task<bool> store_secret(pg::Transaction& transaction, const TenantChange& change) {
+  const sql::insert_contact_secret insert{.tenant = change.id, .sealed = pg::Bytes{change.secret->sealed}};
+  const auto stored = co_await transaction.run(insert);
+  if (stored.empty()) co_return false;
+  Snapshot after;
+  after.add("secret", masked_text);
+  pg::Batch audit;
+  add_audit(audit, change.caller,
+            {.action = "contact_secret.create",
+             .tenant = change.id,
+             .object = change.id,
+             .after = std::move(after)});
+  co_await transaction.run(std::move(audit));
+  co_return true;
+}
 
 // Makes the change, writes it down with the tenant as it then is, and commits.
 Task<TenantResult> finish(pg::Transaction& transaction, pg::Batch batch, TenantChange change) {
   const auto loaded = batch.add(sql::load_tenants{.ids = one(change.id)});
   pg::Results results = co_await transaction.run(std::move(batch));
   Tenant tenant = read_tenant(results.take(loaded).front());
+  if (change.secret) {
+    const bool is_new = co_await store_secret(transaction, change);
+    if (is_new) tenant.contact_secret = change.secret->text;
+  }
   pg::Batch last;
   add_audit(last, change.caller,
             {.action = change.action,
@@ -96,7 +126,7 @@ Task<TenantResult> finish(pg::Transaction& transaction, pg::Batch batch, TenantC
 }
 
 // Locks the tenant and reads it as it is then.
-Task<TenantResult> lock(pg::Transaction& transaction, const Caller& caller, const TenantId& id) {
+Task<TenantResult> load_locked(pg::Transaction& transaction, const Caller& caller, const TenantId& id) {
   const auto [locked, tenant_rows] =
       co_await transaction.run(sql::lock_tenant{.id = id}, sql::load_tenants{.ids = one(id)});
   if (locked.empty()) co_return base::Failure{Rejection{RejectionKind::unknown_tenant}};
@@ -115,7 +145,7 @@ Task<TenantResult> set_status(pg::Link& link, const Caller& caller, TenantId id,
   if (id == model::kReservedTenant) co_return base::Failure{Rejection{RejectionKind::reserved_tenant}};
   if (caller.is_customer()) co_return base::Failure{Rejection{RejectionKind::operators_only}};
   pg::Transaction transaction = co_await link.begin();
-  TenantResult found = co_await lock(transaction, caller, id);
+  TenantResult found = co_await load_locked(transaction, caller, id);
   if (!found) co_return std::move(found);
 
   const bool is_pause = wanted.status == TenantStatus::paused;
@@ -137,7 +167,8 @@ Task<TenantResult> set_status(pg::Link& link, const Caller& caller, TenantId id,
 
 }  // namespace
 
-Task<TenantResult> create_tenant(pg::Link& link, const Caller& caller, TenantId id, TenantSettings settings) {
+Task<TenantResult> create_tenant(pg::Link& link, const Context& context, const Caller& caller, TenantId id,
+                                 TenantSettings settings) {
   if (id == model::kReservedTenant) co_return base::Failure{Rejection{RejectionKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
   const auto [inserted, tenant_rows] =
@@ -159,8 +190,8 @@ Task<TenantResult> create_tenant(pg::Link& link, const Caller& caller, TenantId 
   }
   pg::Batch batch;
   const ContactsChange contacts{.before = std::nullopt, .after = settings.contacts};
-  add_contacts_change(batch, caller, id, contacts);
   TenantChange change{caller, id, "tenant.create"};
+  add_contacts(batch, change, context, contacts);
   co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
 
@@ -180,10 +211,11 @@ Task<std::vector<Tenant>> list_tenants(pg::Link& link, std::string after, int li
   co_return tenants;
 }
 
-Task<TenantResult> change_tenant(pg::Link& link, const Caller& caller, TenantId id, TenantEdit edit) {
+Task<TenantResult> change_tenant(pg::Link& link, const Context& context, const Caller& caller, TenantId id,
+                                 TenantEdit edit) {
   if (id == model::kReservedTenant) co_return base::Failure{Rejection{RejectionKind::reserved_tenant}};
   pg::Transaction transaction = co_await link.begin();
-  TenantResult found = co_await lock(transaction, caller, id);
+  TenantResult found = co_await load_locked(transaction, caller, id);
   if (!found) co_return std::move(found);
   TenantSettings settings = found->settings;
   if (!edit(settings)) co_return base::Failure{Rejection{RejectionKind::abandoned}};
@@ -199,8 +231,8 @@ Task<TenantResult> change_tenant(pg::Link& link, const Caller& caller, TenantId 
                                .metadata = json_column(settings.metadata),
                                .id = id});
   const ContactsChange contacts{.before = found->settings.contacts, .after = settings.contacts};
-  add_contacts_change(batch, caller, id, contacts);
   TenantChange change{caller, id, "tenant.update", snapshot(*found)};
+  add_contacts(batch, change, context, contacts);
   co_return co_await finish(transaction, std::move(batch), std::move(change));
 }
 
@@ -220,7 +252,7 @@ Task<std::optional<Rejection>> delete_tenant(pg::Link& link, const Caller& calle
   if (id == model::kReservedTenant) co_return Rejection{RejectionKind::reserved_tenant};
   if (caller.is_customer()) co_return Rejection{RejectionKind::operators_only};
   pg::Transaction transaction = co_await link.begin();
-  const TenantResult found = co_await lock(transaction, caller, id);
+  const TenantResult found = co_await load_locked(transaction, caller, id);
   if (!found) co_return found.error();
 
   const std::string_view actor = model::label(caller.actor);

@@ -15,6 +15,7 @@
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/link.hpp"
 #include "postrider/registry/caller.hpp"
+#include "postrider/registry/context.hpp"
 #include "postrider/registry/rejection.hpp"
 #include "postrider/runtime/task.hpp"
 
@@ -37,7 +38,8 @@ struct TenantSettings {
 struct Tenant {
   model::TenantId id;
   TenantSettings settings;
-  std::optional<std::string> contact_states;  // JSON: the contacts as objects, with the state of each
+  std::optional<std::string> contact_secret = {};  // of the change that added the first URL: shown only then
+  std::optional<std::string> contact_states;       // JSON: the contacts as objects, with the state of each
   model::TenantStatus status = model::TenantStatus::active;
   std::optional<std::string> status_reason;
   base::Timestamp status_since{};
@@ -50,8 +52,9 @@ struct Tenant {
 
 using TenantResult = base::Result<Tenant, Rejection>;
 
-runtime::Task<TenantResult> create_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
-                                          TenantSettings settings);
+// With the first URL among its contacts, a tenant gets the secret that signs notices to URLs.
+runtime::Task<TenantResult> create_tenant(pg::Link& link, const Context& context, const Caller& caller,
+                                          model::TenantId id, TenantSettings settings);
 
 runtime::Task<std::optional<Tenant>> find_tenant(pg::Link& link, model::TenantId id);
 
@@ -60,8 +63,8 @@ runtime::Task<std::vector<Tenant>> list_tenants(pg::Link& link, std::string afte
 
 // `edit` changes the settings as they are at that moment, with the tenant locked; false abandons the change.
 using TenantEdit = base::UniqueFunction<bool(TenantSettings&)>;
-runtime::Task<TenantResult> change_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
-                                          TenantEdit edit);
+runtime::Task<TenantResult> change_tenant(pg::Link& link, const Context& context, const Caller& caller,
+                                          model::TenantId id, TenantEdit edit);
 
 // Nothing is sent to any endpoint of a paused tenant; events go on queueing. Both may be repeated. For
 // operators only.

@@ -24,7 +24,7 @@ TEST_F(Tenants, KeepWhatTheyWereGiven) {
   settings.max_in_flight = 7;
   settings.rate_per_second = 0.5;
   settings.metadata = R"({"plan": "gold"})";
-  ASSERT_TRUE(run(create_tenant(link, caller, "acme", settings)).ok());
+  ASSERT_TRUE(run(create_tenant(link, context, caller, "acme", settings)).ok());
   const auto tenant = run(find_tenant(link, "acme"));
   ASSERT_TRUE(tenant);
   EXPECT_EQ(tenant->settings, settings);
@@ -33,10 +33,12 @@ TEST_F(Tenants, KeepWhatTheyWereGiven) {
 
 TEST_F(Tenants, AreNotMadeTwiceNorAfterDeletion) {
   make_tenant("acme");
-  EXPECT_EQ(run(create_tenant(link, caller, "acme", {})).error().kind, RejectionKind::tenant_exists);
+  EXPECT_EQ(run(create_tenant(link, context, caller, "acme", {})).error().kind, RejectionKind::tenant_exists);
   EXPECT_FALSE(run(delete_tenant(link, caller, "acme")));
-  EXPECT_EQ(run(create_tenant(link, caller, "acme", {})).error().kind, RejectionKind::tenant_id_used);
-  EXPECT_EQ(run(create_tenant(link, caller, "postrider", {})).error().kind, RejectionKind::reserved_tenant);
+  EXPECT_EQ(run(create_tenant(link, context, caller, "acme", {})).error().kind,
+            RejectionKind::tenant_id_used);
+  EXPECT_EQ(run(create_tenant(link, context, caller, "postrider", {})).error().kind,
+            RejectionKind::reserved_tenant);
   EXPECT_FALSE(run(find_tenant(link, "acme")));
 }
 
@@ -81,7 +83,7 @@ TEST_F(Tenants, ADeletedOneTakesItsEndpointsSecretsAndKeysWithIt) {
 TEST_F(Tenants, AnAbandonedEditChangesNothing) {
   make_tenant("acme");
   const auto before = run(current_version(link));
-  const auto rejected = run(change_tenant(link, caller, "acme", [](TenantSettings& settings) {
+  const auto rejected = run(change_tenant(link, context, caller, "acme", [](TenantSettings& settings) {
     settings.name = "never";
     return false;
   }));
@@ -101,7 +103,7 @@ TEST_F(Tenants, CacheForgetsATenantThatChanged) {
   EXPECT_FALSE(cache.find("acme", now + std::chrono::hours(1)));
 
   const auto seen = run(current_version(link));
-  ASSERT_TRUE(run(change_tenant(link, caller, "acme", [](TenantSettings& settings) {
+  ASSERT_TRUE(run(change_tenant(link, context, caller, "acme", [](TenantSettings& settings) {
                 settings.payload_bytes_max = 100;
                 return true;
               })).ok());

@@ -6,7 +6,6 @@
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
-#include "postrider/crypto/signing_key.hpp"
 #include "postrider/http/url.hpp"
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/contact_secret.sql.hpp"
@@ -23,11 +22,10 @@ Task<Response> make_secret(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
   if (!known) co_return call.reject(unknown("tenant"));
-  const std::string secret = crypto::generate_secret(crypto::SignatureScheme::standard);
-  const std::string sealed =
-      call.services.registry.keys.seal(crypto::Purpose::stored_secret, secret, "contact_secret/" + tenant);
+  const registry::ContactSecret secret =
+      registry::generate_contact_secret(call.services.registry.keys, tenant);
   pg::Batch batch;
-  batch.with(registry::sql::set_contact_secret, tenant, pg::Bytes{sealed});
+  batch.add(registry::sql::set_contact_secret{.tenant = tenant, .sealed = pg::Bytes{secret.sealed}});
   registry::Snapshot after;
   after.add("secret", registry::masked_text);
   registry::add_audit(
@@ -35,7 +33,7 @@ Task<Response> make_secret(Call& call) {
       {.action = "contact_secret.rotate", .tenant = tenant, .object = tenant, .after = std::move(after)});
   co_await lease->run(std::move(batch));
   JsonObject json;
-  json.add("secret", secret);
+  json.add("secret", secret.text);
   Response response = Response::json(201, json.text());
   response.header("cache-control", "no-store");
   co_return response;

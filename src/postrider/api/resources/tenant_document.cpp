@@ -67,6 +67,7 @@ std::string tenant_json(const registry::Tenant& tenant) {
       .add("endpoint_count", tenant.endpoint_count)
       .add("created_at", tenant.created_at)
       .add("updated_at", tenant.updated_at);
+  if (tenant.contact_secret) json.add("contact_secret", *tenant.contact_secret);
   return json.text();
 }
 

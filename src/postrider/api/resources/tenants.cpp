@@ -23,6 +23,7 @@ Response respond(const Call& call, const TenantResult& result, int status = 200)
   if (!result) return call.reject(problem_of(result.error()));
   Response response = Response::json(status, tenant_json(*result));
   add_etag(response, result->revision);
+  if (result->contact_secret) response.header("cache-control", "no-store");
   return response;
 }
 
@@ -43,7 +44,8 @@ Task<Response> create(Call& call) {
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
-  const TenantResult created = co_await registry::create_tenant(*lease, caller, id, std::move(settings));
+  const TenantResult created =
+      co_await registry::create_tenant(*lease, call.services.registry, caller, id, std::move(settings));
   co_return respond_created(call, created);
 }
 
@@ -53,7 +55,8 @@ Task<TenantResult> replace(const Call& call, pg::Link& link, const TenantSetting
     return true;
   };
   const registry::Caller caller = call.caller();
-  co_return co_await registry::change_tenant(link, caller, call.tenant(), std::move(edit));
+  co_return co_await registry::change_tenant(link, call.services.registry, caller, call.tenant(),
+                                             std::move(edit));
 }
 
 bool is_unknown(const TenantResult& result) {
@@ -77,7 +80,8 @@ Task<Response> put(Call& call) {
     co_return call.reject(problem_of(registry::Rejection{registry::RejectionKind::changed_meanwhile}));
 
   const registry::Caller caller = call.caller();
-  const TenantResult created = co_await registry::create_tenant(*lease, caller, call.tenant(), settings);
+  const TenantResult created =
+      co_await registry::create_tenant(*lease, call.services.registry, caller, call.tenant(), settings);
   if (created || created.error().kind != registry::RejectionKind::tenant_exists)
     co_return respond_created(call, created);
   // Another request created it in the meantime.
@@ -126,8 +130,8 @@ Task<Response> change(Call& call) {
   std::string id = call.tenant();
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
-  const TenantResult changed =
-      co_await registry::change_tenant(*lease, caller, std::move(id), std::move(edit));
+  const TenantResult changed = co_await registry::change_tenant(*lease, call.services.registry, caller,
+                                                                std::move(id), std::move(edit));
   co_return respond(call, changed);
 }
 
