@@ -32,6 +32,51 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.collect_dead_letters(tenant text) RETURNS jsonb
+    LANGUAGE sql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  with chosen as materialized (
+    select e.id, e.public_id, e.url
+    from endpoint e
+    where e.id in (select u.endpoint_id from dead_letter_unnotified u where u.tenant_id = tenant)
+      and (e.notified_at is null or e.notified_at <= now() - interval '1 hour')
+    order by e.id
+    for no key update skip locked
+  ),
+  marked as (
+    update endpoint e set notified_at = now() from chosen c where e.id = c.id
+  ),
+  gone as (
+    delete from dead_letter_unnotified u
+    using chosen c
+    where u.tenant_id = tenant
+      and u.endpoint_id = c.id
+    returning u.endpoint_id, u.cause, u.dead_letters, u.since
+  ),
+  by_endpoint as (
+    select c.public_id, c.url, sum(g.dead_letters) as dead_letters, min(g.since) as since,
+           jsonb_object_agg(g.cause, g.dead_letters) as causes
+    from gone g
+    join chosen c on c.id = g.endpoint_id
+    group by c.public_id, c.url
+  ),
+  listed as (
+    select *
+    from by_endpoint
+    order by dead_letters desc, public_id
+    limit 20
+  )
+  select jsonb_build_object(
+           'dead_letters', sum(b.dead_letters), 'since', min(b.since), 'endpoint_count', count(*),
+           'endpoints', (select jsonb_agg(jsonb_build_object('endpoint_id', l.public_id, 'url', l.url,
+                                                             'dead_letters', l.dead_letters, 'causes', l.causes)
+                                          order by l.dead_letters desc, l.public_id)
+                         from listed l))
+  from by_endpoint b
+  having count(*) > 0
+$$;
+
 CREATE FUNCTION postrider.contact_key(address text) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -377,6 +422,9 @@ CREATE TABLE postrider.endpoint (
     reported_stage integer DEFAULT 0 NOT NULL,
     notified_stage integer DEFAULT 0 NOT NULL,
     notified_at timestamp with time zone,
+    degraded_since timestamp with time zone,
+    outage_ended_at timestamp with time zone,
+    pause_reported_at timestamp with time zone,
     cancel_before timestamp with time zone,
     cancel_reason text,
     waiting_reported_at timestamp with time zone,
@@ -684,7 +732,54 @@ CREATE FUNCTION postrider.endpoints_for(tenant text, type text) RETURNS TABLE(en
   order by e.public_id, s.pattern
 $$;
 
-CREATE FUNCTION postrider.endpoints_to_report(span interval, at_most integer) RETURNS TABLE(endpoint_id uuid, was integer, stage integer)
+CREATE FUNCTION postrider.endpoints_to_degrade(below integer, attempts_min integer, at_most integer) RETURNS TABLE(endpoint_id uuid, is_degraded boolean, attempts integer, failed integer)
+    LANGUAGE sql STABLE
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  with clock as (
+    select date_trunc('hour', now(), 'UTC') as hour,
+           1 - extract(epoch from now() - date_trunc('hour', now(), 'UTC')) / 3600 as share_before
+  ),
+  recent as materialized (
+    select r.endpoint_id,
+           sum(r.exchanges * part.share) as attempts,
+           sum(r.delivered * part.share) as delivered
+    from clock
+    join rollup r on r.hour >= clock.hour - interval '1 hour'
+    cross join lateral (select case when r.hour < clock.hour then clock.share_before else 1 end as share) as part
+    group by r.endpoint_id
+  ),
+  changed as (
+    select e.id, true as is_degraded, r.attempts, r.delivered
+    from recent r
+    join endpoint e on e.id = r.endpoint_id
+    join tenant t on t.id = e.tenant_id
+    where r.attempts >= attempts_min
+      and 100 * r.delivered < below * r.attempts
+      and e.degraded_since is null
+      and e.status = 'active'
+      and t.status = 'active'
+      and e.tenant_id <> 'postrider'
+      and e.reported_stage = 0
+      and (e.failing_since is null or e.failing_since > now() - interval '90 seconds')
+      and (e.outage_ended_at is null or e.outage_ended_at <= now() - interval '1 hour')
+    union all
+    select e.id, false, r.attempts, r.delivered
+    from endpoint e
+    join recent r on r.endpoint_id = e.id
+    where e.degraded_since is not null
+      and e.status = 'active'
+      and e.reported_stage = 0
+      and r.attempts >= 1
+      and 200 * r.delivered >= (100 + below) * r.attempts
+  )
+  select c.id, c.is_degraded, round(c.attempts)::integer, round(c.attempts - c.delivered)::integer
+  from changed c
+  order by c.id
+  limit at_most
+$$;
+
+CREATE FUNCTION postrider.endpoints_to_report(span interval, first_after interval, first_failures integer, at_most integer) RETURNS TABLE(endpoint_id uuid, was integer, stage integer)
     LANGUAGE sql STABLE
     AS $$
   select e.id, e.reported_stage, next.stage
@@ -698,14 +793,17 @@ CREATE FUNCTION postrider.endpoints_to_report(span interval, at_most integer) RE
       and coalesce(p.until, now()) > e.failing_since
   ) as paused
   cross join lateral (
-    select 100 * extract(epoch from now() - e.failing_since - paused.time) / extract(epoch from span) as percent
+    select now() - e.failing_since - paused.time as time,
+           100 * extract(epoch from now() - e.failing_since - paused.time) / extract(epoch from span) as percent
   ) as age
   cross join lateral (
     select case
              when e.status = 'disabled' then 100
              when e.failing_since is null then 0
              when t.status <> 'active' then null
-             when e.reported_stage = 0 then case when age.percent >= 0.02 then 1 end   -- not for short failures: after a minute and a half
+             when e.reported_stage = 0 and e.degraded_since is null then
+               case when age.percent >= 0.02 or age.time >= first_after then 1 end   -- not for short failures: after a minute and a half
+             when e.reported_stage < 2 and age.time >= first_after and e.failures >= first_failures then 2
              when e.failures < 10 then null
              when e.reported_stage < 50 then case when age.percent >= 50 then 50 end
              when e.reported_stage < 70 then case when age.percent >= 70 then 70 end
@@ -1599,6 +1697,28 @@ CREATE FUNCTION postrider.next_mail_day() RETURNS timestamp with time zone
   select ((now() at time zone 'UTC')::date + 1)::timestamp at time zone 'UTC'
 $$;
 
+CREATE FUNCTION postrider.note_dead_letters(tenant text, endpoint uuid, minute timestamp with time zone, causes jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+begin
+  if causes - 'endpoint_disabled' = '{}' then
+    return;
+  end if;
+  insert into dead_letter_notice as n (tenant_id, due_at)
+  values (tenant, now())
+  on conflict (tenant_id) do update
+    set due_at = coalesce(n.due_at, greatest(now(), n.notified_at + interval '1 day'));
+  insert into dead_letter_unnotified as u (tenant_id, endpoint_id, cause, dead_letters, since)
+  select tenant, endpoint, c.cause, c.dead_letters::bigint, minute
+  from jsonb_each_text(causes - 'endpoint_disabled') as c (cause, dead_letters)
+  order by c.cause
+  on conflict (tenant_id, endpoint_id, cause) do update
+    set dead_letters = u.dead_letters + excluded.dead_letters,
+        since = least(u.since, excluded.since);
+end
+$$;
+
 CREATE FUNCTION postrider.outbox_data_error(data text) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1861,6 +1981,15 @@ CREATE FUNCTION postrider.publish(tenant text, type text, data text, id text DEF
   select postrider.outbox_write(false, tenant, type, data, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
+CREATE FUNCTION postrider.publish_endpoint_event(e postrider.endpoint, kind text, numbers jsonb DEFAULT '{}'::jsonb) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  select publish_operational_event(kind, (jsonb_build_object(
+    'tenant_id', e.tenant_id, 'endpoint_id', e.public_id, 'status', e.status, 'status_reason', e.status_reason,
+    'failing_since', e.failing_since, 'last_success_at', e.last_success_at) || numbers)::json)
+$$;
+
 CREATE FUNCTION postrider.publish_operational_event(kind text, data json) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO 'postrider', 'pg_temp'
@@ -1912,6 +2041,21 @@ begin
   having count(*) > 0;
   return shown_id;
 end
+$$;
+
+CREATE FUNCTION postrider.put_notice(e postrider.endpoint, kind text, stage integer, cause text, attempts bigint, failed bigint) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+  insert into notice (endpoint_id, tenant_id, kind, stage, attempts, failed, failing_since, cause, contacts, due_at)
+  select e.id, e.tenant_id, kind, stage, attempts, failed, e.failing_since, cause, wanted.contacts,
+         greatest(now(), e.notified_at + interval '1 hour')
+  from (select contacts_to_notify(e.tenant_id) as contacts) as wanted
+  where wanted.contacts is not null
+  on conflict (endpoint_id) do update
+    set kind = excluded.kind, stage = excluded.stage, attempts = excluded.attempts, failed = excluded.failed,
+        failing_since = excluded.failing_since, cause = excluded.cause, contacts = excluded.contacts,
+        due_at = excluded.due_at, tries = 0, created_at = now()
 $$;
 
 CREATE FUNCTION postrider.record_change(kind text, tenant_id text, endpoint_id uuid DEFAULT NULL::uuid, delivery_id uuid DEFAULT NULL::uuid) RETURNS bigint
@@ -2065,19 +2209,49 @@ begin
         and m.cause = t.cause
       returning m.endpoint_id, m.minute, m.cause, m.dead_letters
     )
-    select e.tenant_id, e.public_id, g.minute, sum(g.dead_letters) as dead_letters,
-           json_object_agg(g.cause, g.dead_letters) as causes
+    select e.tenant_id, e.id, e.public_id, g.minute, sum(g.dead_letters) as dead_letters,
+           jsonb_object_agg(g.cause, g.dead_letters) as causes
     from gone g
     join endpoint e on e.id = g.endpoint_id
     where e.tenant_id <> 'postrider'
-    group by e.tenant_id, e.public_id, g.minute
+    group by e.tenant_id, e.id, e.public_id, g.minute
+    order by e.tenant_id, e.id, g.minute
   loop
     perform publish_operational_event('delivery.dead_lettered', json_build_object(
       'tenant_id', report.tenant_id, 'endpoint_id', report.public_id, 'minute', report.minute, 'dead_letters', report.dead_letters,
       'causes', report.causes));
+    perform note_dead_letters(report.tenant_id, report.id, report.minute, report.causes);
     events := events + 1;
   end loop;
   return events;
+end
+$$;
+
+CREATE FUNCTION postrider.report_degraded(which uuid, is_degraded boolean, attempts integer, failed integer) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  e endpoint;
+  kind text := case when is_degraded then 'endpoint.degraded' else 'endpoint.recovered' end;
+begin
+  select * into e from endpoint x where x.id = which for no key update skip locked;
+  if not found or e.status <> 'active' or e.reported_stage > 0 or (e.degraded_since is null) <> is_degraded then
+    return null;
+  end if;
+  update endpoint x
+  set degraded_since = case when is_degraded then now() end
+  where x.id = which
+  returning * into e;
+  perform publish_endpoint_event(e, kind, jsonb_build_object('attempts', attempts, 'failed', failed));
+  if is_degraded then
+    perform put_notice(e, 'degraded', 1, null, attempts, failed);
+  elsif e.notified_stage = 0 then
+    delete from notice n where n.endpoint_id = which;
+  else
+    perform put_notice(e, 'recovered', 0, null, attempts, failed);
+  end if;
+  return kind;
 end
 $$;
 
@@ -2087,9 +2261,8 @@ CREATE FUNCTION postrider.report_endpoint(which uuid, was integer, stage integer
     AS $$
 declare
   e endpoint;
-  contacts text[];
-  kind text := case stage when 0 then 'endpoint.recovered' when 1 then 'endpoint.failing' when 100 then 'endpoint.disabled'
-                          else 'endpoint.unhealthy' end;
+  kind text := case when stage = 0 then 'endpoint.recovered' when stage <= 2 then 'endpoint.failing'
+                    when stage = 100 then 'endpoint.disabled' else 'endpoint.unhealthy' end;
   disables boolean;
 begin
   -- An endpoint that an open transaction has locked is reported later.
@@ -2102,6 +2275,8 @@ begin
   disables := stage = 100 and e.status = 'active';
   update endpoint x
   set reported_stage = stage,
+      degraded_since = case when stage between 1 and 90 then x.degraded_since end,
+      outage_ended_at = case when stage = 0 and was >= 2 then now() else x.outage_ended_at end,
       status = case when disables then 'disabled' else x.status end,
       status_by = case when disables then 'postrider' else x.status_by end,
       status_reason = case when disables then format('every attempt failed since %s',
@@ -2111,32 +2286,53 @@ begin
       updated_at = case when disables then now() else x.updated_at end
   where x.id = which
   returning * into e;
-  perform publish_operational_event(kind, json_build_object(
-    'tenant_id', e.tenant_id, 'endpoint_id', e.public_id, 'status', e.status, 'status_reason', e.status_reason,
-    'failing_since', e.failing_since, 'last_success_at', e.last_success_at,
-    'percent', case when stage between 50 and 100 then stage end,
-    'disabled_at', case when stage between 50 and 90 then e.failing_since + span end));
-
-  contacts := contacts_to_notify(e.tenant_id);
+  if stage <> 2 then
+    perform publish_endpoint_event(e, kind, jsonb_build_object(
+      'percent', case when stage between 50 and 100 then stage end,
+      'disabled_at', case when stage between 50 and 90 then e.failing_since + span end));
+  end if;
   if (stage = 0 and e.notified_stage = 0) or (stage = 100 and e.status_by = 'customer') then
     -- They have heard nothing of the failures, or disabled it themselves.
     delete from notice n where n.endpoint_id = which;
-  elsif stage <> 1 and contacts is not null then
-    insert into notice (endpoint_id, tenant_id, kind, stage, failing_since, cause, contacts, due_at)
-    values (which, e.tenant_id,
-            case stage when 0 then 'recovered' when 100 then 'disabled' else 'warning' end,
-            stage, e.failing_since,
-            case when stage <> 100 then null when disables then 'failing' when e.status_by = 'postrider' then 'gone'
-                 else 'operator' end,
-            contacts, greatest(now(), e.notified_at + interval '1 hour'))
-    on conflict (endpoint_id) do update
-      set kind = excluded.kind, stage = excluded.stage, failing_since = excluded.failing_since,
-          cause = excluded.cause, contacts = excluded.contacts, tries = 0, created_at = now();
+  elsif stage <> 1 then
+    perform put_notice(e,
+      case stage when 0 then 'recovered' when 2 then 'failing' when 100 then 'disabled' else 'warning' end, stage,
+      case when stage <> 100 then null when disables then 'failing' when e.status_by = 'postrider' then 'gone'
+           else 'operator' end,
+      e.failures, e.failures);
   end if;
   if disables then
     perform record_change('endpoint', e.tenant_id, which);
   end if;
   return kind;
+end
+$$;
+
+CREATE FUNCTION postrider.report_pauses(at_most integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+declare
+  e endpoint;
+  reported integer := 0;
+begin
+  for e in
+    select *
+    from endpoint x
+    where x.status = 'paused'
+      and x.status_by = 'postrider'
+      and (x.pause_reported_at is null or x.pause_reported_at < x.status_since)
+    order by x.id
+    limit at_most
+    for no key update skip locked
+  loop
+    update endpoint x set pause_reported_at = now() where x.id = e.id;
+    if e.tenant_id <> 'postrider' then
+      perform put_notice(e, 'paused', 2, null, e.failures, e.failures);
+    end if;
+    reported := reported + 1;
+  end loop;
+  return reported;
 end
 $$;
 
@@ -2285,6 +2481,73 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.take_dead_letter_notice(busy text[], per_day integer) RETURNS TABLE(outcome text, tenant_id text, content text, contacts text[], tries integer)
+    LANGUAGE plpgsql
+    SET search_path TO 'postrider', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+declare
+  taken dead_letter_notice;
+  next_at timestamptz := now() + interval '1 hour';
+begin
+  select * into taken
+  from dead_letter_notice n
+  where n.due_at <= now()
+    and n.tenant_id <> all (busy)
+  order by n.due_at
+  limit 1
+  for update skip locked;
+  if not found then
+    return;
+  end if;
+  tenant_id := taken.tenant_id;
+  contacts := contacts_to_notify(taken.tenant_id);
+  if taken.content is not null then
+    select array_agg(c order by place) into contacts
+    from unnest(taken.contacts) with ordinality as t (c, place)
+    where c = any (contacts);
+  end if;
+  delete from dead_letter_unnotified u
+  using endpoint e
+  where u.tenant_id = taken.tenant_id
+    and e.id = u.endpoint_id
+    and (e.status = 'deleted' or contacts is null);
+  if contacts is null or (taken.content is null
+                          and not exists (select from dead_letter_unnotified u where u.tenant_id = taken.tenant_id)) then
+    outcome := 'dropped';
+    taken.content := null;
+    next_at := null;
+  elsif taken.content is not null then
+    outcome := 'send';
+  elsif not exists (select
+                    from dead_letter_unnotified u
+                    join endpoint e on e.id = u.endpoint_id
+                    where u.tenant_id = taken.tenant_id
+                      and (e.notified_at is null or e.notified_at <= now() - interval '1 hour')) then
+    outcome := 'waiting';
+    next_at := now() + interval '5 minutes';
+  elsif not take_mail_budget('notices', taken.tenant_id, cardinality(contacts), per_day) then
+    outcome := 'capped';
+    next_at := next_mail_day();
+  else
+    taken.content := collect_dead_letters(taken.tenant_id);
+    taken.notified_at := now();
+    outcome := 'send';
+    if taken.content is null then   -- locked meanwhile
+      outcome := 'waiting';
+      next_at := now() + interval '1 minute';
+    end if;
+  end if;
+  tries := case when outcome = 'send' then taken.tries + 1 else 0 end;
+  content := taken.content::text;
+  update dead_letter_notice n
+  set due_at = next_at, notified_at = taken.notified_at, content = taken.content, contacts = take_dead_letter_notice.contacts,
+      tries = take_dead_letter_notice.tries
+  where n.tenant_id = taken.tenant_id;
+  return next;
+end
+$$;
+
 CREATE FUNCTION postrider.take_mail_budget(scope text, key text, wanted integer, at_most integer) RETURNS boolean
     LANGUAGE plpgsql
     SET search_path TO 'postrider', 'pg_temp'
@@ -2303,7 +2566,7 @@ begin
 end
 $$;
 
-CREATE FUNCTION postrider.take_notice(busy text[], per_day integer) RETURNS TABLE(outcome text, endpoint_id uuid, tenant_id text, endpoint text, url text, kind text, stage integer, failing_since timestamp with time zone, cause text, contacts text[], tries integer)
+CREATE FUNCTION postrider.take_notice(busy text[], per_day integer) RETURNS TABLE(outcome text, endpoint_id uuid, tenant_id text, endpoint text, url text, kind text, stage integer, attempts integer, failed integer, failing_since timestamp with time zone, cause text, contacts text[], tries integer)
     LANGUAGE plpgsql
     SET search_path TO 'postrider', 'pg_temp'
     AS $$
@@ -2317,6 +2580,7 @@ begin
   join endpoint e on e.id = n.endpoint_id
   where n.due_at <= now()
     and n.tenant_id <> all (busy)
+    and (n.tries > 0 or e.notified_at is null or e.notified_at <= now() - interval '1 hour')
   order by n.due_at
   limit 1
   for update of n skip locked
@@ -2328,6 +2592,8 @@ begin
   tenant_id := taken.tenant_id;
   kind := taken.kind;
   stage := taken.stage;
+  attempts := taken.attempts;
+  failed := taken.failed;
   failing_since := taken.failing_since;
   cause := taken.cause;
   tries := taken.tries + 1;
@@ -2683,6 +2949,23 @@ CREATE TABLE postrider.dead_letter_minute (
 )
 WITH (fillfactor='70');
 
+CREATE TABLE postrider.dead_letter_notice (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    due_at timestamp with time zone,
+    notified_at timestamp with time zone,
+    content jsonb,
+    contacts text[],
+    tries integer DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE postrider.dead_letter_unnotified (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    endpoint_id uuid NOT NULL,
+    cause text NOT NULL,
+    dead_letters bigint NOT NULL,
+    since timestamp with time zone NOT NULL
+);
+
 CREATE TABLE postrider.disabled_span (
     id bigint NOT NULL,
     endpoint_id uuid NOT NULL,
@@ -2893,6 +3176,8 @@ CREATE TABLE postrider.notice (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     kind text NOT NULL,
     stage integer NOT NULL,
+    attempts integer,
+    failed integer,
     failing_since timestamp with time zone,
     cause text,
     contacts text[] NOT NULL,
@@ -2900,7 +3185,7 @@ CREATE TABLE postrider.notice (
     tries integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT notice_cause_check CHECK ((cause = ANY (ARRAY['failing'::text, 'gone'::text, 'operator'::text]))),
-    CONSTRAINT notice_kind_check CHECK ((kind = ANY (ARRAY['warning'::text, 'disabled'::text, 'recovered'::text])))
+    CONSTRAINT notice_kind_check CHECK ((kind = ANY (ARRAY['failing'::text, 'paused'::text, 'degraded'::text, 'warning'::text, 'disabled'::text, 'recovered'::text])))
 );
 
 CREATE TABLE postrider.outbox (
@@ -3526,6 +3811,12 @@ ALTER TABLE ONLY postrider.dead_letter_kept
 ALTER TABLE ONLY postrider.dead_letter_minute
     ADD CONSTRAINT dead_letter_minute_pkey PRIMARY KEY (endpoint_id, minute, cause);
 
+ALTER TABLE ONLY postrider.dead_letter_notice
+    ADD CONSTRAINT dead_letter_notice_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY postrider.dead_letter_unnotified
+    ADD CONSTRAINT dead_letter_unnotified_pkey PRIMARY KEY (tenant_id, endpoint_id, cause);
+
 ALTER TABLE ONLY postrider.disabled_span
     ADD CONSTRAINT disabled_span_pkey PRIMARY KEY (id);
 
@@ -3772,6 +4063,8 @@ CREATE INDEX dead_letter_kept_tenant_id_delivery_id_idx ON postrider.dead_letter
 
 CREATE INDEX dead_letter_minute_by_time ON postrider.dead_letter_minute USING btree (minute);
 
+CREATE INDEX dead_letter_notice_by_due ON postrider.dead_letter_notice USING btree (due_at) WHERE (due_at IS NOT NULL);
+
 CREATE INDEX disabled_span_by_endpoint ON postrider.disabled_span USING btree (endpoint_id);
 
 CREATE INDEX disabled_span_ended ON postrider.disabled_span USING btree (until) WHERE (until IS NOT NULL);
@@ -3785,6 +4078,10 @@ CREATE INDEX endpoint_by_public_id ON postrider.endpoint USING btree (public_id)
 CREATE UNIQUE INDEX endpoint_by_tail ON postrider.endpoint USING btree (tenant_id, delivery_tail);
 
 CREATE UNIQUE INDEX endpoint_by_tenant ON postrider.endpoint USING btree (tenant_id, public_id);
+
+CREATE INDEX endpoint_degraded ON postrider.endpoint USING btree (id) WHERE (degraded_since IS NOT NULL);
+
+CREATE INDEX endpoint_paused_by_postrider ON postrider.endpoint USING btree (id) WHERE ((status = 'paused'::text) AND (status_by = 'postrider'::text));
 
 CREATE INDEX endpoint_secret_by_endpoint ON postrider.endpoint_secret USING btree (endpoint_id);
 
@@ -4012,6 +4309,12 @@ ALTER TABLE ONLY postrider.contact
 
 ALTER TABLE ONLY postrider.contact_token
     ADD CONSTRAINT contact_token_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
+
+ALTER TABLE ONLY postrider.dead_letter_notice
+    ADD CONSTRAINT dead_letter_notice_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);
+
+ALTER TABLE ONLY postrider.dead_letter_unnotified
+    ADD CONSTRAINT dead_letter_unnotified_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES postrider.endpoint(id);
 
 ALTER TABLE ONLY postrider.endpoint_secret
     ADD CONSTRAINT endpoint_secret_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES postrider.endpoint(id);

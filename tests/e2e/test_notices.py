@@ -31,12 +31,17 @@ def certificate(tmp_path):
     return context, files[1]
 
 
+def is_signed(posted, secret):
+    signed = f"{posted.headers['webhook-id']}.{posted.headers['webhook-timestamp']}.".encode() + posted.body
+    digest = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, "sha256").digest()
+    return posted.headers["webhook-signature"] == "v1," + base64.b64encode(digest).decode()
+
+
 def test_contacts_hear_of_the_trouble_once_an_hour(start_node, data_dir, receiver, box):
     node = start_node(data_dir=data_dir, disable_after="20s", breaker_failures=1000, smtp_url=box.url,
                       mail_from="hooks@postrider.example")
     contact, hook = receiver.hook(), receiver.hook()
-    node.api.create_tenant("acme", contacts=["ops@acme.example", contact.url])
-    secret = node.api.post("/v1/tenants/acme/contact-secret").expect(201)["secret"]
+    secret = node.api.create_tenant("acme", contacts=["ops@acme.example", contact.url])["contact_secret"]
     endpoint = node.api.create_endpoint("acme", hook.url, retry_schedule=[1], max_attempts=100)["id"]
     hook.reply(then=503)
     for _ in range(12):
@@ -46,9 +51,7 @@ def test_contacts_hear_of_the_trouble_once_an_hour(start_node, data_dir, receive
     [mail] = box.mails
     assert mail.sender == "hooks@postrider.example" and mail.to == "ops@acme.example"
     assert endpoint in mail.message["subject"] and "What to do" in mail.text
-    signed = f"{posted.headers['webhook-id']}.{posted.headers['webhook-timestamp']}.".encode() + posted.body
-    digest = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, "sha256").digest()
-    assert posted.headers["webhook-signature"] == "v1," + base64.b64encode(digest).decode()
+    assert is_signed(posted, secret)
     told = json.loads(posted.body)
     assert told["type"] == "endpoint.warning" and told["endpoint_id"] == endpoint and told["percent"] in STAGES
 
@@ -61,6 +64,7 @@ def test_contacts_hear_of_the_trouble_once_an_hour(start_node, data_dir, receive
     assert len(box.mails) == 1 and len(contact.requests) == 1
 
     # The hour is over.
+    again.sql("update postrider.endpoint set notified_at = now() - interval '61 minutes'")
     again.sql("update postrider.notice set due_at = now()")
     assert json.loads(contact.wait_for(2)[1].body)["type"] == "endpoint.disabled"
     wait_until(lambda: len(box.mails) == 2, "the second mail")
@@ -133,3 +137,133 @@ def test_notices_to_urls_come_from_the_bind_address(start_node, data_dir, receiv
     node.sql("""insert into postrider.notice (endpoint_id, tenant_id, kind, stage, contacts, due_at)
                 select id, 'acme', 'warning', 50, array[%s], now() from postrider.endpoint""", (contact.url,))
     assert contact.wait_for(1)[0].peer == "127.0.0.2"
+
+
+# Contacts hear of failures after a second; looking is as frequent.
+SOON = {"first_notice_after": "1s", "breaker_failures": 1000}
+
+
+def notices(hook, count):
+    return [json.loads(got.body) for got in hook.wait_for(count, 60)]
+
+
+def hour_is_over(node):
+    node.sql("update postrider.endpoint set notified_at = now() - interval '61 minutes'")
+    node.sql("update postrider.notice set due_at = now()")
+
+
+def test_contacts_hear_of_an_outage_and_its_end(start_node, data_dir, receiver):
+    node = start_node(data_dir=data_dir, **SOON)
+    contact, hook = receiver.hook(), receiver.hook()
+    node.api.create_tenant("acme", contacts=[contact.url])
+    endpoint = node.api.create_endpoint("acme", hook.url, retry_schedule=[1], max_attempts=100)["id"]
+    hook.reply(then=503)
+    node.api.publish("acme")
+    [first] = notices(contact, 1)
+    assert first["type"] == "endpoint.failing" and first["endpoint_id"] == endpoint and first["failed"] >= 3
+    assert f"All {first['failed']} delivery attempts since {first['failing_since']} have failed" in first["text"]
+    hook.reply(then=204)
+    ended = "select kind from postrider.notice"
+    wait_until(lambda: node.sql(ended) == [("recovered",)], "its end waits for the hour to pass", 60)
+    hour_is_over(node)
+    assert notices(contact, 2)[1]["type"] == "endpoint.recovered"
+
+
+@pytest.mark.parametrize("status", [401, 404])
+@pytest.mark.parametrize("on_rejected", ["dead_letter", "retry", "pause"])
+def test_an_endpoint_that_rejects_everything_is_reported(start_node, data_dir, receiver, status, on_rejected):
+    node = start_node(data_dir=data_dir, **SOON)
+    contact, hook = receiver.hook(), receiver.hook()
+    node.api.create_tenant("acme", contacts=[contact.url])
+    endpoint = node.api.create_endpoint("acme", hook.url, on_rejected=on_rejected, retry_schedule=[1],
+                                        max_attempts=100)["id"]
+    hook.reply(then=status)
+    for _ in range(3):
+        node.api.publish("acme")
+    [notice] = notices(contact, 1)
+    assert notice["type"] in ("endpoint.failing", "endpoint.paused") and notice["endpoint_id"] == endpoint
+    assert notice["failed"] >= 3
+
+
+def test_an_endpoint_that_postrider_pauses_is_reported(start_node, data_dir, receiver):
+    node = start_node(data_dir=data_dir, disable_after="200s")
+    contact, hook = receiver.hook(), receiver.hook()
+    node.api.create_tenant("acme", contacts=[contact.url])
+    endpoint = node.api.create_endpoint("acme", hook.url, on_rejected="pause", retry_schedule=[3600])["id"]
+    hook.reply(then=401)
+    for _ in range(12):
+        node.api.publish("acme")
+    [notice] = notices(contact, 1)
+    assert (notice["type"], notice["endpoint_id"]) == ("endpoint.paused", endpoint)
+
+
+def test_contacts_and_operators_hear_of_an_endpoint_that_fails_in_part(start_node, data_dir, receiver):
+    node = start_node(data_dir=data_dir, disable_after="200s", breaker_failures=1000)
+    contact, pager, hook = receiver.hook(), receiver.hook(), receiver.hook()
+    node.api.create_endpoint("postrider", pager.url, event_types=["endpoint.degraded"])
+    node.api.create_tenant("acme", contacts=[contact.url])
+    endpoint = node.api.create_endpoint("acme", hook.url, retry_schedule=[3600])["id"]
+    hook.reply(*[204, 503] * 20, then=204)
+    for _ in range(41):
+        node.api.publish("acme")
+    [notice] = notices(contact, 1)
+    assert (notice["type"], notice["endpoint_id"]) == ("endpoint.degraded", endpoint)
+    assert f"About {notice['failed']} of {notice['attempts']} delivery attempts" in notice["text"]
+    [event] = notices(pager, 1)
+    assert event["type"] == "endpoint.degraded"
+    assert event["data"]["endpoint_id"] == endpoint and event["data"]["attempts"] >= 20 > event["data"]["failed"] / 2
+
+
+def test_contacts_hear_of_the_first_dead_letter_and_then_once_a_day(start_node, data_dir, receiver, box):
+    node = start_node(data_dir=data_dir, smtp_url=box.url)
+    contact, hook = receiver.hook(), receiver.hook()
+    secret = node.api.create_tenant("acme", contacts=["ops@acme.example", contact.url])["contact_secret"]
+    endpoint = node.api.create_endpoint("acme", hook.url)["id"]
+    hook.reply(then=404)
+
+    def fail(events):
+        for _ in range(events):
+            node.api.publish("acme")
+        counted = "select coalesce(sum(dead_letters), 0) from postrider.dead_letter_minute"
+        wait_until(lambda: node.sql(counted) == [(events,)], "they are dead letters")
+        # The minute is over.
+        node.sql("update postrider.dead_letter_minute set minute = minute - interval '1 minute'")
+        wait_until(lambda: node.sql(counted) == [(0,)], "operators were notified")
+
+    fail(2)
+    [posted] = contact.wait_for(1, 60)
+    assert is_signed(posted, secret)
+    first = json.loads(posted.body)
+    assert (first["type"], first["dead_letters"]) == ("delivery.dead_lettered", 2)
+    assert first["endpoints"] == [{"endpoint_id": endpoint, "host": "127.0.0.1", "dead_letters": 2,
+                                   "causes": {"rejected": 2}}]
+    wait_until(lambda: box.mails, "the mail")
+    assert "2 deliveries to 1 endpoint failed permanently" in box.mails[0].text.replace("\r", "")
+    done = "select tries, due_at from postrider.dead_letter_notice"
+    wait_until(lambda: node.sql(done) == [(0, None)], "everyone was notified")
+
+    fail(3)
+    [(waits,)] = node.sql("select due_at = notified_at + interval '1 day' from postrider.dead_letter_notice")
+    assert waits
+    node.sql("update postrider.endpoint set notified_at = notified_at - interval '1 day'")
+    node.sql("""update postrider.dead_letter_notice
+                set due_at = due_at - interval '1 day', notified_at = notified_at - interval '1 day'""")
+    assert notices(contact, 2)[1]["dead_letters"] == 3
+    wait_until(lambda: node.sql(done) == [(0, None)], "everyone was notified again")
+    assert len(box.mails) == 2 and len(contact.requests) == 2
+
+
+def test_two_nodes_send_each_notice_once(start_node, database_url, receiver):
+    contact, hook = receiver.hook(), receiver.hook()
+    nodes = [start_node(database_url=database_url, **SOON) for _ in range(2)]
+    api = nodes[0].api
+    api.create_tenant("acme", contacts=[contact.url])
+    endpoints = [api.create_endpoint("acme", hook.url, retry_schedule=[1], max_attempts=100)["id"] for _ in range(6)]
+    hook.reply(then=503)
+    api.publish("acme")
+    reported = {notice["endpoint_id"] for notice in notices(contact, 6)}
+    assert reported == set(endpoints)
+    # Both have looked at what they did.
+    wait_until(lambda: nodes[0].sql("select count(*) from postrider.notice") == [(0,)], "all were sent")
+    sent = [entry for node in nodes for entry in node.log if entry["event"] == "notice_sent"]
+    assert len(sent) == len(contact.requests) == 6

@@ -61,10 +61,13 @@ create table endpoint (
   held_reason text,                            -- why deliveries are held; null: they are not
   held_since timestamptz,
   failures integer not null default 0,         -- failed exchanges since failing_since; up to a minute old
-  reported_stage integer not null default 0,   -- reported to operators: 0 nothing, 1 failing, 50, 70, 90 percent of the
-                                               -- time until it is disabled, 100 disabled
-  notified_stage integer not null default 0,   -- the same, for the tenant's contacts
-  notified_at timestamptz,                     -- at most one notice an hour
+  reported_stage integer not null default 0,   -- 0 nothing, 1 failing, 2 failing for first_notice_after, 50, 70, 90 percent
+                                               -- of the time until it is disabled, 100 disabled
+  notified_stage integer not null default 0,   -- the same, as the tenant's contacts know it
+  notified_at timestamptz,                     -- at most one notice an hour, of any kind
+  degraded_since timestamptz,                  -- reported because too many attempts of an hour failed
+  outage_ended_at timestamptz,                 -- success after an outage of stage 2 or more
+  pause_reported_at timestamptz,               -- a pause by postrider was reported to the contacts
   cancel_before timestamptz,                   -- deliveries created up to then are canceled by the bucket's owner, which
                                                -- then resets it
   cancel_reason text,                          -- why retention set cancel_before; null: a person did
@@ -83,6 +86,8 @@ create index endpoint_by_public_id on endpoint (public_id);
 create index endpoint_by_host on endpoint ((substring(url from '://([^/:?#]+)')));
 create index endpoint_to_report on endpoint (id)
   where (status = 'active' and (failing_since is not null or reported_stage > 0)) or (status = 'disabled' and reported_stage < 100);
+create index endpoint_degraded on endpoint (id) where degraded_since is not null;
+create index endpoint_paused_by_postrider on endpoint (id) where status = 'paused' and status_by = 'postrider';
 create index endpoint_waiting_reported on endpoint (id) where waiting_reported_at is not null;
 
 -- URLs that an endpoint had before, for the attempts that dialled them. Kept as long as attempts.

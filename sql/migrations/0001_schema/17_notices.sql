@@ -4,8 +4,10 @@
 create table notice (
   endpoint_id uuid primary key references endpoint (id),
   tenant_id text collate "C" not null,
-  kind text not null check (kind in ('warning', 'disabled', 'recovered')),
+  kind text not null check (kind in ('failing', 'paused', 'degraded', 'warning', 'disabled', 'recovered')),
   stage integer not null,
+  attempts integer,                            -- since failing_since, or of kind degraded: in the last hour
+  failed integer,                              -- of these
   failing_since timestamptz,
   cause text check (cause in ('failing', 'gone', 'operator')),   -- of kind disabled
   contacts text[] not null,                    -- not yet notified
@@ -15,13 +17,28 @@ create table notice (
 );
 create index notice_by_due on notice (due_at);
 
+-- Stores a notice about the endpoint for the tenant's contacts, if there are any. It replaces one that was not sent yet.
+create function put_notice(e endpoint, kind text, stage integer, cause text, attempts bigint, failed bigint) returns void
+language sql set search_path = postrider, pg_temp as $$
+  insert into notice (endpoint_id, tenant_id, kind, stage, attempts, failed, failing_since, cause, contacts, due_at)
+  select e.id, e.tenant_id, kind, stage, attempts, failed, e.failing_since, cause, wanted.contacts,
+         greatest(now(), e.notified_at + interval '1 hour')
+  from (select contacts_to_notify(e.tenant_id) as contacts) as wanted
+  where wanted.contacts is not null
+  on conflict (endpoint_id) do update
+    set kind = excluded.kind, stage = excluded.stage, attempts = excluded.attempts, failed = excluded.failed,
+        failing_since = excluded.failing_since, cause = excluded.cause, contacts = excluded.contacts,
+        due_at = excluded.due_at, tries = 0, created_at = now()
+$$;
+
 -- Takes the notice that has waited longest, for an hour. It marks the endpoint as notified before anything is sent, so that a
--- crash or a second node cannot cause two notices within the hour. Skips the tenants in `busy`. No row: none is due. outcome:
+-- crash or a second node cannot cause two notices within the hour. The hour covers dead_letter_notice too. Skips the tenants in `busy`. No row: none is due. outcome:
 -- send, capped (it waits for the next day), dropped (no contact is left, or the endpoint was deleted). Locks the notice and
 -- its endpoint; if another transaction has locked one of them, the notice is left for a later call.
 create function take_notice(busy text[], per_day integer)
 returns table (outcome text, endpoint_id uuid, tenant_id text, endpoint text, url text, kind text, stage integer,
-               failing_since timestamptz, cause text, contacts text[], tries integer) language plpgsql
+               attempts integer, failed integer, failing_since timestamptz, cause text, contacts text[], tries integer)
+language plpgsql
 set search_path = postrider, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -33,6 +50,7 @@ begin
   join endpoint e on e.id = n.endpoint_id
   where n.due_at <= now()
     and n.tenant_id <> all (busy)
+    and (n.tries > 0 or e.notified_at is null or e.notified_at <= now() - interval '1 hour')
   order by n.due_at
   limit 1
   for update of n skip locked
@@ -44,6 +62,8 @@ begin
   tenant_id := taken.tenant_id;
   kind := taken.kind;
   stage := taken.stage;
+  attempts := taken.attempts;
+  failed := taken.failed;
   failing_since := taken.failing_since;
   cause := taken.cause;
   tries := taken.tries + 1;
@@ -127,9 +147,10 @@ $$;
 
 -- ── reports of endpoint health ───────────────────────────────────────────────────────────────────────────────────────
 
--- Endpoints to report now, and their stage: 0 recovered, 1 failing, 50, 70, 90, 100 disabled. No stage is left out, so no
--- endpoint is disabled without a warning. span: how long an endpoint may fail; time paused does not count.
-create function endpoints_to_report(span interval, at_most integer)
+-- Endpoints to report now, and their stage: 0 recovered, 1 failing, 2 failing for `first_after` with at least `first_failures`
+-- failed attempts, 50, 70, 90, 100 disabled. None of the last four is left out, so no endpoint is disabled without a warning.
+-- span: how long an endpoint may fail; time paused does not count. A degraded endpoint is not reported as failing (1) again.
+create function endpoints_to_report(span interval, first_after interval, first_failures integer, at_most integer)
 returns table (endpoint_id uuid, was integer, stage integer) language sql stable as $$
   select e.id, e.reported_stage, next.stage
   from postrider.endpoint e
@@ -142,14 +163,17 @@ returns table (endpoint_id uuid, was integer, stage integer) language sql stable
       and coalesce(p.until, now()) > e.failing_since
   ) as paused
   cross join lateral (
-    select 100 * extract(epoch from now() - e.failing_since - paused.time) / extract(epoch from span) as percent
+    select now() - e.failing_since - paused.time as time,
+           100 * extract(epoch from now() - e.failing_since - paused.time) / extract(epoch from span) as percent
   ) as age
   cross join lateral (
     select case
              when e.status = 'disabled' then 100
              when e.failing_since is null then 0
              when t.status <> 'active' then null
-             when e.reported_stage = 0 then case when age.percent >= 0.02 then 1 end   -- not for short failures: after a minute and a half
+             when e.reported_stage = 0 and e.degraded_since is null then
+               case when age.percent >= 0.02 or age.time >= first_after then 1 end   -- not for short failures: after a minute and a half
+             when e.reported_stage < 2 and age.time >= first_after and e.failures >= first_failures then 2
              when e.failures < 10 then null
              when e.reported_stage < 50 then case when age.percent >= 50 then 50 end
              when e.reported_stage < 70 then case when age.percent >= 70 then 70 end
@@ -165,15 +189,22 @@ returns table (endpoint_id uuid, was integer, stage integer) language sql stable
   limit at_most
 $$;
 
+-- Publishes an operational event about the endpoint, with these numbers.
+create function publish_endpoint_event(e endpoint, kind text, numbers jsonb default '{}') returns void
+language sql set search_path = postrider, pg_temp as $$
+  select publish_operational_event(kind, (jsonb_build_object(
+    'tenant_id', e.tenant_id, 'endpoint_id', e.public_id, 'status', e.status, 'status_reason', e.status_reason,
+    'failing_since', e.failing_since, 'last_success_at', e.last_success_at) || numbers)::json)
+$$;
+
 -- Reports to operators with an operational event, and to the tenant's contacts with a notice; disables the endpoint at 100.
--- No effect if another transaction was first. Returns the event's type, or null.
+-- No effect if another transaction was first. Returns the event's type, endpoint.failing for stage 2, or null.
 create function report_endpoint(which uuid, was integer, stage integer, span interval) returns text
 language plpgsql set search_path = postrider, pg_temp as $$
 declare
   e endpoint;
-  contacts text[];
-  kind text := case stage when 0 then 'endpoint.recovered' when 1 then 'endpoint.failing' when 100 then 'endpoint.disabled'
-                          else 'endpoint.unhealthy' end;
+  kind text := case when stage = 0 then 'endpoint.recovered' when stage <= 2 then 'endpoint.failing'
+                    when stage = 100 then 'endpoint.disabled' else 'endpoint.unhealthy' end;
   disables boolean;
 begin
   -- An endpoint that an open transaction has locked is reported later.
@@ -186,6 +217,8 @@ begin
   disables := stage = 100 and e.status = 'active';
   update endpoint x
   set reported_stage = stage,
+      degraded_since = case when stage between 1 and 90 then x.degraded_since end,
+      outage_ended_at = case when stage = 0 and was >= 2 then now() else x.outage_ended_at end,
       status = case when disables then 'disabled' else x.status end,
       status_by = case when disables then 'postrider' else x.status_by end,
       status_reason = case when disables then format('every attempt failed since %s',
@@ -195,27 +228,20 @@ begin
       updated_at = case when disables then now() else x.updated_at end
   where x.id = which
   returning * into e;
-  perform publish_operational_event(kind, json_build_object(
-    'tenant_id', e.tenant_id, 'endpoint_id', e.public_id, 'status', e.status, 'status_reason', e.status_reason,
-    'failing_since', e.failing_since, 'last_success_at', e.last_success_at,
-    'percent', case when stage between 50 and 100 then stage end,
-    'disabled_at', case when stage between 50 and 90 then e.failing_since + span end));
-
-  contacts := contacts_to_notify(e.tenant_id);
+  if stage <> 2 then
+    perform publish_endpoint_event(e, kind, jsonb_build_object(
+      'percent', case when stage between 50 and 100 then stage end,
+      'disabled_at', case when stage between 50 and 90 then e.failing_since + span end));
+  end if;
   if (stage = 0 and e.notified_stage = 0) or (stage = 100 and e.status_by = 'customer') then
     -- They have heard nothing of the failures, or disabled it themselves.
     delete from notice n where n.endpoint_id = which;
-  elsif stage <> 1 and contacts is not null then
-    insert into notice (endpoint_id, tenant_id, kind, stage, failing_since, cause, contacts, due_at)
-    values (which, e.tenant_id,
-            case stage when 0 then 'recovered' when 100 then 'disabled' else 'warning' end,
-            stage, e.failing_since,
-            case when stage <> 100 then null when disables then 'failing' when e.status_by = 'postrider' then 'gone'
-                 else 'operator' end,
-            contacts, greatest(now(), e.notified_at + interval '1 hour'))
-    on conflict (endpoint_id) do update
-      set kind = excluded.kind, stage = excluded.stage, failing_since = excluded.failing_since,
-          cause = excluded.cause, contacts = excluded.contacts, tries = 0, created_at = now();
+  elsif stage <> 1 then
+    perform put_notice(e,
+      case stage when 0 then 'recovered' when 2 then 'failing' when 100 then 'disabled' else 'warning' end, stage,
+      case when stage <> 100 then null when disables then 'failing' when e.status_by = 'postrider' then 'gone'
+           else 'operator' end,
+      e.failures, e.failures);
   end if;
   if disables then
     perform record_change('endpoint', e.tenant_id, which);
@@ -224,43 +250,30 @@ begin
 end
 $$;
 
--- Reports the dead letters of past minutes to operators, with one event per endpoint and minute, up to a limit. Returns the
--- number of events.
-create function report_dead_letters(at_most integer) returns integer
-language plpgsql set search_path = postrider, pg_temp as $$
+-- Reports endpoints that postrider has paused (`on_rejected` = `pause`) to their contacts, once per pause. Returns how many. Index
+-- endpoint_paused_by_postrider; locks the endpoints, and leaves locked ones for later.
+create function report_pauses(at_most integer) returns integer language plpgsql
+set search_path = postrider, pg_temp as $$
 declare
-  report record;
-  events integer := 0;
+  e endpoint;
+  reported integer := 0;
 begin
-  for report in
-    with taken as (
-      select m.endpoint_id, m.minute, m.cause
-      from dead_letter_minute m
-      where m.minute < date_trunc('minute', now())
-      order by m.minute
-      limit at_most
-      for update skip locked
-    ),
-    gone as (
-      delete from dead_letter_minute m
-      using taken t
-      where m.endpoint_id = t.endpoint_id
-        and m.minute = t.minute
-        and m.cause = t.cause
-      returning m.endpoint_id, m.minute, m.cause, m.dead_letters
-    )
-    select e.tenant_id, e.public_id, g.minute, sum(g.dead_letters) as dead_letters,
-           json_object_agg(g.cause, g.dead_letters) as causes
-    from gone g
-    join endpoint e on e.id = g.endpoint_id
-    where e.tenant_id <> 'postrider'
-    group by e.tenant_id, e.public_id, g.minute
+  for e in
+    select *
+    from endpoint x
+    where x.status = 'paused'
+      and x.status_by = 'postrider'
+      and (x.pause_reported_at is null or x.pause_reported_at < x.status_since)
+    order by x.id
+    limit at_most
+    for no key update skip locked
   loop
-    perform publish_operational_event('delivery.dead_lettered', json_build_object(
-      'tenant_id', report.tenant_id, 'endpoint_id', report.public_id, 'minute', report.minute, 'dead_letters', report.dead_letters,
-      'causes', report.causes));
-    events := events + 1;
+    update endpoint x set pause_reported_at = now() where x.id = e.id;
+    if e.tenant_id <> 'postrider' then
+      perform put_notice(e, 'paused', 2, null, e.failures, e.failures);
+    end if;
+    reported := reported + 1;
   end loop;
-  return events;
+  return reported;
 end
 $$;

@@ -149,6 +149,10 @@ struct Config {
 
   // Endpoint health
   seconds disable_after{0};
+  seconds first_notice_after{0};
+  int first_notice_failures = 0;
+  int degraded_below = 0;  // percent; 0: never
+  int degraded_attempts = 0;
 
   // Telling people
   std::string smtp_url;

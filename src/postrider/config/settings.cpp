@@ -393,6 +393,17 @@ const Setting table[] = {
     {"disable_after", "5d", "",
      "Nothing but failure for so long disables an endpoint; warned at 50, 70 and 90 %.", Secrecy::open,
      duration<&C::disable_after, 1'000, 366 * 24 * 60 * kMinuteMs>},
+    {"first_notice_after", "15m", "",
+     "Contacts get a first notice when an endpoint has done nothing but fail for so long.", Secrecy::open,
+     duration<&C::first_notice_after, 1'000, 5 * 24 * 60 * kMinuteMs>},
+    {"first_notice_failures", "3", "", "Failed attempts that a first notice needs, beside the time.",
+     Secrecy::open, integer<&C::first_notice_failures, 1, 10>},
+    {"degraded_below", "80", "",
+     "Contacts and operators are notified when less than this percentage of the attempts of the last hour "
+     "succeeds; 0 turns it off.",
+     Secrecy::open, integer<&C::degraded_below, 0, 100>},
+    {"degraded_attempts", "20", "", "Attempts in the last hour that `degraded_below` needs.", Secrecy::open,
+     integer<&C::degraded_attempts, 1, 1'000'000>},
 
     // Notices and mail
     {"smtp_url", "", "none", "Mail server for notices: smtp://user:password@host:port or smtps://.",

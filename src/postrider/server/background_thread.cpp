@@ -61,7 +61,7 @@ struct BackgroundThread::State {
                 {.node_id = tools.engine.id(), .lease_seconds = tools.config.lease_seconds}),
         upkeep(loop, upkeep_link, tools.metrics,
                {.retention = upkeep::RetentionOptions::from(tools.config),
-                .disable_after = tools.config.disable_after}),
+                .health = upkeep::HealthOptions::from(tools.config)}),
         lock_watch(loop, link),
         client(loop, tools.guard, tools.tls, client_options(tools.config)),
         mails(loop, {.server = {tools.config.smtp_url, tools.config.extra_ca_file},

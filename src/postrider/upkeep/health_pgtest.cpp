@@ -15,7 +15,13 @@ class Health : public UpkeepTest {
            ", failing_since = now() - interval '" + std::to_string(percent) +
            " seconds' where id = " + endpoint);
   }
-  int report() { return run(report_health(link, 100s)); }
+  // The contacts get a first notice after ten seconds, if `has_first`.
+  int report(bool has_first = false) {
+    const HealthOptions options{
+        .disable_after = 100s, .first_notice_after = has_first ? 10s : 1h, .first_notice_failures = 3};
+    return run(report_health(link, options));
+  }
+  std::string notice() { return db.sql("select kind, stage, attempts, failed from notice"); }
   std::string events() {
     return db.sql("select string_agg(type, ' ' order by id) from event where tenant_id = 'postrider'");
   }
@@ -61,6 +67,44 @@ TEST_F(Health, TenFailuresAreTheLeast) {
   EXPECT_EQ(report(), 1);
   EXPECT_EQ(report(), 0);
   EXPECT_EQ(status(endpoint), "active|1");
+}
+
+TEST_F(Health, ContactsGetAFirstNoticeAfterItsOwnTimeAndFailures) {
+  const auto endpoint = make_endpoint();
+  fail(endpoint, 9, 3);
+  EXPECT_EQ(report(true), 1);
+  EXPECT_EQ(notice(), "") << "the time is not over";
+  fail(endpoint, 11, 2);
+  EXPECT_EQ(report(true), 0) << "two failures are too few";
+  fail(endpoint, 11, 3);
+  EXPECT_EQ(report(true), 1);
+  EXPECT_EQ(report(true), 0);
+  EXPECT_EQ(notice(), "failing|2|3|3");
+  EXPECT_EQ(events(), "endpoint.failing") << "operators know already";
+  fail(endpoint, 51);
+  EXPECT_EQ(report(true), 1);
+  EXPECT_EQ(notice(), "warning|50|10|10");
+}
+
+TEST_F(Health, AnEndpointThatNoNodeLookedAtIsReportedFromTheFirstStageOn) {
+  const auto endpoint = make_endpoint();
+  fail(endpoint, 1'000);
+  for (int stage = 0; stage < 6; ++stage) EXPECT_EQ(report(true), 1) << stage;
+  EXPECT_EQ(status(endpoint), "disabled|100");
+  EXPECT_EQ(events(),
+            "endpoint.failing endpoint.unhealthy endpoint.unhealthy endpoint.unhealthy endpoint.disabled");
+}
+
+TEST_F(Health, APauseByPostriderIsReportedToContactsOnce) {
+  const auto endpoint = make_endpoint(), by_hand = make_endpoint();
+  fail(endpoint, 1);
+  db.sql("update endpoint set status = 'paused', status_by = 'postrider', status_since = now() where id = " +
+         endpoint + "; update endpoint set status = 'paused', status_by = 'customer' where id = " + by_hand);
+  EXPECT_EQ(report(), 1);
+  EXPECT_EQ(report(), 0);
+  EXPECT_EQ(db.sql("select endpoint_id, kind, failed from notice"), endpoint.substr(1, 36) + "|paused|10");
+  db.sql("update endpoint set status_since = now() + interval '1 second' where id = " + endpoint);
+  EXPECT_EQ(report(), 1) << "it was resumed and paused again";
 }
 
 TEST_F(Health, TimePausedDoesNotCount) {

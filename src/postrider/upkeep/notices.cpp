@@ -12,6 +12,7 @@
 #include "postrider/crypto/signing_key.hpp"
 #include "postrider/pg/error.hpp"
 #include "postrider/registry/contact_links.hpp"
+#include "postrider/registry/contacts.hpp"
 #include "postrider/telemetry/log.hpp"
 #include "postrider/upkeep/notices.sql.hpp"
 
@@ -27,17 +28,8 @@ constexpr std::chrono::nanoseconds kPostTimeout = 10s;
 constexpr int kRetrySeconds = 300;
 constexpr int kTriesMax = 12;
 
-std::string secret_context(const std::string& tenant) {
-  return "contact_secret/" + tenant;
-}
-
 bool is_url(const std::string& contact) {
   return contact.find("://") != std::string::npos;
-}
-
-std::string host_of(const std::string& url) {
-  const auto parsed = http::parse_url(url);
-  return parsed ? std::string(parsed->host()) : std::string();
 }
 
 Notice read_notice(const sql::take_notice::Row& row) {
@@ -45,16 +37,31 @@ Notice read_notice(const sql::take_notice::Row& row) {
   notice.endpoint_uuid = row.endpoint_id;
   notice.tenant = row.tenant_id;
   notice.endpoint = row.endpoint;
-  notice.host = host_of(std::string(row.url));
+  notice.host = host_of(row.url);
   notice.kind = row.kind;
   notice.stage = row.stage;
+  notice.attempts = row.attempts;
+  notice.failed = row.failed;
   notice.failing_since = row.failing_since;
   notice.cause = row.cause;
   if (row.contacts) notice.contacts.assign(row.contacts->begin(), row.contacts->end());
   notice.tries = row.tries;
-  // Mails first: a mail server of the operator's own takes less time than a URL that does not respond.
-  if (notice.tries == 1) std::partition(notice.contacts.begin(), notice.contacts.end(), std::not_fn(is_url));
   return notice;
+}
+
+Notice read_notice(const sql::take_dead_letter_notice::Row& row) {
+  Notice notice;
+  notice.tenant = row.tenant_id;
+  notice.kind = "dead_letters";
+  notice.dead_letters = read_dead_letters(row.content.value());
+  if (row.contacts) notice.contacts.assign(row.contacts->begin(), row.contacts->end());
+  notice.tries = row.tries;
+  return notice;
+}
+
+// What a log line names: the endpoint, or nothing if the notice is about the whole tenant.
+std::optional<std::string> logged_endpoint(const Notice& notice) {
+  return notice.endpoint.empty() ? std::nullopt : std::optional(notice.endpoint);
 }
 
 }  // namespace
@@ -92,7 +99,7 @@ Task<bool> Notices::start_one() {
   const std::vector<std::string> busy = busy_tenants();
   const auto rows =
       co_await tools_.link.run(sql::take_notice{.busy = busy, .per_tenant = options_.per_tenant});
-  if (rows.empty()) co_return false;
+  if (rows.empty()) co_return co_await start_dead_letters(busy);
   const auto row = rows.front();
   if (row.outcome == "capped") {
     metrics_.notices.at("capped").add();
@@ -102,8 +109,35 @@ Task<bool> Notices::start_one() {
   co_return true;
 }
 
+Task<bool> Notices::start_dead_letters(std::vector<std::string> busy) {
+  const auto rows =
+      co_await tools_.link.run(sql::take_dead_letter_notice{.busy = busy, .per_tenant = options_.per_tenant});
+  if (rows.empty()) co_return false;
+  const auto row = rows.front();
+  if (row.outcome == "capped") {
+    metrics_.notices.at("capped").add();
+    telemetry::log_warn("notice_capped").field("tenant_id", row.tenant_id);
+  }
+  if (row.outcome == "send") spawn(notify_all(read_notice(row)));
+  co_return true;
+}
+
+Task<void> Notices::store_unreached(const Notice& notice, std::vector<std::string> unreached) {
+  if (notice.dead_letters)
+    co_await tools_.link.run(sql::finish_dead_letter_notice{
+        .unreached = unreached, .retry_seconds = kRetrySeconds, .tenant = notice.tenant});
+  else
+    co_await tools_.link.run(sql::finish_notice{.endpoint = notice.endpoint_uuid,
+                                                .kind = notice.kind,
+                                                .stage = notice.stage,
+                                                .unreached = unreached,
+                                                .retry_seconds = kRetrySeconds});
+}
+
 Task<void> Notices::notify_all(Notice notice) {
   ++sending_[notice.tenant];
+  // Mails first: a mail server of the operator's own takes less time than a URL that does not respond.
+  if (notice.tries == 1) std::partition(notice.contacts.begin(), notice.contacts.end(), std::not_fn(is_url));
   const base::SteadyTime deadline = base::BootClock::now() + options_.time;
   const bool is_last_try = notice.tries >= kTriesMax;
   std::vector<std::string> unreached, failed;
@@ -116,23 +150,26 @@ Task<void> Notices::notify_all(Notice notice) {
       const std::optional<std::string> error = co_await notify(notice, contact, deadline);
       metrics_.notices.at(error ? "failed" : "sent").add();
       if (error) {
-        telemetry::log_warn("notice_failed").field("endpoint_id", notice.endpoint).field("error", *error);
+        telemetry::log_warn("notice_failed")
+            .field("tenant_id", notice.tenant)
+            .field("endpoint_id", logged_endpoint(notice))
+            .field("error", *error);
         failed.push_back(contact);
       } else {
-        telemetry::log_info("notice_sent").field("endpoint_id", notice.endpoint).field("kind", notice.kind);
+        telemetry::log_info("notice_sent")
+            .field("tenant_id", notice.tenant)
+            .field("endpoint_id", logged_endpoint(notice))
+            .field("kind", notice.kind);
       }
     }
     // The contacts that had no turn come first next time.
     std::vector<std::string> left = std::move(unreached);
     left.insert(left.end(), failed.begin(), failed.end());
     if (is_last_try) left.clear();
-    co_await tools_.link.run(sql::finish_notice{.endpoint = notice.endpoint_uuid,
-                                                .stage = notice.stage,
-                                                .unreached = left,
-                                                .retry_seconds = kRetrySeconds});
+    co_await store_unreached(notice, left);
   } catch (const pg::Error& error) {
     // It is taken again after an hour.
-    telemetry::log_warn("notice_failed").field("endpoint_id", notice.endpoint).field("error", error.what());
+    telemetry::log_warn("notice_failed").field("tenant_id", notice.tenant).field("error", error.what());
   }
   if (--sending_[notice.tenant] == 0) sending_.erase(notice.tenant);
   wake();
@@ -161,7 +198,7 @@ Task<std::optional<std::string>> Notices::post(const Notice& notice, std::string
   const auto secrets = co_await tools_.link.run(sql::contact_secret{.tenant = notice.tenant});
   if (!secrets.empty()) {
     const auto text = tools_.keys.open(crypto::Purpose::stored_secret, secrets.front().sealed.view,
-                                       secret_context(notice.tenant));
+                                       registry::contact_secret_context(notice.tenant));
     if (!text.ok()) co_return "the tenant's contact secret cannot be read";
     const auto key = crypto::SigningKey::from_secret(crypto::SignatureScheme::standard, *text);
     if (!key) co_return "the tenant's contact secret " + key.error();

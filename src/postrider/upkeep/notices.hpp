@@ -1,5 +1,5 @@
 // Sends notices to tenants' contacts: by mail, or by a signed POST through the guard. At most one per
-// endpoint and hour, over all nodes.
+// endpoint and hour, of any kind and over all nodes.
 //
 // Several notices are sent at once, each in a limited time, and only a few of one tenant, so that contacts
 // that do not respond do not delay the notices of other tenants.
@@ -48,7 +48,10 @@ class Notices : public runtime::Service {
  private:
   runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
   runtime::Task<bool> start_one();  // false: none is due, or no worker is free
+  runtime::Task<bool> start_dead_letters(std::vector<std::string> busy);  // the same
   runtime::Task<void> notify_all(Notice notice);
+  // Those are notified again; without any, the notice is done.
+  runtime::Task<void> store_unreached(const Notice& notice, std::vector<std::string> unreached);
   // Returns the error, or nothing if the contact got it.
   runtime::Task<std::optional<std::string>> notify(const Notice& notice, std::string contact,
                                                    base::SteadyTime deadline);

@@ -8,7 +8,6 @@
 #include "postrider/base/check.hpp"
 #include "postrider/pg/error.hpp"
 #include "postrider/telemetry/log.hpp"
-#include "postrider/upkeep/health.hpp"
 #include "postrider/upkeep/upkeep.sql.hpp"
 
 namespace postrider::upkeep {
@@ -20,8 +19,9 @@ constexpr auto kHourPostponed = 24h;
 constexpr auto kRetentionStall = 60s;
 
 // Often enough for each stage to be seen in its time.
-std::chrono::seconds health_interval(std::chrono::seconds disable_after) {
-  return std::clamp<std::chrono::seconds>(disable_after / 200, 1s, 60s);
+std::chrono::seconds health_interval(const HealthOptions& options) {
+  return std::clamp<std::chrono::seconds>(
+      std::min(options.disable_after / 200, options.first_notice_after / 10), 1s, 60s);
 }
 
 // Another node was creating the same day. This one has waited for it, and now the day exists.
@@ -52,7 +52,7 @@ bool is_caused_by_hour(const pg::Error& error) {
 }  // namespace
 
 void UpkeepOptions::validate() const {
-  CHECK(disable_after >= 0s);
+  health.validate();
 }
 
 runtime::Task<int> create_partitions(pg::Link& link, int days_back) {
@@ -81,7 +81,8 @@ Upkeep::Upkeep(runtime::Loop& loop, pg::Link& link, const telemetry::Metrics& me
       {"gauges", 5s, [this] { return read_gauges(); }},
       {"endpoints", 60s, [this] { return count_endpoints(); }},
       {"statistics", 1h, [this] { return analyze_parents(); }},
-      {"health", health_interval(options_.disable_after), [this] { return notify_of_health(); }},
+      {"health", health_interval(options_.health), [this] { return notify_of_health(); }},
+      {"degraded", 5 * health_interval(options_.health), [this] { return notify_of_degraded(); }},
       {"dead_letters", 10s, [this] { return notify_of_dead_letters(); }},
       {"retention", 600s, [this] { return drop_old(); }},
       {"rollups", 60s, [this] { return close_hours(); }},
@@ -111,7 +112,12 @@ runtime::Task<void> Upkeep::keep_partitions() {
 }
 
 runtime::Task<void> Upkeep::notify_of_health() {
-  co_await report_health(link_, options_.disable_after);
+  co_await report_health(link_, options_.health);
+}
+
+runtime::Task<void> Upkeep::notify_of_degraded() {
+  if (options_.health.degraded_below == 0) co_return;
+  co_await report_degraded(link_, options_.health);
 }
 
 runtime::Task<void> Upkeep::notify_of_dead_letters() {

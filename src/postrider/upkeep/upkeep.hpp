@@ -13,6 +13,7 @@
 
 #include "postrider/pg/link.hpp"
 #include "postrider/runtime/service.hpp"
+#include "postrider/upkeep/health.hpp"
 #include "postrider/upkeep/metrics.hpp"
 #include "postrider/upkeep/retention.hpp"
 
@@ -27,7 +28,7 @@ runtime::Task<int> create_partitions(pg::Link& link, int days_back = kPartitionD
 
 struct UpkeepOptions {
   RetentionOptions retention;
-  std::chrono::seconds disable_after{0};
+  HealthOptions health = {};
 
   void validate() const;
 };
@@ -54,6 +55,7 @@ class Upkeep : public runtime::Service {
   runtime::Task<void> count_endpoints();
   runtime::Task<void> analyze_parents();
   runtime::Task<void> notify_of_health();
+  runtime::Task<void> notify_of_degraded();
   runtime::Task<void> notify_of_dead_letters();
   runtime::Task<void> drop_old();
   std::vector<base::Timestamp> postponed_hours();

@@ -55,8 +55,8 @@ void EndpointState::signal(Lane& lane, const Observation& seen, const Now& now) 
   }
 }
 
-// Written when it changes, and about once a minute so that the time of the last success and the number of
-// failures are known. Probes count: while the breaker is open nothing else is sent.
+// Written when it changes, for the first ten failures, and about once a minute so that the time of the last
+// success and the number of failures are known. Probes count: while the breaker is open nothing else is sent.
 void EndpointState::note_health(Lane& lane, const Observation& seen, const Now& at) {
   const base::Timestamp now = at.db;
   const bool is_failing = seen.verdict.signal != Verdict::Signal::succeeded;
@@ -71,7 +71,7 @@ void EndpointState::note_health(Lane& lane, const Observation& seen, const Now& 
   const auto& noted_at = is_failing ? health.noted_failure_at : health.noted_success_at;
   const bool is_due = !noted_at || now - *noted_at >= kNoteInterval;
   if (health.is_failing == is_failing && health.is_breaker_open == is_breaker_open &&
-      failures != kFailuresUnhealthy && !probe_error && !is_due)
+      (failures == 0 || failures > kFailuresWritten) && !probe_error && !is_due)
     return;
   health.is_failing = is_failing;
   health.is_breaker_open = is_breaker_open;

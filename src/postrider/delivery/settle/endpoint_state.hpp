@@ -11,8 +11,9 @@ namespace postrider::delivery {
 
 class EndpointState {
  public:
-  // This many failures are enough to call an endpoint unhealthy, so the last of them is written at once.
-  static constexpr int kFailuresUnhealthy = 10;
+  // Notices and the stage unhealthy need up to this many failures, so each of them is written at once: it may
+  // be the last for hours.
+  static constexpr int kFailuresWritten = 10;
 
   explicit EndpointState(EndpointChanges& changes) : changes_(changes) {}
 

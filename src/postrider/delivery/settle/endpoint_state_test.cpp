@@ -75,10 +75,9 @@ TEST_F(EndpointStateTest, WhatWasWrittenAboutSuccessesIsTakenOver) {
   EXPECT_EQ(healths.size(), 0u);
 }
 
-TEST_F(EndpointStateTest, HealthIsWrittenOnlyWhenItChanges) {
+TEST_F(EndpointStateTest, HealthIsWrittenWhenItChanges) {
   record(Verdict::Signal::succeeded);
   healths.clear();
-  record(Verdict::Signal::failed);
   record(Verdict::Signal::failed);
   ASSERT_EQ(healths.size(), 1u);
   EXPECT_TRUE(healths[0].is_failing);
@@ -86,6 +85,8 @@ TEST_F(EndpointStateTest, HealthIsWrittenOnlyWhenItChanges) {
   ASSERT_EQ(healths.size(), 2u);
   EXPECT_FALSE(healths[1].is_failing);
   EXPECT_EQ(healths[1].failures, 0);
+  record(Verdict::Signal::succeeded);
+  EXPECT_EQ(healths.size(), 2u);
 }
 
 TEST_F(EndpointStateTest, AnOpenBreakerIsWritten) {
@@ -104,16 +105,16 @@ TEST_F(EndpointStateTest, EveryFailedProbeIsWrittenWithItsError) {
   EXPECT_EQ(healths.back().probe_error, "timeout");
 }
 
-TEST_F(EndpointStateTest, TheTenthFailureIsWrittenAtOnceAndLaterOnesOnceAMinute) {
+TEST_F(EndpointStateTest, TheFirstTenFailuresAreWrittenAtOnceAndLaterOnesOnceAMinute) {
   lane.breaker() = Breaker({.failures_to_open = 1000});
   for (int i = 0; i < 9; ++i) record(Verdict::Signal::failed);
-  EXPECT_EQ(healths.size(), 1u);
+  EXPECT_EQ(healths.size(), 9u);
   for (int i = 0; i < 9; ++i) record(Verdict::Signal::failed);
-  ASSERT_EQ(healths.size(), 2u);
-  EXPECT_EQ(healths.back().failures, EndpointState::kFailuresUnhealthy);
+  ASSERT_EQ(healths.size(), 10u);
+  EXPECT_EQ(healths.back().failures, EndpointState::kFailuresWritten);
   now.db += 60s;
   record(Verdict::Signal::failed);
-  ASSERT_EQ(healths.size(), 3u);
+  ASSERT_EQ(healths.size(), 11u);
   EXPECT_EQ(healths.back().failures, 19);
 }
 
