@@ -30,6 +30,29 @@ def test_doctor_finds_a_running_node_well(node):
     assert findings["migrations"]["status"] == "ok" and findings["partitions"]["status"] == "ok"
 
 
+def test_a_node_says_that_nobody_would_hear_of_failures(start_node, data_dir, hook):
+    node = start_node(data_dir=data_dir)
+    node.api.create_tenant("acme", contacts=["ops@acme.example"])
+    node.api.create_tenant("other")
+    assert node.stop() == 0
+    again = start_node(**node.settings)
+    missing = ("some tenants have no confirmed contact", "smtp_url is not set", "subscribed to operational events")
+    logged = [again.wait_for_log("no_recipients", count=count)["note"] for count in (1, 2, 3)]
+    ready = again.api.get("/readyz").body.decode()
+    findings = [finding for finding in json.loads(run("doctor", "--json", data_dir=data_dir).stdout)
+                if finding["about"] in ("contacts", "recipients")]
+    for text, line in zip(missing, logged):
+        assert text in line and line in ready
+    assert "other" not in ready and "other" in findings[0]["finding"]
+    assert [text in finding["finding"] for text, finding in zip(missing[1:], findings[1:])] == [True, True]
+
+    again.api.create_endpoint("postrider", hook.url)
+    again.api.call("PATCH", "/v1/tenants/acme", {"contacts": [hook.url]}).expect(200)
+    again.api.call("PATCH", "/v1/tenants/other", {"contacts": [hook.url]}).expect(200)
+    assert again.stop() == 0
+    assert start_node(**again.settings).api.get("/readyz").body.decode() == "ready\n"
+
+
 def test_doctor_says_what_to_do_when_there_is_no_database(data_dir):
     done = run("doctor", data_dir=data_dir, database_url="postgresql://nobody@127.0.0.1:1/none", master_key="00" * 32)
     assert done.returncode == 1

@@ -32,15 +32,6 @@ select (select count(*) from bucket_lease where owner is null) as free_buckets,
        (select count(*) from node where alive and delivers) as delivering_nodes,
        (select count(*) from node where alive and heartbeat_at < now() - interval '1 minute') as silent_nodes
 
--- name: tenants_without_contact
--- Tenants without a confirmed contact: their number, and the first 20 by ID.
--- not null: all
-select count(*) as tenants, coalesce((array_agg(id order by id))[1:20], '{}') as first_ids
-from tenant
-where status <> 'deleted'
-  and id <> 'postrider'
-  and contacts_to_notify(id) is null
-
 -- name: capture
 -- Change data capture of the own outbox. No row: there is no outbox here.
 -- not null: is_wanted, state, retained_bytes, has_server_limit, wal_level

@@ -9,6 +9,8 @@
 #include "postrider/pg/private_cluster.hpp"
 #include "postrider/runtime/run_blocking.hpp"
 #include "postrider/sql/migrations.hpp"
+#include "postrider/upkeep/recipients.hpp"
+#include "postrider/upkeep/recipients.sql.hpp"
 
 namespace postrider::cli {
 
@@ -72,9 +74,9 @@ class DatabaseCheck {
       const std::string holders = co_await holding;
       about_locks(blocked, holders);
       if (version == static_cast<int>(::postrider::sql::migrations.size())) {
-        const sql::tenants_without_contact of_contacts;
-        const auto contacts = co_await connection->run(of_contacts);
-        about_contacts(contacts.front());
+        const upkeep::sql::recipients of_recipients;
+        const auto recipients = co_await connection->run(of_recipients);
+        about_contacts(recipients.front());
         const sql::capture of_capture;
         const auto capture = co_await connection->run(of_capture);
         about_capture(capture.front());
@@ -170,7 +172,7 @@ class DatabaseCheck {
                     "The other nodes take over from it. If there are none, start one.");
   }
 
-  void about_contacts(const sql::tenants_without_contact::Row& row) {
+  void about_contacts(const upkeep::sql::recipients::Row& row) {
     const int64_t count = row.tenants;
     std::string ids;
     for (const auto& id : row.first_ids) ids += (ids.empty() ? "" : ", ") + std::string(id);
@@ -182,6 +184,10 @@ class DatabaseCheck {
                     "contact confirm TENANT ADDRESS`.");
     else
       findings_.good("contacts", "every tenant has a confirmed contact");
+    const upkeep::Recipients others{.has_mail_contact = row.has_mail_contact,
+                                    .has_operator = row.has_operator};
+    for (const auto& missing : upkeep::missing_recipients(others, !config_.smtp_url.empty()))
+      findings_.add(Level::warning, "recipients", missing.what, missing.advice);
     if (!config_.smtp_url.empty() && config_.public_url == "http://" + config_.listen.text())
       findings_.add(Level::warning, "contacts", "links in e-mails point to " + config_.public_url,
                     "Set POSTRIDER_PUBLIC_URL to the URL at which this server is reachable from outside.");

@@ -117,7 +117,11 @@ struct ApiThread::State {
              .publish_rates = &tools.rates,
              .key_rates = &tools.key_rates,
              .sign_in_guard = &tools.sign_in_guard,
-             .readiness_note = [this] { return tools.database.note(); },
+             .readiness_note =
+                 [this] {
+                   const std::string database = tools.database.note(), recipients = tools.recipients.text();
+                   return database + (database.empty() || recipients.empty() ? "" : "\n") + recipients;
+                 },
              .take_effect =
                  [this](registry::ChangedEndpoints changed) {
                    return tools.engine.take_effect(std::move(changed), loop);

@@ -12,6 +12,7 @@
 #include "postrider/publish/fanout.hpp"
 #include "postrider/publish/publisher.hpp"
 #include "postrider/server/database.hpp"
+#include "postrider/upkeep/recipients.hpp"
 #include "postrider/web/sign_in_guard.hpp"
 
 namespace postrider::server {
@@ -35,6 +36,7 @@ struct ApiTools {
   registry::SecretResolver& secrets;
   runtime::Worker& worker;
   const Database& database;
+  const upkeep::RecipientNotes& recipients;
   web::SignInGuard& sign_in_guard;
 };
 

@@ -63,6 +63,7 @@ struct BackgroundThread::State {
                {.retention = upkeep::RetentionOptions::from(tools.config),
                 .health = upkeep::HealthOptions::from(tools.config)}),
         lock_watch(loop, link),
+        recipients(loop, upkeep_link, tools.recipients, {.has_mail_server = !tools.config.smtp_url.empty()}),
         client(loop, tools.guard, tools.tls, client_options(tools.config)),
         mails(loop, {.server = {tools.config.smtp_url, tools.config.extra_ca_file},
                      .from = tools.config.mail_from,
@@ -78,6 +79,7 @@ struct BackgroundThread::State {
 
   runtime::Task<void> drain() {
     co_await lock_watch.stop();
+    co_await recipients.stop();
     co_await fanout.stop();
     co_await inbox.stop();
     co_await replays.stop();
@@ -98,6 +100,7 @@ struct BackgroundThread::State {
   replay::ReplayRunner replays;
   upkeep::Upkeep upkeep;
   upkeep::LockWatch lock_watch;
+  upkeep::RecipientWatch recipients;
   http::Client client;
   upkeep::MailSender mails;
   upkeep::Notices notices;
@@ -124,6 +127,7 @@ void BackgroundThread::start() {
     state.fanout.start();
     state.inbox.start();
     state.replay_link.start();
+    state.recipients.start();
     if (!state.tools.config.roles.upkeep) return;
     state.replays.start();
     state.upkeep.start();

@@ -12,6 +12,7 @@
 #include "postrider/delivery/engine.hpp"
 #include "postrider/inbox/maintenance.hpp"
 #include "postrider/publish/fanout.hpp"
+#include "postrider/upkeep/recipients.hpp"
 
 namespace postrider::server {
 
@@ -29,6 +30,7 @@ struct BackgroundTools {
   const http::AddressGuard& guard;
   const http::TlsContext& tls;
   std::vector<inbox::ConfiguredSource> sources;
+  upkeep::RecipientNotes& recipients;
 };
 
 class BackgroundThread {

@@ -133,13 +133,13 @@ class Serving {
             {config, database.url(), database.direct_url(), keys, guard_, tls_, ids_, metrics_, &secrets_}),
         background_({config, database.direct_url(), metrics_, engine_, rejections_, ids_, rates_,
                      [this](const std::string& source) { wake_consumers(source); }, keys, guard_, tls_,
-                     std::move(sources)}),
+                     std::move(sources), recipients_}),
         relay_({config, database.direct_url(), keys, metrics_, ids_, engine_, background_.fanout()}) {
     for (int i = 0; i < std::max(1, config.api_threads); ++i)
       api_.push_back(std::make_unique<ApiThread>(
           ApiTools{config, database.url(), keys, guard_, tls_, metrics_, ids_, engine_, background_.fanout(),
                    rates_, key_rates_, rejections_, background_.inbox_maintenance(), listener_, secrets_,
-                   worker_, database, sign_in_guard_}));
+                   worker_, database, recipients_, sign_in_guard_}));
     engine_.on_change([this](const registry::Change& change) {
       for (const auto& each : api_) each->apply(change);
       if (config_.roles.relay) relay_.apply(change);
@@ -190,6 +190,7 @@ class Serving {
   delivery::Engine engine_;
   base::RateLimiter rates_, key_rates_;
   web::SignInGuard sign_in_guard_;
+  upkeep::RecipientNotes recipients_;
   BackgroundThread background_;
   RelayThread relay_;
   runtime::Worker worker_;

@@ -26,6 +26,7 @@
 #include "postrider/upkeep/confirmations.hpp"
 #include "postrider/upkeep/lock_watch.hpp"
 #include "postrider/upkeep/notices.hpp"
+#include "postrider/upkeep/recipients.hpp"
 #include "postrider/upkeep/upkeep.hpp"
 #include "support/database.hpp"
 #include "support/run.hpp"
@@ -80,6 +81,7 @@ struct Parts {
   outbox::SameDatabaseDrainer drainer{loop, link, writer, outbox::OutboxMetrics(metrics, "local"), limits()};
   outbox::SameDatabaseCapturePublisher capture_publisher{loop, link, writer,
                                                          outbox::OutboxMetrics(metrics, "local"), limits()};
+  upkeep::RecipientNotes recipients;
 
   outbox::DrainLimits limits() const {
     outbox::DrainLimits limits;
@@ -148,6 +150,11 @@ std::vector<Kind> kinds() {
          return std::make_unique<upkeep::Upkeep>(of.loop, of.link, of.metrics, upkeep::UpkeepOptions{});
        }},
       {"LockWatch", [](Parts& of) { return std::make_unique<upkeep::LockWatch>(of.loop, of.link); }},
+      {"RecipientWatch",
+       [](Parts& of) {
+         return std::make_unique<upkeep::RecipientWatch>(of.loop, of.link, of.recipients,
+                                                         upkeep::RecipientWatch::Options{});
+       }},
       {"Notices",
        [](Parts& of) {
          return std::make_unique<upkeep::Notices>(
