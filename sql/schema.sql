@@ -1014,7 +1014,8 @@ begin
       postrider.emit(text, text, text, text, text, timestamptz, text, text, text),
       postrider.emit(text, text, json, text, text, timestamptz, text, text, text),
       postrider.emit(text, text, jsonb, text, text, timestamptz, text, text, text),
-      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text, text)
+      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text, text),
+      postrider.publish_versions(text, text, json, text, text, timestamptz, text, text, text)
       to postrider_publisher;
   end if;
   if exists (select from pg_roles where rolname = 'postrider_relay') then
@@ -1848,6 +1849,34 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.outbox_versions_error(versions json, version text) RETURNS text
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  wrong text;
+begin
+  if versions is null or json_typeof(versions) <> 'object' then
+    return 'versions must be an object with the data of each version, by version name';
+  end if;
+  select case
+    when count(*) not between 1 and 10 then 'versions must have 1 to 10 versions'
+    when count(*) <> count(distinct v.key) then 'versions contains a version more than once'
+    when min(octet_length(v.key)) < 1 or max(octet_length(v.key)) > 64 then
+      'each name in versions must have 1 to 64 bytes'
+    when version is not null and not bool_or(v.key = version) then 'version must be a member of versions'
+    when max(octet_length(v.value::text)) > min(s.data_bytes_max) then
+      'a version is ' || max(octet_length(v.value::text)) || ' bytes; the limit is ' || min(s.data_bytes_max)
+  end
+  into wrong
+  from json_each(versions) v
+  left join postrider.outbox_setting s on true;
+  return wrong;
+exception when others then
+  return 'versions: ' || sqlerrm;
+end
+$$;
+
 CREATE FUNCTION postrider.outbox_write(is_emitted boolean, tenant text, type text, data text, id text, version text, occurred_at timestamp with time zone, subject text, traceparent text, on_invalid text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2040,6 +2069,45 @@ begin
   from queued q
   having count(*) > 0;
   return shown_id;
+end
+$$;
+
+CREATE FUNCTION postrider.publish_versions(tenant text, type text, versions json, version text DEFAULT NULL::text, id text DEFAULT NULL::text, occurred_at timestamp with time zone DEFAULT NULL::timestamp with time zone, subject text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, on_invalid text DEFAULT NULL::text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  wrong text := postrider.outbox_versions_error(versions, version);
+  chosen text;
+  chosen_data text;
+  returned text;
+begin
+  if on_invalid not in ('refuse', 'set_aside') then
+    raise exception 'postrider.publish_versions: on_invalid must be ''refuse'' or ''set_aside'''
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if wrong is not null and coalesce(on_invalid, postrider.outbox_on_invalid()) = 'refuse' then
+    raise exception 'postrider.publish_versions: %', wrong using errcode = 'invalid_parameter_value';
+  end if;
+  if wrong is not null then
+    returned := postrider.outbox_set_aside(tenant, type, versions::text, id, version, occurred_at, subject, traceparent, wrong);
+    update postrider.outbox o
+    set versions = o.data
+    where o.id = currval('postrider.outbox_id_seq');
+    return returned;
+  end if;
+  select v.key, v.value::text
+  into chosen, chosen_data
+  from json_each(versions) v
+  where version is null or v.key = version
+  order by v.key collate "C" desc
+  limit 1;
+  returned := postrider.outbox_write(false, tenant, type, chosen_data, id, chosen, occurred_at, subject, traceparent,
+                                     on_invalid);
+  update postrider.outbox o
+  set versions = publish_versions.versions::text
+  where o.id = currval('postrider.outbox_id_seq');
+  return returned;
 end
 $$;
 
@@ -3206,7 +3274,8 @@ CREATE TABLE postrider.outbox (
     retry_at timestamp with time zone,
     set_aside_at timestamp with time zone,
     processed_at timestamp with time zone,
-    cut_from_bytes integer
+    cut_from_bytes integer,
+    versions text
 )
 WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
 ALTER TABLE ONLY postrider.outbox ALTER COLUMN data SET COMPRESSION lz4;

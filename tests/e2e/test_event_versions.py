@@ -1,10 +1,16 @@
 """One event in several versions: each endpoint gets the one that it subscribed to."""
 
 import datetime
+import itertools
 import json
 
+import psycopg2
 import pytest
+from harness.postgres import run_sql
+from harness.relay import RelayProcess, install
 from harness.wait import wait_until
+
+NUMBERS = itertools.count(1)
 
 VERSIONS = {"2026-04-08": {"total": "12.50"}, "2025-01-01": {"amount": 1250}, "2024-06-01": {"cents": 1250}}
 NEWEST, MIDDLE, OLDEST = VERSIONS
@@ -155,3 +161,60 @@ def test_each_version_is_judged_by_its_own_schema(start_two):
     publish(node, versions=good).expect(202)
     refused = publish(node, versions={**good, MIDDLE: {}})
     assert refused.status == 422 and refused.json["errors"][0]["pointer"].startswith(f"/versions/{MIDDLE}")
+
+
+def publish_in_sql(url, **named):
+    """As an application: `postrider.publish_versions()`; returns the event's ID."""
+    arguments = {"tenant": "t", "type": "invoice.paid", "versions": json.dumps(VERSIONS), **named}
+    words = ", ".join(f"{name} => %s" for name in arguments)
+    return run_sql(url, f"select postrider.publish_versions({words})", tuple(arguments.values()))[0][0]
+
+
+@pytest.fixture(params=["own database", "another database", "a relay next to the application"])
+def outbox(request, start_two, postgres, database_url, tmp_path):
+    """(node, the database with the outbox)"""
+    node = start_two()
+    if request.param == "own database":
+        yield node, database_url
+        return
+    name = f"versions_{next(NUMBERS)}"
+    postgres.create(name)
+    url = install(postgres.url(name))
+    relay = None
+    if request.param == "another database":
+        node.api.call("PUT", "/v1/outboxes/billing", {"database_url": url}).expect(201)
+    else:
+        (tmp_path / "key").write_text(node.api.post("/v1/keys", {"role": "publisher"}).expect(201)["key"])
+        relay = RelayProcess(url, f"http://{node.address}", tmp_path / "key")
+    yield node, url
+    if relay:
+        relay.close()
+    postgres.drop(name)
+
+
+def test_each_endpoint_gets_its_version_of_an_event_from_sql(outbox, hooks):
+    node, url = outbox
+    default, one, two = hooks
+    subscribe(node, "t", default)
+    subscribe(node, "t", one, [MIDDLE])
+    subscribe(node, "t", two, [OLDEST])
+    made = publish_in_sql(url)
+    for hook, version in ((default, NEWEST), (one, MIDDLE), (two, OLDEST)):
+        assert_got(hook.wait_for(1)[0], version, made)
+    assert publish_in_sql(url, version=OLDEST, id="inv-2") == "inv-2"
+    for hook, version in ((default, OLDEST), (one, MIDDLE), (two, OLDEST)):
+        assert_got(hook.wait_for(2)[1], version, "inv-2")
+
+
+WRONG = [("[1]", "must be an object"), ("{}", "1 to 10"), (json.dumps({str(n): n for n in range(11)}), "1 to 10"),
+         ('{"a": 1, "a": 2}', "more than once"), ('{"": 1}', "1 to 64 bytes"), (json.dumps({"v" * 65: 1}), "1 to 64 bytes"),
+         (json.dumps({"a": "x" * 300_000, "b": 1}), "the limit is"), (None, "must be an object")]
+
+
+@pytest.mark.parametrize("versions, error", WRONG, ids=[error + str(n) for n, (_, error) in enumerate(WRONG)])
+def test_wrong_versions_from_sql_fail_the_transaction_or_are_set_aside(node, versions, error):
+    with pytest.raises(psycopg2.errors.InvalidParameterValue, match=error):
+        publish_in_sql(node.database_url, versions=versions)
+    assert publish_in_sql(node.database_url, versions=versions, on_invalid="set_aside").startswith("evt_")
+    assert publish_in_sql(node.database_url, version="none", on_invalid="set_aside").startswith("evt_")
+    node.sql("delete from postrider.outbox where tenant_id = 't'")

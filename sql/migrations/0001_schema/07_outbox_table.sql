@@ -35,6 +35,8 @@ create table if not exists outbox (
 );
 -- The size of data of which publish() kept only the beginning, see outbox_set_aside(). Such a row is never published.
 alter table outbox add column if not exists cut_from_bytes integer;
+-- Of an event in several versions: a JSON object with the data of each, by name. `version` and `data` are the default's.
+alter table outbox add column if not exists versions text;
 -- Each is named for the rows it finds. An insert writes to the first and to the key only.
 create index if not exists outbox_fresh on outbox (xid, id) where attempts = 0 and processed_at is null;
 create index if not exists outbox_failed on outbox (retry_at, id)

@@ -208,6 +208,76 @@ language sql as $$
   select postrider.outbox_write(false, tenant, type, data::text, id, version, occurred_at, subject, traceparent, on_invalid)
 $$;
 
+-- Why an event cannot have these versions, or null.
+create or replace function outbox_versions_error(versions json, version text) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  wrong text;
+begin
+  if versions is null or json_typeof(versions) <> 'object' then
+    return 'versions must be an object with the data of each version, by version name';
+  end if;
+  select case
+    when count(*) not between 1 and 10 then 'versions must have 1 to 10 versions'
+    when count(*) <> count(distinct v.key) then 'versions contains a version more than once'
+    when min(octet_length(v.key)) < 1 or max(octet_length(v.key)) > 64 then
+      'each name in versions must have 1 to 64 bytes'
+    when version is not null and not bool_or(v.key = version) then 'version must be a member of versions'
+    when max(octet_length(v.value::text)) > min(s.data_bytes_max) then
+      'a version is ' || max(octet_length(v.value::text)) || ' bytes; the limit is ' || min(s.data_bytes_max)
+  end
+  into wrong
+  from json_each(versions) v
+  left join postrider.outbox_setting s on true;
+  return wrong;
+exception when others then
+  return 'versions: ' || sqlerrm;
+end
+$$;
+
+-- publish() for an event in several versions. It always writes a row. The default is `version`, without it the greatest name
+-- in byte order.
+create or replace function publish_versions(
+  tenant text, type text, versions json, version text default null, id text default null,
+  occurred_at timestamptz default null, subject text default null, traceparent text default null,
+  on_invalid text default null
+) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  wrong text := postrider.outbox_versions_error(versions, version);
+  chosen text;
+  chosen_data text;
+  returned text;
+begin
+  if on_invalid not in ('refuse', 'set_aside') then
+    raise exception 'postrider.publish_versions: on_invalid must be ''refuse'' or ''set_aside'''
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if wrong is not null and coalesce(on_invalid, postrider.outbox_on_invalid()) = 'refuse' then
+    raise exception 'postrider.publish_versions: %', wrong using errcode = 'invalid_parameter_value';
+  end if;
+  if wrong is not null then
+    returned := postrider.outbox_set_aside(tenant, type, versions::text, id, version, occurred_at, subject, traceparent, wrong);
+    update postrider.outbox o
+    set versions = o.data
+    where o.id = currval('postrider.outbox_id_seq');
+    return returned;
+  end if;
+  select v.key, v.value::text
+  into chosen, chosen_data
+  from json_each(versions) v
+  where version is null or v.key = version
+  order by v.key collate "C" desc
+  limit 1;
+  returned := postrider.outbox_write(false, tenant, type, chosen_data, id, chosen, occurred_at, subject, traceparent,
+                                     on_invalid);
+  update postrider.outbox o
+  set versions = publish_versions.versions::text
+  where o.id = currval('postrider.outbox_id_seq');
+  return returned;
+end
+$$;
+
 -- Like publish(), but writes to no table while a relay reads the replication slot.
 create or replace function emit(
   tenant text, type text, data text, id text default null, version text default null,
@@ -268,7 +338,8 @@ begin
       postrider.emit(text, text, text, text, text, timestamptz, text, text, text),
       postrider.emit(text, text, json, text, text, timestamptz, text, text, text),
       postrider.emit(text, text, jsonb, text, text, timestamptz, text, text, text),
-      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text, text)
+      postrider.outbox_write(boolean, text, text, text, text, text, timestamptz, text, text, text),
+      postrider.publish_versions(text, text, json, text, text, timestamptz, text, text, text)
       to postrider_publisher;
   end if;
   if exists (select from pg_roles where rolname = 'postrider_relay') then
@@ -293,6 +364,7 @@ revoke execute on function
   emit(text, text, json, text, text, timestamptz, text, text, text),
   emit(text, text, jsonb, text, text, timestamptz, text, text, text),
   outbox_write(boolean, text, text, text, text, text, timestamptz, text, text, text),
+  publish_versions(text, text, json, text, text, timestamptz, text, text, text), outbox_versions_error(json, text),
   outbox_set_aside(text, text, text, text, text, timestamptz, text, text, text), outbox_data_error(text),
   outbox_event_id(bigint, bigint), outbox_on_invalid(), outbox_keep_on_invalid(),
   outbox_location(), outbox_set_mode(text), outbox_reject_invalid(), hold_lease(text, bigint), grant_outbox()

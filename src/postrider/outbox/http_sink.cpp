@@ -69,7 +69,14 @@ std::string item_json(const publish::NewEvent& event) {
   if (event.occurred_at) item.add("occurred_at", event.occurred_at);
   if (event.subject) item.add("subject", event.subject);
   if (!event.traceparent.empty()) item.add("traceparent", event.traceparent);
-  item.raw("data", event.data);
+  if (event.other_versions.empty()) {
+    item.raw("data", event.data);
+    return item.text();
+  }
+  base::JsonObject versions;
+  versions.raw(event.version.value_or(""), event.data);
+  for (const auto& other : event.other_versions) versions.raw(other.name, other.data);
+  item.raw("versions", versions.text());
   return item.text();
 }
 

@@ -6,13 +6,14 @@
 select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint as xid, o.event_id,
        left(o.public_id, 300) as public_id, left(o.tenant_id, 300) as tenant_id, left(o.type, 300) as type,
        case when octet_length(o.data) <= :data_bytes_max::bigint then o.data end as data,
-       left(o.version, 300) as version, o.occurred_at, left(o.subject, 300) as subject,
+       case when octet_length(o.versions) <= :data_bytes_max then o.versions end as versions,
+       o.versions is not null as has_versions, left(o.version, 300) as version, o.occurred_at, left(o.subject, 300) as subject,
        left(o.traceparent, 300) as traceparent, o.created_at, o.cut_from_bytes,
        case when o.set_aside_at is not null then coalesce(left(o.last_error, 1000), 'the row was set aside') end
          as set_aside_for
 
 -- part: data_bytes
-coalesce(least(octet_length(f.data), :data_bytes_max::bigint), 0) as bytes
+coalesce(least(octet_length(f.data) + coalesce(octet_length(f.versions), 0), :data_bytes_max::bigint), 0) as bytes
 
 -- part: is_fresh
 attempts = 0

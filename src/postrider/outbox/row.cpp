@@ -1,6 +1,7 @@
 #include "postrider/outbox/row.hpp"
 
 #include "postrider/outbox/relay.sql.hpp"
+#include "postrider/publish/event_request.hpp"
 
 namespace postrider::outbox {
 
@@ -34,6 +35,11 @@ std::vector<Row> read_rows(const pg::Rows& rows) {
     event.written_at = columns.created_at;
     if (!columns.data)
       row.error = "data is null or has more than " + std::to_string(kDataBytesMax) + " bytes";
+    if (columns.versions)
+      if (const auto wrong = publish::read_versions(*columns.versions, event))
+        row.error = std::string(wrong->field) + " " + wrong->detail;
+    if (columns.has_versions.value_or(false) && !columns.versions)
+      row.error = "versions has more than " + std::to_string(kDataBytesMax) + " bytes";
     if (!columns.event_id) row.error = "event_id is null";
     if (!columns.created_at) row.error = "created_at is null";
     if (columns.cut_from_bytes)

@@ -14,8 +14,18 @@ std::optional<std::string> Validator::error_of(const publish::NewEvent& event) c
   if (!catalogue || !catalogue->validates(rejects_unknown_)) return std::nullopt;
   std::optional<std::string_view> version;
   if (event.version) version = *event.version;
+  if (auto error = error_of_version(*catalogue, event, version, event.data)) return error;
+  for (const auto& other : event.other_versions)
+    if (auto error = error_of_version(*catalogue, event, other.name, other.data)) return error;
+  return std::nullopt;
+}
+
+std::optional<std::string> Validator::error_of_version(const registry::Catalogue& catalogue,
+                                                       const publish::NewEvent& event,
+                                                       std::optional<std::string_view> version,
+                                                       std::string_view data) const {
   const registry::ValidationResult judgement =
-      catalogue->validate({event.type, version, event.data}, rejects_unknown_);
+      catalogue.validate({event.type, version, data}, rejects_unknown_);
   if (judgement.kind == registry::ValidationResult::Kind::valid) return std::nullopt;
   const auto& first = judgement.violations.front();
   if (judgement.kind == registry::ValidationResult::Kind::rejected) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "postrider/pg/link.hpp"
 #include "postrider/publish/new_event.hpp"
@@ -27,6 +28,11 @@ class Validator {
   void apply(const registry::Change& change) { cache_.apply({&change, 1}); }
 
  private:
+  std::optional<std::string> error_of_version(const registry::Catalogue& catalogue,
+                                              const publish::NewEvent& event,
+                                              std::optional<std::string_view> version,
+                                              std::string_view data) const;
+
   pg::Link& link_;
   registry::Metrics metrics_;
   bool rejects_unknown_;

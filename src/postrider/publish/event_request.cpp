@@ -157,45 +157,10 @@ class EventReader {
                        [&](const FieldError& error) { return error.pointer == pointer; });
   }
 
-  // The versions, the greatest name first.
-  std::vector<EventVersion> read_versions() {
-    std::vector<EventVersion> found;
-    base::JsonScanner json(raw_[versions]);
-    if (!json.begin_object()) {
-      complain("versions", "must be an object with the data of each version, by version name");
-      return found;
-    }
-    std::string_view key, raw;
-    while (found.size() <= kVersionsMax && json.next_member(key) && json.value(raw)) {
-      const auto name = base::unescape_json(key);
-      if (!name || name->empty())
-        complain("versions", "contains an empty version name, or one that cannot be stored");
-      else
-        found.push_back({*name, raw});
-    }
-    std::sort(found.begin(), found.end(),
-              [](const EventVersion& a, const EventVersion& b) { return a.name > b.name; });
-    return found;
-  }
-
   void fill_versions(NewEvent& event) {
     if (!raw_[data].empty()) complain("data", "cannot be combined with `versions`");
-    std::vector<EventVersion> found = read_versions();
     if (!errors_.empty()) return;
-    const auto is_same = [](const EventVersion& a, const EventVersion& b) { return a.name == b.name; };
-    if (found.empty() || found.size() > kVersionsMax)
-      return complain("versions", fmt::format("must have 1 to {} versions", kVersionsMax));
-    if (std::adjacent_find(found.begin(), found.end(), is_same) != found.end())
-      return complain("versions", "contains a version more than once");
-    auto chosen = found.begin();
-    if (event.version)
-      chosen = std::find_if(found.begin(), found.end(),
-                            [&event](const EventVersion& each) { return each.name == *event.version; });
-    if (chosen == found.end()) return complain("version", "must be a member of `versions`");
-    event.version = chosen->name;
-    event.data = chosen->data;
-    found.erase(chosen);
-    event.other_versions = std::move(found);
+    if (const auto wrong = read_versions(raw_[versions], event)) complain(wrong->field, wrong->detail);
   }
 
   std::string pointer_;
@@ -209,7 +174,44 @@ BadRequest not_json(const base::JsonScanner& json) {
   return {400, json.error(), {}};
 }
 
+std::optional<VersionsError> list_versions(std::string_view versions, std::vector<EventVersion>& found) {
+  base::JsonScanner json(versions);
+  if (!json.begin_object())
+    return VersionsError{"versions", "must be an object with the data of each version, by version name"};
+  std::string_view key, raw;
+  while (found.size() <= kVersionsMax && json.next_member(key) && json.value(raw)) {
+    const auto name = base::unescape_json(key);
+    if (!name || name->empty())
+      return VersionsError{"versions", "contains an empty version name, or one that cannot be stored"};
+    found.push_back({*name, raw});
+  }
+  if (found.empty() || found.size() > kVersionsMax)
+    return VersionsError{"versions", fmt::format("must have 1 to {} versions", kVersionsMax)};
+  if (!json.finish()) return VersionsError{"versions", json.error()};
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<VersionsError> read_versions(std::string_view versions, NewEvent& event) {
+  std::vector<EventVersion> found;
+  if (auto error = list_versions(versions, found)) return error;
+  std::sort(found.begin(), found.end(),
+            [](const EventVersion& a, const EventVersion& b) { return a.name > b.name; });
+  const auto is_same = [](const EventVersion& a, const EventVersion& b) { return a.name == b.name; };
+  if (std::adjacent_find(found.begin(), found.end(), is_same) != found.end())
+    return VersionsError{"versions", "contains a version more than once"};
+  auto chosen = found.begin();
+  if (event.version)
+    chosen = std::find_if(found.begin(), found.end(),
+                          [&event](const EventVersion& each) { return each.name == *event.version; });
+  if (chosen == found.end()) return VersionsError{"version", "must be a member of `versions`"};
+  event.version = chosen->name;
+  event.data = chosen->data;
+  found.erase(chosen);
+  event.other_versions = std::move(found);
+  return std::nullopt;
+}
 
 ParsedEvent parse_event(std::string_view body, model::TenantId tenant) {
   base::JsonScanner json(body);
