@@ -145,6 +145,7 @@ Task<void> Receiver::State::flush(Batch batch) {
     leaders.push_back(waiting);
   }
   if (const auto deadline = patience.deadline(batch.front()->came, base::BootClock::now())) {
+    const pg::AnswerDeadline answer(link, *deadline);
     const pg::CommitAttempt first{.deadline = *deadline};
     co_await commit.run(*this, leaders, first);
   } else {

@@ -118,8 +118,8 @@ class Batcher {
 class Patience {
  public:
   // Items that waited too long for flushes that succeeded still get this much time, so that a passing error
-  // is retried.
-  static constexpr std::chrono::milliseconds kLate{1'000};
+  // is retried, and a slow server is not taken for one that hangs.
+  static constexpr std::chrono::milliseconds kLate{5'000};
 
   explicit Patience(std::chrono::milliseconds give_up_after) : give_up_after_(give_up_after) {}
 

@@ -40,7 +40,7 @@ Batch session_setup(const ConnectOptions& options) {
   }
   const sql::apply_settings apply{.names = names, .settings = values};
   Batch batch(unnamed(sql::apply_settings::statement), apply.params());
-  batch.add(unnamed(sql::ask_timeline::statement));
+  batch.add(unnamed(sql::ask_server::statement));
   return batch;
 }
 
@@ -110,7 +110,9 @@ Task<void> Connection::connect() {
   if (session->options().is_session_ours) {
     try {
       const std::vector<Rows> rows = co_await run(session_setup(session->options()));
-      session->server.timeline = sql::ask_timeline::Row::read(rows[1], 0).timeline;
+      const auto server = sql::ask_server::Row::read(rows[1], 0);
+      session->server.timeline = server.timeline;
+      session->server.backend = Backend{session->server.backend_pid, server.backend_started_at};
     } catch (const Error& error) {
       session->fail_if_open("cannot set the session up");
       throw Error(Kind::unavailable, std::string("cannot set the session up: ") + error.what());
@@ -178,6 +180,10 @@ void Connection::on_notification(base::UniqueFunction<void(std::string_view, std
 
 void Connection::close() {
   session_->fail_if_open("connection closed");
+}
+
+void Connection::close_if_stuck() {
+  session_->fail_if_stuck();
 }
 
 Transaction& Transaction::operator=(Transaction&& other) noexcept {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +26,17 @@ namespace postrider::pg {
 
 class Session;
 
+// A process of the server. Its process ID alone may be another one's later.
+struct Backend {
+  int pid = 0;
+  base::Timestamp started_at{};
+};
+
 // What the server reported when the connection was opened.
 struct ServerInfo {
   int version = 0;  // 150020
   int backend_pid = 0;
+  std::optional<Backend> backend;  // none behind a pooler, where it is a different one for each transaction
   // First 8 hex digits of the current WAL file: changes when a standby was promoted. Empty behind a pooler.
   std::string timeline;
 };
@@ -110,6 +118,9 @@ class Connection {
       base::UniqueFunction<void(std::string_view channel, std::string_view payload)> callback);
   // Fails the batches in flight.
   void close();
+  // The same if batches are in flight and no result has arrived that was not read yet: this process may have
+  // been the one that was suspended.
+  void close_if_stuck();
 
  private:
   std::shared_ptr<Session> session_;  // shared with pending socket waits and with transactions

@@ -12,6 +12,13 @@ namespace postrider::pg {
 using runtime::SteadyTime;
 using runtime::Task;
 
+namespace {
+
+constexpr size_t kLostBackendsMax = 16;
+constexpr std::chrono::seconds kAnswerGrace{1};  // for what arrives just at a deadline
+
+}  // namespace
+
 struct Link::State {
   State(runtime::Loop& on, LinkOptions chosen) : loop(on), options(std::move(chosen)), wakeup(on) {}
 
@@ -29,6 +36,7 @@ struct Link::State {
   std::string last_error = "not connected yet";
   std::string timeline;
   uint64_t connections = 0;
+  std::deque<Backend> lost_backends;
   bool is_stopping = false;
 
   struct Waiter {
@@ -102,6 +110,8 @@ Task<void> Link::State::serve(std::unique_ptr<Connection> fresh) {
   const Error reason = co_await lost;
   last_error = reason.what();
   const std::unique_ptr<Connection> old = std::move(connection);
+  if (const auto& backend = old->server().backend) lost_backends.push_back(*backend);
+  if (lost_backends.size() > kLostBackendsMax) lost_backends.pop_front();
   if (on_down) on_down(reason);
 }
 
@@ -141,6 +151,18 @@ uint64_t Link::connection_number() const {
 
 const std::string& Link::last_error() const {
   return state_->last_error;
+}
+
+const std::deque<Backend>& Link::lost_backends() const {
+  return state_->lost_backends;
+}
+
+bool Link::is_session_ours() const {
+  return state_->options.connect.is_session_ours;
+}
+
+runtime::Loop& Link::loop() {
+  return state_->loop;
 }
 
 Connection& Link::connection() {
@@ -190,6 +212,20 @@ Task<Transaction> Link::begin(SteadyTime deadline) {
   co_await wait_up(deadline);
   Transaction transaction = co_await connection().begin();
   co_return std::move(transaction);
+}
+
+AnswerDeadline::AnswerDeadline(Link& link, SteadyTime deadline) : link_(link), timer_(link.loop()) {
+  check_at(deadline);
+}
+
+void AnswerDeadline::check_at(SteadyTime when) {
+  timer_.call_at(when, [this] { check(); });
+}
+
+// Again and again: a part of the work may have begun on the next connection.
+void AnswerDeadline::check() {
+  if (link_.is_up()) link_.connection().close_if_stuck();
+  check_at(base::BootClock::now() + kAnswerGrace);
 }
 
 }  // namespace postrider::pg

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,11 +49,16 @@ class Link {
   uint64_t connection_number() const;  // 1 for the first; the last one's while down
   // Why it is down: the last failure to connect or the reason of the loss.
   const std::string& last_error() const;
+  // The backends of the last connections that were lost, in order. Each may still work on what it was sent.
+  // None behind a pooler.
+  const std::deque<Backend>& lost_backends() const;
+  bool is_session_ours() const;
+  runtime::Loop& loop();
   // Returns when up; throws Error(unavailable) at the deadline. Any number may wait.
   runtime::Task<void> wait_up(runtime::SteadyTime deadline);
 
   // As on Connection. Without a deadline they throw Error(unavailable) at once while the link is down; with
-  // one they wait until then for the connection (not for the result).
+  // one they wait until then for the connection (for the result, see AnswerDeadline).
   runtime::Task<std::vector<Rows>> run(Batch batch);
   runtime::Task<std::vector<Rows>> run(Batch batch, runtime::SteadyTime deadline);
   runtime::Task<Rows> run_one(Statement statement, Params params = Params());
@@ -72,6 +78,20 @@ class Link {
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// While it exists, and the deadline has passed, a connection that does not answer is closed, so that nothing
+// waits for a server that hangs: what was sent fails with Kind::unknown. It must not outlive the link.
+class AnswerDeadline {
+ public:
+  AnswerDeadline(Link& link, runtime::SteadyTime deadline);
+
+ private:
+  void check();
+  void check_at(runtime::SteadyTime when);
+
+  Link& link_;
+  runtime::Timer timer_;
 };
 
 }  // namespace postrider::pg

@@ -159,6 +159,34 @@ TEST_F(LinkTest, StopEndsWhatWaits) {
   EXPECT_EQ(error_of(link.wait_up(in(60s))).kind(), Kind::unavailable);
 }
 
+TEST_F(LinkTest, AConnectionThatDoesNotAnswerIsClosedAtTheDeadline) {
+  LinkOptions chosen = quick();
+  chosen.connect.response_timeout = chosen.connect.statement_timeout = 0ms;
+  Link link(loop, chosen);
+  run(come_up(link));
+  const int pid = link.connection().server().backend_pid;
+  {
+    Task<std::vector<Rows>> sleeping = link.run(Batch({nullptr, "select pg_sleep(600)"}, Params()));
+    const AnswerDeadline answer(link, in(20ms));
+    EXPECT_EQ(error_of(std::move(sleeping)).kind(), Kind::unknown);
+  }
+  ASSERT_EQ(link.lost_backends().size(), 1u);
+  EXPECT_EQ(link.lost_backends().front().pid, pid);
+  run(link.wait_up(in(60s)));
+  run(link.run_one(one));
+  run(link.stop());
+}
+
+TEST_F(ConnectedTest, AResultThatHasArrivedIsReadBeforeAConnectionCountsAsStuck) {
+  Task<Rows> answered = connection->run_one(one);
+  database.wait_for("select state from pg_stat_activity where query = 'select 1' and pid = " +
+                        std::to_string(connection->server().backend_pid),
+                    "idle");
+  connection->close_if_stuck();
+  EXPECT_TRUE(connection->is_open());
+  EXPECT_EQ(run(std::move(answered)).size(), 1u);
+}
+
 Task<void> in_order(Pool& pool, std::string name, std::string& order) {
   const Pool::Lease lease = co_await pool.acquire(in(60s));
   co_await lease->run_one(one);

@@ -156,6 +156,16 @@ void Session::take_notifications() {
   }
 }
 
+void Session::fail_if_stuck() {
+  if (!is_open() || sent_.empty()) return;
+  const auto self = shared_from_this();
+  const size_t owed = sent_.size();
+  read();
+  if (conn_ != nullptr && sent_.size() == owed && PQisBusy(conn_) == 1)
+    fail(Error(Kind::unknown, "the server has not answered in time"));
+  if (!finished_.empty()) deliver_soon();
+}
+
 void Session::watch_response() {
   if (sent_.empty()) last_progress_ = base::BootClock::now();
   if (options_.response_timeout.count() == 0 || response_timer_.is_set()) return;

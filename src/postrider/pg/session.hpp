@@ -73,6 +73,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void fail(Error reason);
   void fail_if_open(const char* reason);
+  void fail_if_stuck();  // see Connection::close_if_stuck()
   // Clears the callback; the waiters are resumed from the loop.
   void abandon();
 

@@ -141,10 +141,12 @@ Task<void> Publisher::State::flush(std::vector<WaitingEvent> batch) {
     prepare(*waiting.pending, ids);
     events.push_back(waiting.pending.get());
   }
-  if (const auto deadline = patience.deadline(batch.front().came, base::BootClock::now()))
+  if (const auto deadline = patience.deadline(batch.front().came, base::BootClock::now())) {
+    const pg::AnswerDeadline answer(link, *deadline);
     co_await flush.run(std::move(events), *deadline);
-  else
+  } else {
     flush.give_up(events, "no time was left after a batch that failed");
+  }
   // Responding takes a while for a large batch; meanwhile the next one is already on its way.
   loop.post([this, committed = flush.take_committed(), done = std::move(batch)]() mutable {
     finish(std::move(committed), std::move(done));
