@@ -834,6 +834,7 @@ begin
                             join event e on e.id = i.id and e.main_id is not null
                             join event v on v.id >= first_delivery_id(i.id) and v.id <= last_delivery_id(i.id)
                             where v.id <> i.id);
+  buckets integer[];
   with gone as (
     update event e
     set body = '',
@@ -849,12 +850,20 @@ begin
   delete from fanout_task f where f.event_id = any (events);
   for ended in
     with wanted as (
-      select l.bucket, q.id
+      select b.bucket, q.id
       from unnest(events) as i (event_id)
-      cross join bucket_lease l
-      join queue q on q.bucket = l.bucket
+      cross join unnest(buckets) as b (bucket)
+      join queue q on q.bucket = b.bucket
                   and q.id >= (left(replace(i.event_id::text, '-', ''), 20) || repeat('0', 12))::uuid
                   and q.id <= (left(replace(i.event_id::text, '-', ''), 20) || repeat('f', 12))::uuid
+  -- Those of the tenants' endpoints, whatever their status: the rows of a deleted endpoint are still being removed.
+  buckets := array(select distinct p.bucket
+                   from endpoint p
+                   where p.tenant_id in (select e.tenant_id
+                                         from event e
+                                         where e.id = any (events)
+                                           and e.id >= (select min(i::text)::uuid from unnest(events) as i)
+                                           and e.id <= (select max(i::text)::uuid from unnest(events) as i)));
       union
       select e.bucket, r.delivery_id
       from replayed r

@@ -102,6 +102,7 @@ language plpgsql set search_path = postrider, pg_temp as $$
 #variable_conflict use_column
 declare
   ended record;
+  buckets integer[];
 begin
   canceled := 0;
   -- All versions of each event.
@@ -123,12 +124,20 @@ begin
   )
   select count(*) into erased from gone where main_id is null or main_id = id;
   delete from fanout_task f where f.event_id = any (events);
+  -- Those of the tenants' endpoints, whatever their status: the rows of a deleted endpoint are still being removed.
+  buckets := array(select distinct p.bucket
+                   from endpoint p
+                   where p.tenant_id in (select e.tenant_id
+                                         from event e
+                                         where e.id = any (events)
+                                           and e.id >= (select min(i::text)::uuid from unnest(events) as i)
+                                           and e.id <= (select max(i::text)::uuid from unnest(events) as i)));
   for ended in
     with wanted as (
-      select l.bucket, q.id
+      select b.bucket, q.id
       from unnest(events) as i (event_id)
-      cross join bucket_lease l
-      join queue q on q.bucket = l.bucket
+      cross join unnest(buckets) as b (bucket)
+      join queue q on q.bucket = b.bucket
                   and q.id >= (left(replace(i.event_id::text, '-', ''), 20) || repeat('0', 12))::uuid
                   and q.id <= (left(replace(i.event_id::text, '-', ''), 20) || repeat('f', 12))::uuid
       union

@@ -131,12 +131,13 @@ runtime::Task<void> Membership::look() {
 
 // What the table says is what holds: a bucket that is no longer ours there is dropped here.
 void Membership::compare(const std::vector<Lease>& leases) {
+  size_t lost = 0;
   for (const Lease& lease : leases) {
     const auto held = owned_.find(lease.bucket);
     const bool is_held = held != owned_.end();
     const bool is_ours = lease.owner == options_.node_id;
     if (is_held && !(is_ours && lease.epoch == held->second)) {
-      telemetry::log_warn("bucket_lost").field("bucket", lease.bucket);
+      ++lost;
       owned_.erase(held);
       events_.lost(lease.bucket);
     } else if (!is_held && is_ours && options_.delivers && !releasing_.contains(lease.bucket)) {
@@ -145,6 +146,7 @@ void Membership::compare(const std::vector<Lease>& leases) {
       events_.taken(lease.bucket, lease.epoch);
     }
   }
+  if (lost > 0) telemetry::log_warn("buckets_lost").field("count", lost).field("owned", owned_.size());
   metrics_.leases_held.set(static_cast<double>(owned_.size()));
 }
 

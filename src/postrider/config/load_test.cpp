@@ -58,7 +58,7 @@ TEST_F(Load, WithoutAnySourceGivesTheDefaultsOfTheContract) {
   EXPECT_FALSE(config.allow_http);
   EXPECT_TRUE(config.allow_networks.empty());
   EXPECT_EQ(config.allow_ports, (std::vector<PortRange>{{80, 80}, {443, 443}, {1024, 65535}}));
-  EXPECT_EQ(config.buckets, 64);
+  EXPECT_EQ(config.buckets, 256);
   EXPECT_EQ(config.lease_seconds, 10);
   EXPECT_EQ(config.relay_poll, milliseconds(500));
   EXPECT_EQ(config.retain_events, std::chrono::hours(24 * 30));

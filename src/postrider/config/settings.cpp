@@ -225,7 +225,10 @@ const Setting table[] = {
     {"secret_lifetime", "5m", "",
      "How long a secret that was looked up is used before it is looked up again.", Secrecy::open,
      duration<&C::secret_lifetime, 1'000, 24 * 60 * kMinuteMs>},
-    {"buckets", "64", "", "Slices of endpoints that nodes share out; fixed when the schema is created.",
+    {"buckets", "256", "",
+     "Slices of endpoints that nodes share out, and the largest number of nodes that can; fixed when the "
+     "schema "
+     "is created.",
      Secrecy::open, integer<&C::buckets, 1, 4'096>},
     {"lease_seconds", "10", "", "After how long without a sign of life a node's work goes to others.",
      Secrecy::open, integer<&C::lease_seconds, 2, 300>},

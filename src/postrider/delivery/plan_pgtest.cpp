@@ -15,6 +15,7 @@
 namespace postrider::delivery {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -50,6 +51,9 @@ struct PlanTest : testing::Test {
     expect(sql::delivered::statement, "queue_pkey", by_key);
     expect(sql::retrying::statement, "queue_pkey", by_key);
     expect(sql::dead_letter::statement, "queue_pkey", by_key);
+    for (const pg::Statement settle :
+         {sql::delivered::statement, sql::retrying::statement, sql::dead_letter::statement})
+      expect_leases_of_the_batch(settle);
     expect(sql::rows_of_lanes::statement, "queue_lane", by_lane);
     expect(sql::rows_of_range::statement, "queue_pkey", by_range);
     expect(sql::lanes_of_bucket::statement, "queue_lane",
@@ -69,6 +73,15 @@ struct PlanTest : testing::Test {
     EXPECT_THAT(found, HasSubstr(index));
     EXPECT_THAT(found, HasSubstr(condition)) << "used, but not for what is looked for";
     EXPECT_THAT(found, Not(HasSubstr("Seq Scan on queue")));
+  }
+
+  // However many buckets there are, a settle of one row reads one lease.
+  void expect_leases_of_the_batch(pg::Statement settle) {
+    SCOPED_TRACE(settle.name);
+    const std::string found = plan(settle);
+    EXPECT_THAT(found, ContainsRegex("Index Cond: \\(bucket = ANY \\(\\$[0-9]+\\)\\)"));
+    EXPECT_THAT(found, HasSubstr("bucket_lease_pkey"));
+    EXPECT_THAT(found, HasSubstr("hashed SubPlan")) << "a join would look up the lease of each row";
   }
 
   void fill(int rows) {

@@ -22,7 +22,7 @@ struct Migration {
 struct MigrateOptions {
   std::span<const Migration> migrations;
   std::string postrider_version;
-  int buckets = 64;  // replaces {{buckets}}; cannot change once the schema exists
+  int buckets = 256;  // replaces {{buckets}}; cannot change once the schema exists
   Milliseconds lock_timeout{5'000};
   // How long a migration is retried while other transactions hold the locks that it needs.
   Milliseconds patience{600'000};

@@ -275,6 +275,21 @@ TEST_F(Keep, ErasingEmptiesTheKeptCopy) {
   EXPECT_EQ(tables(), "0") << "its history needs no new day";
 }
 
+TEST_F(Keep, ErasingCancelsInTheBucketsOfTheTenantAndReadsNoOther) {
+  const std::string deleted = make_endpoint(), id = event_of(1), other = event_of(1), stray = event_of(1);
+  db.sql("update endpoint set bucket = 3, ordering = 'strict' where id = " + endpoint);
+  db.sql("update endpoint set bucket = 7, status = 'deleted' where id = " + deleted);
+  queue(id);
+  queue(other, deleted);
+  queue(stray);
+  db.sql("update queue set bucket = 5 where id = " + stray);
+  EXPECT_EQ(
+      db.sql("select canceled from erase_payloads(array[" + id + ", " + other + ", " + stray + "]::uuid[])"),
+      "2");
+  EXPECT_EQ(db.sql("select bucket from queue where bucket >= 0"), "5")
+      << "no endpoint of the tenant is there";
+}
+
 TEST_F(Keep, KeysAndNotesOfReplaysLiveAsLongAsTheirEvents) {
   const auto id = event_of(kDaysAgo), done = event_of(kDaysAgo);
   for (const auto& each : {id, done})

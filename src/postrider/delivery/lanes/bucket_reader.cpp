@@ -15,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kLanesPerScan = 1'000;
+constexpr size_t kPatrolsPerRound = 64;
 constexpr auto kRetryPause = 200ms;
 constexpr auto kDatabaseWait = 5s;  // then it is tried again, so that a stop does not hang on it
 
@@ -47,6 +48,10 @@ struct FoundPage {
 
 }  // namespace
 
+size_t patrolled_at_once(size_t owned_buckets) {
+  return (owned_buckets + kPatrolsPerRound - 1) / kPatrolsPerRound;
+}
+
 BucketReader::BucketReader(BucketReaderTools tools, Options options, LaneEvents& events)
     : tools_(tools), options_(options), events_(events), patrol_timer_(tools.loop) {
   patrol_timer_.call_after(options_.patrol_interval, [this] { patrol(); });
@@ -70,11 +75,13 @@ void BucketReader::patrol() {
   patrol_timer_.call_after(options_.patrol_interval, [this] { patrol(); });
   auto& buckets = tools_.lanes.buckets();
   if (buckets.empty()) return;
-  auto next = buckets.upper_bound(patrolled_);
-  if (next == buckets.end()) next = buckets.begin();
-  patrolled_ = next->first;
-  if (!next->second.is_scanning && !next->second.is_draining)
-    tasks_.spawn(scan(next->first, next->second.epoch, Scan::idle_lanes));
+  for (size_t i = patrolled_at_once(buckets.size()); i > 0; --i) {
+    auto next = buckets.upper_bound(patrolled_);
+    if (next == buckets.end()) next = buckets.begin();
+    patrolled_ = next->first;
+    if (!next->second.is_scanning && !next->second.is_draining)
+      tasks_.spawn(scan(next->first, next->second.epoch, Scan::idle_lanes));
+  }
 }
 
 bool BucketReader::is_scan_current(int bucket, int64_t epoch) const {

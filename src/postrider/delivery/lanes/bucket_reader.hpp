@@ -31,6 +31,10 @@ struct BucketReaderTools {
   SeenDeliveries& seen;
 };
 
+// How many of its buckets a shard patrols at a time, so that a round over all of them takes as long with many
+// buckets as with a few.
+size_t patrolled_at_once(size_t owned_buckets);
+
 class BucketReader {
  public:
   struct Options {

@@ -3,19 +3,22 @@
 -- this node in the same epoch: a node that has lost the bucket changes nothing. It returns the ids that it settled.
 -- Dead letters are in dead_letter.sql.
 --
--- The leases are read once into an array by bucket (0, 1, …), not joined per row. Columns that the attempt row repeats
--- come from the queue row, not over the wire.
+-- The leases of the batch's buckets are read once into a hash table, not joined per row: `is true` keeps the planner from
+-- making a join of it. Columns that the attempt row repeats come from the queue row, not over the wire.
 --
--- Index: the primary key of queue; plans are made with the sentinel rows in place, see the migration.
+-- Indexes: the primary keys of queue and bucket_lease; plans are made with the sentinel rows in place, see the migration.
 
 -- part: lease
 lease as materialized (
-  select array(select case when owner = :node::uuid then epoch else -1 end from bucket_lease order by bucket) as epochs
+  select bucket, epoch
+  from bucket_lease
+  where owner = :node::uuid
+    and bucket = any (:buckets::int[])
 )
 
 -- part: results
 -- One row per attempt. A statement that does not use an array passes it empty: its column is then null.
-unnest(:buckets::int[], :ids::uuid[], :epochs::bigint[], :attempts_before::int[], :status_codes::int[],
+unnest(:buckets, :ids::uuid[], :epochs::bigint[], :attempts_before::int[], :status_codes::int[],
        :started_at::timestamptz[], :dns_us::int[], :connect_us::int[], :tls_us::int[], :first_byte_us::int[],
        :total_us::int[], :previews::text[], :addresses::text[], :errors::text[], :error_details::text[],
        :due_at::timestamptz[], :are_retries::boolean[], :causes::text[], :are_exchanges::boolean[],
@@ -31,7 +34,7 @@ queue.bucket = result.bucket
     and queue.id = result.id
     and queue.attempts = result.attempts_before
     and queue.probes = result.probes_before
-    and result.epoch = (select epochs from lease)[result.bucket + 1]
+    and ((result.bucket, result.epoch) in (select bucket, epoch from lease)) is true
 
 -- part: settled
 queue.*, result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
