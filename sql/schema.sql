@@ -1048,28 +1048,30 @@ CREATE FUNCTION postrider.grant_support() RETURNS void
 declare
   name text;
 begin
-  if not exists (select from pg_roles where rolname = 'postrider_support') then
-    begin
-      create role postrider_support nologin;
-    exception
-      when insufficient_privilege then
-        raise notice 'the role postrider_support does not exist, and this role is not allowed to create it';
-        return;
-      when duplicate_object or unique_violation then
-        null;
-    end;
-  end if;
-  grant usage on schema postrider to postrider_support;
-  for name in select c.relname from pg_class c
-              where c.relnamespace = 'postrider'::regnamespace and c.relkind = 'v' and c.relname like 'webhook\_%' loop
-    -- The views are read-only. With these rights, an update fails with a hint instead of "permission denied".
-    execute format('grant select, update, delete on postrider.%I to postrider_support', name);
-  end loop;
-  for name in select p.oid::regprocedure::text from pg_proc p
-              where p.pronamespace = 'postrider'::regnamespace
-                and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
-                                  'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'public_id_of', 'parse_public_id') loop
-    execute 'grant execute on function ' || name || ' to postrider_support';
+  foreach role in array array['postrider_support', 'postrider_support_payloads'] loop
+    if not exists (select from pg_roles where rolname = role) then
+      begin
+        execute format('create role %I nologin', role);
+      exception
+        when insufficient_privilege then
+          raise notice 'the role % does not exist, and this role is not allowed to create it', role;
+          continue;
+        when duplicate_object or unique_violation then
+          null;
+      end;
+    end if;
+    execute format('grant usage on schema postrider to %I', role);
+    for name in select c.relname from pg_class c
+                where c.relnamespace = 'postrider'::regnamespace and c.relkind = 'v' and c.relname like 'webhook\_%' loop
+      -- The views are read-only. With these rights, an update fails with a hint instead of "permission denied".
+      execute format('grant select, update, delete on postrider.%I to %I', name, role);
+    end loop;
+    for name in select p.oid::regprocedure::text from pg_proc p
+                where p.pronamespace = 'postrider'::regnamespace
+                  and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
+                                    'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'public_id_of', 'parse_public_id') loop
+      execute format('grant execute on function %s to %I', name, role);
+    end loop;
   end loop;
 end
 $$;
@@ -3497,6 +3499,11 @@ CREATE TABLE postrider.rollup (
     delivered bigint DEFAULT 0 NOT NULL,
     delivered_attempts bigint DEFAULT 0 NOT NULL,
     first_attempt_successes bigint DEFAULT 0 NOT NULL,
+CREATE VIEW postrider.response_reader AS
+ SELECT (has_table_privilege(('postrider.attempt'::regclass)::oid, 'select'::text) OR (EXISTS ( SELECT
+           FROM pg_roles r
+          WHERE ((r.rolname = 'postrider_support_payloads'::name) AND pg_has_role(r.oid, 'usage'::text))))) AS sees_responses;
+
     retried bigint DEFAULT 0 NOT NULL,
     dead_letters bigint DEFAULT 0 NOT NULL,
     dead_letter_attempts bigint DEFAULT 0 NOT NULL,
@@ -3722,7 +3729,11 @@ CREATE VIEW postrider.webhook_delivery_attempts AS
     a.tls_us,
     a.first_byte_us,
     a.total_us,
-    a.preview AS response_preview,
+        CASE
+            WHEN ( SELECT response_reader.sees_responses
+               FROM postrider.response_reader) THEN a.preview
+            ELSE NULL::text
+        END AS response_preview,
     a.address,
     a.next_attempt_at,
     a.node_id,
@@ -3755,7 +3766,11 @@ CREATE VIEW postrider.webhook_delivery_attempts AS
     a.bytes_sent,
     a.bytes_received,
     a.content_type,
-    a.response_headers,
+        CASE
+            WHEN ( SELECT response_reader.sees_responses
+               FROM postrider.response_reader) THEN a.response_headers
+            ELSE NULL::text
+        END AS response_headers,
     (((a.flags)::integer & 4) <> 0) AS is_truncated,
     a.send_us
    FROM ((postrider.attempt a

@@ -266,7 +266,8 @@ def test_roles_that_could_not_be_created_come_with_the_statements_that_do(start_
 
         node = start_node(database_url=server.url("own"))
         logged = node.wait_for_log("roles_missing")
-        assert logged["roles"] == "postrider_consumer, postrider_support"
+        assert logged["roles"] == "postrider_consumer, postrider_support, postrider_support_payloads"
+        server.sql("select response_preview, response_headers from postrider.webhook_delivery_attempts", "own")
         doctor = lambda: {one["about"]: one for one in json.loads(subprocess.run(
             [node_module.binary(), "doctor", "--json"], cwd="/", text=True, capture_output=True,
             env=node_module.environment(database_url=server.url("own"), master_key=node_module.MASTER_KEY)).stdout)}
@@ -274,6 +275,10 @@ def test_roles_that_could_not_be_created_come_with_the_statements_that_do(start_
         server.sql(logged["statements"], "own")
         assert doctor()["roles"]["status"] == "ok"
         server.sql("set role postrider_support; select * from postrider.webhook_deliveries", "own")
+        # One of the two roles is enough.
+        server.sql("drop owned by postrider_support_payloads; drop role postrider_support_payloads", "own")
+        server.sql("select postrider.grant_support()", "own", "postrider")
+        server.sql("set role postrider_support; select response_preview from postrider.webhook_delivery_attempts", "own")
         node.stop()
     finally:
         server.close()

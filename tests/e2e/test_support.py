@@ -8,6 +8,8 @@ from harness.wait import wait_until
 
 def make_dead_letter(node, tenant, hook):
     hook.reply(then=400)
+SUPPORT, WITH_PAYLOADS = "postrider_support", "postrider_support_payloads"
+
     endpoint = node.api.create_endpoint(tenant, hook.url, ["invoice.*"])["id"]
     event = node.api.publish(tenant, "invoice.paid", subject="invoice-17")["id"]
     path = f"/v1/tenants/{tenant}/deliveries?event={event}"
@@ -44,6 +46,57 @@ def test_support_sees_and_repairs_but_reads_no_secrets(start_node, postgres, dat
 def test_one_call_finds_a_delivery_an_event_and_an_endpoint_by_index(node, tenant, receiver):
     """`postrider.delivery('dlv_…')` and its sisters; none reads a table of deliveries or events from end to end."""
     ids = make_dead_letter(node, tenant, receiver.hook())
+@contextlib.contextmanager
+def support(node, postgres, role):
+    """A cursor of that role, which sees what the node committed."""
+    admin = psycopg2.connect(postgres.url(node.sql("select current_database()")[0][0], "postgres"))
+    admin.autocommit = True
+    with contextlib.closing(admin), admin.cursor() as cursor:
+        for each in (SUPPORT, WITH_PAYLOADS):
+            cursor.execute(f"do $$ begin create role {each} nologin; exception when duplicate_object then end $$")
+        node.sql("select postrider.grant_support()")
+        cursor.execute(f"set role {role}")
+        yield cursor
+
+
+def test_only_support_with_payloads_sees_responses(start_node, database_url, postgres, receiver):
+    """A response may repeat what the endpoint got."""
+    hook = receiver.hook()
+    hook.reply(then=Reply(400, body=b"no such invoice: 17", headers={"x-note": "kept"}))
+    node, tenant = start_node(database_url=database_url), "t"
+    node.api.create_tenant(tenant)
+    node.api.create_endpoint(tenant, hook.url, ["invoice.*"])
+    node.api.publish(tenant, "invoice.paid")
+    seen = (f"select status_code, response_preview, response_headers like '%x-note: kept%' "
+            f"from postrider.webhook_delivery_attempts where tenant_id = '{tenant}'")
+    all_of_it = [(400, "no such invoice: 17", True)]
+    wait_until(lambda: node.sql(seen) == all_of_it, "the owner of the schema sees it")
+    with support(node, postgres, SUPPORT) as cursor:
+        cursor.execute(seen)
+        assert cursor.fetchall() == [(400, None, None)]
+    with support(node, postgres, WITH_PAYLOADS) as cursor:
+        cursor.execute(seen)
+        assert cursor.fetchall() == all_of_it
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            cursor.execute("select * from postrider.event")
+
+
+def test_support_is_told_the_function_to_call(start_node, database_url, postgres):
+    """An update or a delete of a view gets to the hint, and is not stopped before it for a missing right."""
+    node = start_node(database_url=database_url)
+    views = [name for name, in node.sql("select viewname from pg_views where schemaname = 'postrider' and "
+                                        "viewname like 'webhook\\_%'")]
+    assert len(views) > 8
+    for role in (SUPPORT, WITH_PAYLOADS):
+        with support(node, postgres, role) as cursor:
+            for view in views:
+                for statement in (f"update postrider.{view} set tenant_id = 'x' where tenant_id = 'x'",
+                                  f"delete from postrider.{view} where tenant_id = 'x'"):
+                    with pytest.raises(psycopg2.errors.ObjectNotInPrerequisiteState) as failure:
+                        cursor.execute(statement)
+                    assert "postrider." in failure.value.diag.message_hint, statement
+
+
     calls = {
         f"postrider.delivery('{ids['delivery']}')": ("delivery", ids["delivery"]),
         f"postrider.event('{tenant}', '{ids['event']}')": ("event", ids["event"]),

@@ -83,7 +83,8 @@ def good_arguments(scene):
             "ids": "{}", "delivery": delivery["id"], "reason": "a test", "endpoint": delivery["endpoint_id"]}
 
 
-GRANTS = {"postrider_publisher": "grant_outbox", "postrider_consumer": "grant_consumer", "postrider_support": "grant_support"}
+GRANTS = {"postrider_publisher": "grant_outbox", "postrider_consumer": "grant_consumer", "postrider_support": "grant_support",
+          "postrider_support_payloads": "grant_support"}
 
 
 def create_role(node, role):

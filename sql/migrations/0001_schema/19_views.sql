@@ -1,5 +1,12 @@
 -- Views for people. Each has uuids, for indexes, and public IDs as text. None has secrets, custom headers or payloads.
 
+-- Whether the caller sees what endpoints responded, which may repeat payloads: those who may read the table, and
+-- postrider_support_payloads.
+create view response_reader as
+select has_table_privilege('attempt'::regclass, 'select')
+       or exists (select from pg_roles r where r.rolname = 'postrider_support_payloads' and pg_has_role(r.oid, 'usage'))
+         as sees_responses;
+
 create view webhook_endpoints as
 select e.id, e.public_id as endpoint, e.tenant_id, e.url, e.description, e.status, e.status_reason, e.status_since,
        e.status_by, e.held_reason, e.held_since,
@@ -74,14 +81,16 @@ where a.outcome <> 'retrying';
 create view webhook_delivery_attempts as
 select a.delivery_id, coalesce(a.probed_attempt, a.attempt) as attempt, a.tenant_id, a.endpoint_id, a.event_id, a.outcome, a.status_code, a.error,
        a.error_detail, a.started_at, a.dns_us, a.connect_us, a.tls_us, a.first_byte_us, a.total_us,
-       a.preview as response_preview, a.address, a.next_attempt_at, a.node_id, a.created_at, a.replay_id,
+       case when (select sees_responses from response_reader) then a.preview end as response_preview, a.address, a.next_attempt_at, a.node_id, a.created_at, a.replay_id,
        public_id_of('dlv', a.delivery_id) as delivery, p.public_id as endpoint,
        case when a.is_probe then 'probe' else 'attempt' end as kind, case when a.attempt < 0 then -a.attempt end as probe,
        a.started_at as attempted_at, round(a.total_us / 1000.0, 3) as duration_ms,
        (select e.type from event e where e.id = a.event_id) as event_type,
        case when a.url_version = p.url_version then p.url else u.url end as url,
        case when a.bytes_sent is not null then a.flags & 1 <> 0 end as connection_reused, a.flags & 2 <> 0 as is_resent,
-       a.bytes_sent, a.bytes_received, a.content_type, a.response_headers, a.flags & 4 <> 0 as is_truncated, a.send_us
+       a.bytes_sent, a.bytes_received, a.content_type,
+       case when (select sees_responses from response_reader) then a.response_headers end as response_headers,
+       a.flags & 4 <> 0 as is_truncated, a.send_us
 from attempt a
 left join endpoint p on p.id = a.endpoint_id
 left join former_url u on u.endpoint_id = a.endpoint_id and u.version = a.url_version;

@@ -27,7 +27,8 @@ select role.name,
 from (values ('postrider_publisher', 'grant_outbox', 1),
              ('postrider_relay', 'grant_outbox', 2),
              ('postrider_consumer', 'grant_consumer', 3),
-             ('postrider_support', 'grant_support', 4)) as role (name, grants, place)
+             ('postrider_support', 'grant_support', 4),
+             ('postrider_support_payloads', 'grant_support', 5)) as role (name, grants, place)
 where to_regprocedure('postrider.' || role.grants || '()') is not null
   and not exists (select from pg_roles where rolname = role.name)
   and (role.name <> 'postrider_relay' or to_regclass('postrider.migration') is null)

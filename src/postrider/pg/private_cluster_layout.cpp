@@ -195,6 +195,7 @@ std::string first_statements() {
          "create role postrider_publisher nologin;\n"
          "create role postrider_consumer nologin;\n"
          "create role postrider_support nologin;\n"
+         "create role postrider_support_payloads nologin;\n"
          "create database postrider owner postrider;\n";
 }
 
