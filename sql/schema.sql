@@ -533,7 +533,11 @@ CREATE VIEW postrider.webhook_deliveries AS
    FROM (((((postrider.bucket_lease l
      JOIN postrider.queue q ON ((q.bucket = l.bucket)))
      LEFT JOIN postrider.in_flight f ON (((f.bucket = q.bucket) AND (f.id = q.id))))
-     LEFT JOIN postrider.event e ON ((e.id = q.event_id)))
+     LEFT JOIN LATERAL ( SELECT min(e_1.type) AS type,
+            min(e_1.version) AS version,
+            min(e_1.public_id) AS public_id
+           FROM postrider.event e_1
+          WHERE (e_1.id = q.event_id)) e ON (true))
      LEFT JOIN postrider.endpoint p ON ((p.id = q.endpoint_id)))
      LEFT JOIN LATERAL ( SELECT a.started_at,
             a.status_code,
@@ -574,7 +578,11 @@ UNION ALL
     COALESCE(e.public_id, postrider.public_id_of('evt'::text, a.event_id)) AS event,
     e.version AS payload_version
    FROM ((postrider.attempt a
-     LEFT JOIN postrider.event e ON ((e.id = a.event_id)))
+     LEFT JOIN LATERAL ( SELECT min(e_1.type) AS type,
+            min(e_1.version) AS version,
+            min(e_1.public_id) AS public_id
+           FROM postrider.event e_1
+          WHERE (e_1.id = a.event_id)) e ON (true))
      LEFT JOIN postrider.endpoint p ON ((p.id = a.endpoint_id)))
   WHERE (a.outcome <> 'retrying'::text);
 
@@ -826,6 +834,7 @@ CREATE FUNCTION postrider.erase_payloads(events uuid[]) RETURNS TABLE(erased big
 #variable_conflict use_column
 declare
   ended record;
+  buckets integer[];
 begin
   canceled := 0;
   -- All versions of each event.
@@ -834,7 +843,6 @@ begin
                             join event e on e.id = i.id and e.main_id is not null
                             join event v on v.id >= first_delivery_id(i.id) and v.id <= last_delivery_id(i.id)
                             where v.id <> i.id);
-  buckets integer[];
   with gone as (
     update event e
     set body = '',
@@ -848,14 +856,6 @@ begin
   )
   select count(*) into erased from gone where main_id is null or main_id = id;
   delete from fanout_task f where f.event_id = any (events);
-  for ended in
-    with wanted as (
-      select b.bucket, q.id
-      from unnest(events) as i (event_id)
-      cross join unnest(buckets) as b (bucket)
-      join queue q on q.bucket = b.bucket
-                  and q.id >= (left(replace(i.event_id::text, '-', ''), 20) || repeat('0', 12))::uuid
-                  and q.id <= (left(replace(i.event_id::text, '-', ''), 20) || repeat('f', 12))::uuid
   -- Those of the tenants' endpoints, whatever their status: the rows of a deleted endpoint are still being removed.
   buckets := array(select distinct p.bucket
                    from endpoint p
@@ -864,6 +864,14 @@ begin
                                          where e.id = any (events)
                                            and e.id >= (select min(i::text)::uuid from unnest(events) as i)
                                            and e.id <= (select max(i::text)::uuid from unnest(events) as i)));
+  for ended in
+    with wanted as (
+      select b.bucket, q.id
+      from unnest(events) as i (event_id)
+      cross join unnest(buckets) as b (bucket)
+      join queue q on q.bucket = b.bucket
+                  and q.id >= (left(replace(i.event_id::text, '-', ''), 20) || repeat('0', 12))::uuid
+                  and q.id <= (left(replace(i.event_id::text, '-', ''), 20) || repeat('f', 12))::uuid
       union
       select e.bucket, r.delivery_id
       from replayed r
@@ -1046,6 +1054,7 @@ CREATE FUNCTION postrider.grant_support() RETURNS void
     LANGUAGE plpgsql
     AS $$
 declare
+  role text;
   name text;
 begin
   foreach role in array array['postrider_support', 'postrider_support_payloads'] loop
@@ -3490,6 +3499,11 @@ ALTER TABLE postrider.requested_replay ALTER COLUMN id ADD GENERATED ALWAYS AS I
     CACHE 1
 );
 
+CREATE VIEW postrider.response_reader AS
+ SELECT (has_table_privilege(('postrider.attempt'::regclass)::oid, 'select'::text) OR (EXISTS ( SELECT
+           FROM pg_roles r
+          WHERE ((r.rolname = 'postrider_support_payloads'::name) AND pg_has_role(r.oid, 'usage'::text))))) AS sees_responses;
+
 CREATE TABLE postrider.rollup (
     hour timestamp with time zone NOT NULL,
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -3499,11 +3513,6 @@ CREATE TABLE postrider.rollup (
     delivered bigint DEFAULT 0 NOT NULL,
     delivered_attempts bigint DEFAULT 0 NOT NULL,
     first_attempt_successes bigint DEFAULT 0 NOT NULL,
-CREATE VIEW postrider.response_reader AS
- SELECT (has_table_privilege(('postrider.attempt'::regclass)::oid, 'select'::text) OR (EXISTS ( SELECT
-           FROM pg_roles r
-          WHERE ((r.rolname = 'postrider_support_payloads'::name) AND pg_has_role(r.oid, 'usage'::text))))) AS sees_responses;
-
     retried bigint DEFAULT 0 NOT NULL,
     dead_letters bigint DEFAULT 0 NOT NULL,
     dead_letter_attempts bigint DEFAULT 0 NOT NULL,
@@ -4072,7 +4081,7 @@ CREATE INDEX attempt_by_endpoint ON ONLY postrider.attempt USING btree (endpoint
 
 CREATE INDEX attempt_by_tenant ON ONLY postrider.attempt USING btree (tenant_id, delivery_id);
 
-CREATE INDEX attempt_by_time ON ONLY postrider.attempt USING brin (started_at) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX attempt_by_time ON ONLY postrider.attempt USING brin (started_at, created_at) WITH (pages_per_range='16', autosummarize='on');
 
 CREATE INDEX attempt_canceled ON ONLY postrider.attempt USING btree (delivery_id) WHERE (outcome = 'canceled'::text);
 
@@ -4084,7 +4093,7 @@ CREATE INDEX attempt_replayed ON ONLY postrider.attempt USING btree (event_id, d
 
 CREATE INDEX attempt_day_event_id_delivery_id_idx ON ONLY postrider.attempt_day USING btree (event_id, delivery_id) WHERE (replay_id IS NOT NULL);
 
-CREATE INDEX attempt_day_started_at_idx ON ONLY postrider.attempt_day USING brin (started_at) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX attempt_day_started_at_created_at_idx ON ONLY postrider.attempt_day USING brin (started_at, created_at) WITH (pages_per_range='16', autosummarize='on');
 
 CREATE INDEX attempt_day_tenant_id_delivery_id_idx ON ONLY postrider.attempt_day USING btree (tenant_id, delivery_id);
 
@@ -4098,7 +4107,7 @@ CREATE INDEX attempt_kept_endpoint_id_delivery_id_idx ON postrider.attempt_kept 
 
 CREATE INDEX attempt_kept_event_id_delivery_id_idx ON postrider.attempt_kept USING btree (event_id, delivery_id) WHERE (replay_id IS NOT NULL);
 
-CREATE INDEX attempt_kept_started_at_idx ON postrider.attempt_kept USING brin (started_at) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX attempt_kept_started_at_created_at_idx ON postrider.attempt_kept USING brin (started_at, created_at) WITH (pages_per_range='16', autosummarize='on');
 
 CREATE INDEX attempt_kept_tenant_id_delivery_id_idx ON postrider.attempt_kept USING btree (tenant_id, delivery_id);
 
@@ -4280,7 +4289,7 @@ ALTER INDEX postrider.attempt_by_endpoint ATTACH PARTITION postrider.attempt_day
 
 ALTER INDEX postrider.attempt_replayed ATTACH PARTITION postrider.attempt_day_event_id_delivery_id_idx;
 
-ALTER INDEX postrider.attempt_by_time ATTACH PARTITION postrider.attempt_day_started_at_idx;
+ALTER INDEX postrider.attempt_by_time ATTACH PARTITION postrider.attempt_day_started_at_created_at_idx;
 
 ALTER INDEX postrider.attempt_by_tenant ATTACH PARTITION postrider.attempt_day_tenant_id_delivery_id_idx;
 
@@ -4292,7 +4301,7 @@ ALTER INDEX postrider.attempt_by_endpoint ATTACH PARTITION postrider.attempt_kep
 
 ALTER INDEX postrider.attempt_replayed ATTACH PARTITION postrider.attempt_kept_event_id_delivery_id_idx;
 
-ALTER INDEX postrider.attempt_by_time ATTACH PARTITION postrider.attempt_kept_started_at_idx;
+ALTER INDEX postrider.attempt_by_time ATTACH PARTITION postrider.attempt_kept_started_at_created_at_idx;
 
 ALTER INDEX postrider.attempt_by_tenant ATTACH PARTITION postrider.attempt_kept_tenant_id_delivery_id_idx;
 

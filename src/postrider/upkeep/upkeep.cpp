@@ -157,6 +157,7 @@ runtime::Task<void> Upkeep::analyze_parents() {
     const std::string command = "analyze postrider." + std::string(row.relname);
     co_await link_.connection().execute(command);
   }
+  if (!stale.empty()) co_await link_.run(sql::summarize_ended_days{});
 }
 
 std::vector<base::Timestamp> Upkeep::postponed_hours() {

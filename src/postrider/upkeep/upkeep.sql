@@ -65,6 +65,21 @@ where schemaname = 'postrider'
   and relname in ('event', 'attempt', 'dead_letter', 'inbox')
   and coalesce(last_analyze, '-infinity') < now() - interval '1 day'
 
+-- name: summarize_ended_days
+-- Completes attempt_by_time for the days that have ended, so that a time range skips them. Vacuum leaves out the end of a
+-- table, and without autovacuum nothing is summarized. Cheap when there is nothing to do.
+-- not null: all
+select coalesce(sum(brin_summarize_new_values(i.inhrelid)), 0)::bigint as page_ranges
+from pg_inherits i
+join pg_index x on x.indexrelid = i.inhrelid
+join pg_class t on t.oid = x.indrelid
+where i.inhparent in (
+    select p.inhrelid
+    from pg_inherits p
+    where p.inhparent = 'attempt_by_time'::regclass
+  )
+  and t.relname < 'attempt_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')
+
 -- name: hours_to_close
 -- Hours with rollups that ended ten minutes ago, so that every attempt that started in them has been written; without the
 -- `postponed` ones. Index: the key.
