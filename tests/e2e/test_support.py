@@ -1,15 +1,18 @@
 """The role postrider_support. The lines of docs/support.md are run by test_documents.py."""
 
+import contextlib
+
 import psycopg2
 import pytest
 
+from harness.receiver import Reply
 from harness.wait import wait_until
+
+SUPPORT, WITH_PAYLOADS = "postrider_support", "postrider_support_payloads"
 
 
 def make_dead_letter(node, tenant, hook):
     hook.reply(then=400)
-SUPPORT, WITH_PAYLOADS = "postrider_support", "postrider_support_payloads"
-
     endpoint = node.api.create_endpoint(tenant, hook.url, ["invoice.*"])["id"]
     event = node.api.publish(tenant, "invoice.paid", subject="invoice-17")["id"]
     path = f"/v1/tenants/{tenant}/deliveries?event={event}"
@@ -43,9 +46,6 @@ def test_support_sees_and_repairs_but_reads_no_secrets(start_node, postgres, dat
     admin.close()
 
 
-def test_one_call_finds_a_delivery_an_event_and_an_endpoint_by_index(node, tenant, receiver):
-    """`postrider.delivery('dlv_…')` and its sisters; none reads a table of deliveries or events from end to end."""
-    ids = make_dead_letter(node, tenant, receiver.hook())
 @contextlib.contextmanager
 def support(node, postgres, role):
     """A cursor of that role, which sees what the node committed."""
@@ -97,6 +97,9 @@ def test_support_is_told_the_function_to_call(start_node, database_url, postgres
                     assert "postrider." in failure.value.diag.message_hint, statement
 
 
+def test_one_call_finds_a_delivery_an_event_and_an_endpoint_by_index(node, tenant, receiver):
+    """`postrider.delivery('dlv_…')` and its sisters; none reads a table of deliveries or events from end to end."""
+    ids = make_dead_letter(node, tenant, receiver.hook())
     calls = {
         f"postrider.delivery('{ids['delivery']}')": ("delivery", ids["delivery"]),
         f"postrider.event('{tenant}', '{ids['event']}')": ("event", ids["event"]),
@@ -153,6 +156,35 @@ def test_an_owners_direct_update_is_recorded_as_a_change_for_the_nodes(node, ten
     column = "id" if table == "tenant" else "tenant_id"
     node.sql(f"update postrider.{table} set {change} where {column} = '{tenant}'")
     wait_until(lambda: node.sql(changes)[0][0] == before + 1, "the change is recorded")
+
+
+def test_running_nodes_apply_an_owners_direct_update(start_node, database_url, receiver):
+    """Both nodes: the one that publishes, and the one that sends."""
+    nodes = [start_node(database_url=database_url), start_node(database_url=database_url)]
+    former, moved = receiver.hook(), receiver.hook()
+    nodes[0].api.create_tenant("t")
+    endpoint = nodes[0].api.create_endpoint("t", former.url, ["invoice.*"])["id"]
+    nodes[0].api.publish("t", "invoice.paid")
+    former.wait_for(1)
+
+    nodes[0].sql(f"update postrider.endpoint set url = '{moved.url}' where public_id = '{endpoint}'")
+    def is_moved():
+        nodes[0].api.publish("t", "invoice.paid")
+        return moved.requests
+    wait_until(is_moved, "the owner of the endpoint sends to its new URL")
+
+    nodes[0].sql("update postrider.subscription set enabled = false where tenant_id = 't'")
+    def deliveries(node):
+        event = node.api.publish("t", "invoice.paid")["id"]
+        return node.api.get(f"/v1/tenants/t/events/{event}").expect(200)["deliveries"]
+    for node in nodes:
+        wait_until(lambda: deliveries(node) == [], "the node publishes to no endpoint")
+
+    nodes[0].sql("update postrider.tenant set publish_rate_per_second = 1 where id = 't'")
+    def is_limited(node):
+        return any(node.api.call("POST", "/v1/tenants/t/events", {"type": "a", "data": {}}).status == 429 for _ in range(5))
+    for node in nodes:
+        wait_until(lambda: is_limited(node), "the node has the tenant's new rate")
 
 
 def test_a_change_through_the_api_is_recorded_once(node, tenant, receiver):
