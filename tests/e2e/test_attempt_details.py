@@ -1,10 +1,12 @@
 """What the history keeps about each request: the URL it was sent to, the response, its size and its connection."""
 
 import socket
+import subprocess
 import threading
 
 import pytest
 
+from harness import node as node_module
 from harness.receiver import Reply
 from harness.wait import wait_until
 
@@ -59,6 +61,20 @@ def test_an_attempt_has_its_url_response_sizes_and_connection(node, tenant, move
         (moved["new"].url, delivered["connection_reused"], False, 2, "application/json", False, None)]
     listed = node.api.get(f"/v1/tenants/{tenant}/attempts").expect(200)["data"]
     assert [each["url"] for each in listed] == [moved["new"].url, moved["old"].url]
+
+
+def test_the_command_line_shows_what_was_exchanged(node, tenant, moved):
+    settings = node_module.environment(server=node.api.url, key=node.api.key)
+    done = subprocess.run([node_module.binary(), "delivery", "show", moved["delivery"]], env=settings, cwd="/",
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    failed, delivered = timeline(node.api, tenant, moved["delivery"])
+    assert f"to {moved['old'].url}, sent {failed['bytes_sent']} B on a new connection" in done.stdout
+    assert "received 2.9 KiB of text/plain, more than the preview" in done.stdout
+    assert "location: /new?token=[redacted]" in done.stdout and "x-why: asleep" in done.stdout
+    kind = "reused" if delivered["connection_reused"] else "new"
+    assert f"to {moved['new'].url}, sent {delivered['bytes_sent']} B on a {kind} connection" in done.stdout
+    assert "received 2 B of application/json" in done.stdout
 
 
 def test_response_headers_are_shown_only_with_payloads(node, tenant, moved):
@@ -128,6 +144,10 @@ def test_a_request_sent_again_over_a_new_connection_is_marked_and_counts_as_two(
     assert [(each["attempt"], each["is_resent"], each["connection_reused"]) for each in attempts[second]] == [(1, True, False)]
     assert receiver.requests == [(first, "1"), (second, "1"), (second, "1")]
     assert attempts[second][0]["bytes_sent"] == 2 * attempts[first][0]["bytes_sent"]
+    shown = subprocess.run([node_module.binary(), "delivery", "show", next(each["id"] for each in found if each["event_id"] == second)],
+                           env=node_module.environment(server=node.api.url, key=node.api.key), cwd="/", capture_output=True,
+                           text=True, timeout=60).stdout
+    assert f"sent {attempts[second][0]['bytes_sent']} B twice: the reused connection was closed" in shown
     stats = wait_until(lambda: (lambda rows: rows if rows and rows[0]["delivered"] == 2 else None)(
         node.api.get(f"/v1/tenants/{tenant}/stats").expect(200)["data"]), "the hour is counted", 30)
     assert stats[0]["attempts"] == 3

@@ -49,14 +49,48 @@ std::string result_of(const json::object& attempt) {
   return text_of(attempt, "error_detail");
 }
 
+const json::object* object_of(const json::object& object, const char* name) {
+  const json::value* value = member(object, name);
+  return value ? value->if_object() : nullptr;
+}
+
+bool is_set(const json::object& object, const char* name) {
+  const json::value* value = member(object, name);
+  return value && value->is_bool() && value->get_bool();
+}
+
+std::string bytes_of(const json::object& object, const char* name) {
+  const json::value* value = member(object, name);
+  return value && value->is_int64() ? bytes_text(value->get_int64()) : "";
+}
+
+// Empty: nothing was sent.
+std::string request_text(const json::object& attempt) {
+  const std::string url = text_of(attempt, "url"), bytes = bytes_of(attempt, "bytes_sent");
+  if (url.empty()) return "";
+  std::string text = "to " + url;
+  if (!bytes.empty()) text += ", sent " + bytes;
+  if (is_set(attempt, "is_resent")) return text + " twice: the reused connection was closed";
+  if (member(attempt, "connection_reused") != nullptr)
+    text += is_set(attempt, "connection_reused") ? " on a reused connection" : " on a new connection";
+  return text;
+}
+
+std::string received_text(const json::object& response) {
+  const std::string type = text_of(response, "content_type"), bytes = bytes_of(response, "bytes");
+  if (bytes.empty()) return "";
+  return "received " + bytes + (type.empty() ? "" : " of " + type) +
+         (is_set(response, "is_truncated") ? ", more than the preview" : "");
+}
+
 void print_response(const Output& out, const json::object& attempt) {
-  const json::value* response = member(attempt, "response");
-  const json::object* details = response ? response->if_object() : nullptr;
-  const json::value* headers = details ? member(*details, "headers") : nullptr;
-  if (headers != nullptr && headers->is_object())
-    for (const char* name : {"location", "retry-after", "content-type"})
-      if (const json::value* value = member(headers->get_object(), name))
-        out.line("    " + std::string(name) + ": " + cell_text(*value));
+  if (const std::string request = request_text(attempt); !request.empty()) out.line("    " + request);
+  if (const json::object* response = object_of(attempt, "response")) {
+    if (const std::string received = received_text(*response); !received.empty()) out.line("    " + received);
+    if (const json::object* headers = object_of(*response, "headers"))
+      for (const auto& header : *headers)
+        out.line("    " + std::string(header.key()) + ": " + cell_text(header.value()));
+  }
   const json::value* preview = member(attempt, "response_preview");
   if (preview == nullptr || !preview->is_string()) return;
   std::istringstream lines{std::string(preview->get_string())};
@@ -70,9 +104,11 @@ void print_attempt(const Output& out, const json::object& attempt) {
   if (phases != nullptr && phases->is_object())
     if (const json::value* total = member(phases->get_object(), "total_us"))
       duration = "  " + styled(*total, Style::microseconds, view);
-  const bool is_probe = text_of(attempt, "kind") == "probe";
+  const std::string probe = text_of(attempt, "probe");
+  const bool ended_outage = probe.empty() && text_of(attempt, "kind") == "probe";
   out.line("  #" + text_of(attempt, "attempt") + "  " + clock_of(attempt) + "  " + result_of(attempt) +
-           duration + "  → " + (is_probe ? "probe" : outcome_text(attempt, view)));
+           duration + "  → " + (probe.empty() ? outcome_text(attempt, view) : "probe " + probe) +
+           (ended_outage ? " (probe)" : ""));
   print_response(out, attempt);
 }
 
@@ -96,8 +132,8 @@ const Layout& layout() {
   static const Layout all = {
       {"",
        {"id", "status", "waiting_for", "attempts", "event_id", "event_type", "subject", "tenant_id",
-        "endpoint_id", "url", "created_at", "next_attempt_at", "give_up_at", "delivered_at", "dead_at",
-        "resolution", "resolved_at", "replay_id"}}};
+        "endpoint_id", "url", "created_at", "next_attempt_at", "next_probe_at", "give_up_at", "delivered_at",
+        "dead_at", "resolution", "resolved_at", "replay_id"}}};
   return all;
 }
 

@@ -139,7 +139,9 @@ describe('phases', () => {
     const phases = { lookup_us: 100, connect_us: 200, tls_us: 300, first_byte_us: 4000, total_us: 5000 };
     expect(segmentsOf(phases).reduce((sum, segment) => sum + segment.us, 0)).toBe(5000);
     expect(isReused(phases)).toBe(false);
-    expect(isReused({ lookup_us: null, connect_us: null, tls_us: null, first_byte_us: 10, total_us: 20 })).toBe(true);
+    const bare = { lookup_us: null, connect_us: null, tls_us: null, first_byte_us: 10, total_us: 20 };
+    expect(isReused(bare)).toBe(true);
+    expect([isReused(bare, false), isReused(bare, null), isReused(phases, true)]).toEqual([false, false, true]);
   });
   test('an attempt that failed early has the rest as one segment', () => {
     const segments = segmentsOf({ lookup_us: 100, connect_us: null, tls_us: null, first_byte_us: null, total_us: 900 });

@@ -54,8 +54,9 @@ export function segmentsOf(phases: PhaseTimes): Segment[] {
   return segments;
 }
 
-/** No lookup, connect or TLS, but an answer: the connection was open already. */
-export function isReused(phases: PhaseTimes): boolean {
+/** An exchange of a test has only phases: with a response but no lookup, connect or TLS, the connection was open already. */
+export function isReused(phases: PhaseTimes, connectionReused?: boolean | null): boolean {
+  if (connectionReused !== undefined) return connectionReused === true;
   return (
     phases.lookup_us === null && phases.connect_us === null && phases.tls_us === null && phases.first_byte_us !== null
   );

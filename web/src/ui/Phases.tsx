@@ -22,10 +22,10 @@ export function Phases({ phases, scaleUs, limitUs }: { phases: PhaseTimes; scale
   );
 }
 
-export function PhaseList({ phases }: { phases: PhaseTimes }) {
+export function PhaseList({ phases, connectionReused }: { phases: PhaseTimes; connectionReused?: boolean | null }) {
   return (
     <div class="phase-legend">
-      {isReused(phases) && <em>reused connection</em>}
+      {isReused(phases, connectionReused) && <em>reused connection</em>}
       {segmentsOf(phases).map((segment) => (
         <span key={segment.name} class={`is-${segment.name}`}>
           {segment.label} {formatMicroseconds(segment.us)}

@@ -3,6 +3,7 @@ import type { Schemas } from '../../api/client';
 import { explainError } from '../../lib/causes';
 import { deliveryState } from '../../lib/states';
 import { formatMicroseconds, longSpan, parseTime } from '../../lib/time';
+import { formatBytes } from '../../lib/numbers';
 import { Badge, Button, Fact, Facts, Plain, Time } from '../../ui/basic';
 import { Icon } from '../../ui/Icon';
 import { PhaseList, Phases } from '../../ui/Phases';
@@ -16,6 +17,34 @@ function resultOf(attempt: Attempt): string {
   return attempt.error ?? attempt.outcome;
 }
 
+function numberOf(attempt: Attempt): string {
+  if (attempt.attempt === 0) return '–';
+  return attempt.probe ? `probe ${attempt.probe}` : `#${attempt.attempt}`;
+}
+
+function Exchange({ attempt }: { attempt: Attempt }) {
+  const response = attempt.response;
+  return (
+    <>
+      {attempt.url && <Fact name="URL"><span class="mono break"><Plain text={attempt.url} /></span></Fact>}
+      {attempt.bytes_sent !== null && (
+        <Fact name="Sent">
+          {formatBytes(attempt.bytes_sent)}
+          {attempt.is_resent && ', twice: the reused connection was closed'}
+        </Fact>
+      )}
+      {response && response.bytes !== null && (
+        <Fact name="Received">
+          {formatBytes(response.bytes)} <Plain text={response.content_type ?? ''} />
+        </Fact>
+      )}
+      {Object.entries(response?.headers ?? {}).map(([name, value]) => (
+        <Fact key={name} name={name}><span class="mono break"><Plain text={value} /></span></Fact>
+      ))}
+    </>
+  );
+}
+
 function AttemptRow({ attempt, scaleUs, limitUs, isFirstOpen }: { attempt: Attempt; scaleUs: number; limitUs?: number; isFirstOpen: boolean }) {
   const [isOpen, setOpen] = useState(isFirstOpen);
   const explanation = explainError(attempt.error, attempt.status_code);
@@ -26,7 +55,7 @@ function AttemptRow({ attempt, scaleUs, limitUs, isFirstOpen }: { attempt: Attem
         <span class={isOpen ? 'attempt-fold is-open' : 'attempt-fold'}>
           <Icon name="chevron-right" />
         </span>
-        <span class="attempt-number number">{attempt.attempt === 0 ? '–' : `#${attempt.attempt}`}</span>
+        <span class="attempt-number number">{numberOf(attempt)}</span>
         <Badge state={deliveryState(attempt.outcome)} />
         <strong class="mono attempt-result">{resultOf(attempt)}</strong>
         <span class="attempt-bar">{total > 0 && <Phases phases={attempt.phases} scaleUs={scaleUs} limitUs={limitUs} />}</span>
@@ -37,7 +66,7 @@ function AttemptRow({ attempt, scaleUs, limitUs, isFirstOpen }: { attempt: Attem
       </button>
       {isOpen && (
         <div class="attempt-body stack tight">
-          {total > 0 && <PhaseList phases={attempt.phases} />}
+          {total > 0 && <PhaseList phases={attempt.phases} connectionReused={attempt.connection_reused} />}
           {attempt.error_detail && (
             <p class="break">
               <Plain text={attempt.error_detail} />
@@ -49,6 +78,8 @@ function AttemptRow({ attempt, scaleUs, limitUs, isFirstOpen }: { attempt: Attem
             </p>
           )}
           <Facts>
+            <Exchange attempt={attempt} />
+            {attempt.kind === 'probe' && <Fact name="Kind">probe</Fact>}
             {attempt.address && <Fact name="Address"><span class="mono">{attempt.address}</span></Fact>}
             {attempt.node && <Fact name="Node"><span class="mono">{attempt.node}</span></Fact>}
             {attempt.next_attempt_at && <Fact name="Next attempt due"><Time at={attempt.next_attempt_at} exact /></Fact>}
