@@ -332,6 +332,22 @@ begin
 end
 $$;
 
+CREATE FUNCTION postrider.give_up_at(since timestamp with time zone, give_up_seconds integer, paused tstzmultirange) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+  select case when bool_or(upper_inf(counted.span)) then null
+              else since + make_interval(secs => (give_up_seconds + coalesce(sum(counted.seconds), 0))::double precision) end
+  from (
+    select p.span, p.seconds,
+           coalesce(sum(p.seconds) over (order by p.span rows between unbounded preceding and 1 preceding), 0) as seconds_before
+    from (
+      select span, extract(epoch from upper(span)) - extract(epoch from lower(span)) as seconds
+      from unnest(paused * tstzmultirange(tstzrange(since, null))) as span
+    ) p
+  ) counted
+  where extract(epoch from lower(counted.span)) - counted.seconds_before - give_up_seconds < extract(epoch from since)
+$$;
+
 CREATE FUNCTION postrider.public_id_of(prefix text, id uuid) RETURNS text
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -374,6 +390,25 @@ CREATE TABLE postrider.attempt (
     CONSTRAINT attempt_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'retrying'::text, 'dead_letter'::text, 'canceled'::text])))
 )
 PARTITION BY LIST (is_kept);
+
+CREATE TABLE postrider.brake_span (
+    id bigint NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    until timestamp with time zone
+);
+
+CREATE TABLE postrider.brakes (
+    singleton boolean DEFAULT true NOT NULL,
+    is_paused boolean DEFAULT false NOT NULL,
+    retry_rate_per_second double precision,
+    drain_rate_per_second double precision,
+    reason text,
+    changed_by text,
+    changed_at timestamp with time zone,
+    CONSTRAINT brakes_drain_rate_per_second_check CHECK ((drain_rate_per_second > (0)::double precision)),
+    CONSTRAINT brakes_retry_rate_per_second_check CHECK ((retry_rate_per_second > (0)::double precision)),
+    CONSTRAINT brakes_singleton_check CHECK (singleton)
+);
 
 CREATE TABLE postrider.bucket_lease (
     bucket integer NOT NULL,
@@ -439,6 +474,109 @@ CREATE TABLE postrider.endpoint (
     CONSTRAINT endpoint_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text, 'deleted'::text])))
 );
 
+CREATE TABLE postrider.lane_wait (
+    endpoint_id uuid NOT NULL,
+    is_retry boolean NOT NULL,
+    bucket integer NOT NULL,
+    epoch bigint NOT NULL,
+    reason text NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT lane_wait_reason_check CHECK ((reason = ANY (ARRAY['rate'::text, 'in_flight_cap'::text, 'brake'::text])))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE postrider.pause_span (
+    id bigint NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    endpoint_id uuid,
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    until timestamp with time zone
+);
+
+CREATE TABLE postrider.queue (
+    bucket integer NOT NULL,
+    id uuid NOT NULL,
+    event_id uuid NOT NULL,
+    endpoint_id uuid NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    retry boolean DEFAULT false NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    probes integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    replay_id uuid
+)
+WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
+
+CREATE TABLE postrider.tenant (
+    id text NOT NULL COLLATE pg_catalog."C",
+    name text,
+    status text DEFAULT 'active'::text NOT NULL,
+    status_reason text,
+    status_since timestamp with time zone DEFAULT now() NOT NULL,
+    status_by text DEFAULT 'operator'::text NOT NULL,
+    max_in_flight integer,
+    rate_per_second double precision,
+    publish_rate_per_second double precision,
+    payload_bytes_max integer,
+    endpoints_max integer,
+    contacts jsonb,
+    metadata jsonb,
+    endpoint_count integer DEFAULT 0 NOT NULL,
+    strict_count integer DEFAULT 0 NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT tenant_contacts_check CHECK ((jsonb_typeof(contacts) = 'array'::text)),
+    CONSTRAINT tenant_id_check CHECK ((id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]{0,63}$'::text)),
+    CONSTRAINT tenant_status_by_check CHECK ((status_by = ANY (ARRAY['customer'::text, 'operator'::text, 'postrider'::text]))),
+    CONSTRAINT tenant_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'deleted'::text])))
+);
+
+CREATE VIEW postrider.delivery_wait AS
+ SELECT q.bucket,
+    q.id,
+        CASE
+            WHEN b.is_paused THEN 'brake'::text
+            WHEN (t.status = 'paused'::text) THEN 'tenant_paused'::text
+            WHEN (p.status = 'paused'::text) THEN 'endpoint_paused'::text
+            WHEN (p.held_since IS NOT NULL) THEN 'held'::text
+            WHEN (q.due_at > now()) THEN 'schedule'::text
+            WHEN ((p.ordering = 'strict'::text) AND (NOT q.retry) AND ((EXISTS ( SELECT
+               FROM postrider.queue o
+              WHERE ((o.bucket = q.bucket) AND (o.endpoint_id = q.endpoint_id) AND (NOT o.retry) AND (o."position" < q."position")))) OR (EXISTS ( SELECT
+               FROM postrider.queue o
+              WHERE ((o.bucket = q.bucket) AND (o.endpoint_id = q.endpoint_id) AND o.retry))))) THEN 'strict_order'::text
+            WHEN (p.breaker = 'open'::text) THEN 'breaker'::text
+            ELSE ( SELECT w.reason
+               FROM (postrider.lane_wait w
+                 JOIN postrider.bucket_lease l ON (((l.bucket = w.bucket) AND (l.epoch = w.epoch) AND (l.owner IS NOT NULL))))
+              WHERE ((w.endpoint_id = q.endpoint_id) AND (w.is_retry = q.retry)))
+        END AS waiting_for,
+    postrider.give_up_at(q.created_at, p.give_up_seconds, ( SELECT range_agg(tstzrange(s.since, s.until)) AS range_agg
+           FROM ( SELECT pause_span.since,
+                    pause_span.until
+                   FROM postrider.pause_span
+                  WHERE ((pause_span.tenant_id = p.tenant_id) AND ((pause_span.endpoint_id = p.id) OR (pause_span.endpoint_id IS NULL)))
+                UNION ALL
+                 SELECT brake_span.since,
+                    brake_span.until
+                   FROM postrider.brake_span
+                UNION ALL
+                 SELECT p.held_since,
+                    NULL::timestamp with time zone
+                  WHERE (p.held_since IS NOT NULL)) s
+          WHERE ((s.until IS NULL) OR (s.until > s.since)))) AS give_up_at,
+        CASE
+            WHEN ((p.breaker = 'open'::text) AND (p.status = 'active'::text) AND (t.status = 'active'::text) AND (p.held_since IS NULL) AND (NOT b.is_paused)) THEN p.next_probe_at
+            ELSE NULL::timestamp with time zone
+        END AS next_probe_at
+   FROM (((postrider.queue q
+     JOIN postrider.endpoint p ON ((p.id = q.endpoint_id)))
+     JOIN postrider.tenant t ON ((t.id = p.tenant_id)))
+     CROSS JOIN postrider.brakes b);
+
 CREATE TABLE postrider.event (
     id uuid NOT NULL,
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -488,22 +626,6 @@ CREATE VIEW postrider.in_flight AS
      CROSS JOIN LATERAL UNNEST(f.delivery_ids, f.buckets) sent(id, bucket))
      JOIN postrider.bucket_lease l ON (((l.bucket = sent.bucket) AND (l.owner = f.node_id))));
 
-CREATE TABLE postrider.queue (
-    bucket integer NOT NULL,
-    id uuid NOT NULL,
-    event_id uuid NOT NULL,
-    endpoint_id uuid NOT NULL,
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    retry boolean DEFAULT false NOT NULL,
-    "position" bigint DEFAULT 0 NOT NULL,
-    due_at timestamp with time zone NOT NULL,
-    attempts integer DEFAULT 0 NOT NULL,
-    probes integer DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    replay_id uuid
-)
-WITH (vacuum_truncate=off, autovacuum_vacuum_threshold='5000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_insert_threshold='-1', autovacuum_vacuum_cost_delay='0', autovacuum_analyze_threshold='50000');
-
 CREATE VIEW postrider.webhook_deliveries AS
  SELECT q.id,
     q.tenant_id,
@@ -529,7 +651,19 @@ CREATE VIEW postrider.webhook_deliveries AS
     postrider.public_id_of('dlv'::text, q.id) AS delivery,
     p.public_id AS endpoint,
     COALESCE(e.public_id, postrider.public_id_of('evt'::text, q.event_id)) AS event,
-    e.version AS payload_version
+    e.version AS payload_version,
+        CASE
+            WHEN (f.id IS NULL) THEN ( SELECT w.waiting_for
+               FROM postrider.delivery_wait w
+              WHERE ((w.bucket = q.bucket) AND (w.id = q.id)))
+            ELSE NULL::text
+        END AS waiting_for,
+    ( SELECT w.give_up_at
+           FROM postrider.delivery_wait w
+          WHERE ((w.bucket = q.bucket) AND (w.id = q.id))) AS give_up_at,
+    ( SELECT w.next_probe_at
+           FROM postrider.delivery_wait w
+          WHERE ((w.bucket = q.bucket) AND (w.id = q.id))) AS next_probe_at
    FROM (((((postrider.bucket_lease l
      JOIN postrider.queue q ON ((q.bucket = l.bucket)))
      LEFT JOIN postrider.in_flight f ON (((f.bucket = q.bucket) AND (f.id = q.id))))
@@ -576,7 +710,10 @@ UNION ALL
     postrider.public_id_of('dlv'::text, a.delivery_id) AS delivery,
     p.public_id AS endpoint,
     COALESCE(e.public_id, postrider.public_id_of('evt'::text, a.event_id)) AS event,
-    e.version AS payload_version
+    e.version AS payload_version,
+    NULL::text AS waiting_for,
+    NULL::timestamp with time zone AS give_up_at,
+    NULL::timestamp with time zone AS next_probe_at
    FROM ((postrider.attempt a
      LEFT JOIN LATERAL ( SELECT min(e_1.type) AS type,
             min(e_1.version) AS version,
@@ -1081,6 +1218,28 @@ begin
                                     'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'public_id_of', 'parse_public_id') loop
       execute format('grant execute on function %s to %I', name, role);
     end loop;
+  if not exists (select from pg_roles where rolname = 'postrider_support') then
+    begin
+      create role postrider_support nologin;
+    exception
+      when insufficient_privilege then
+        raise notice 'the role postrider_support does not exist, and this role is not allowed to create it';
+        return;
+      when duplicate_object or unique_violation then
+        null;
+    end;
+  end if;
+  grant usage on schema postrider to postrider_support;
+  for name in select c.relname from pg_class c
+              where c.relnamespace = 'postrider'::regnamespace and c.relkind = 'v' and c.relname like 'webhook\_%' loop
+    -- The views are read-only. With these rights, an update fails with a hint instead of "permission denied".
+    execute format('grant select, update, delete on postrider.%I to postrider_support', name);
+  end loop;
+  for name in select p.oid::regprocedure::text from pg_proc p
+              where p.pronamespace = 'postrider'::regnamespace
+                and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
+                                  'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'give_up_at', 'public_id_of', 'parse_public_id') loop
+    execute 'grant execute on function ' || name || ' to postrider_support';
   end loop;
 end
 $$;
@@ -2886,12 +3045,6 @@ ALTER TABLE postrider.audit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE postrider.brake_span (
-    id bigint NOT NULL,
-    since timestamp with time zone DEFAULT now() NOT NULL,
-    until timestamp with time zone
-);
-
 ALTER TABLE postrider.brake_span ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME postrider.brake_span_id_seq
     START WITH 1
@@ -2899,19 +3052,6 @@ ALTER TABLE postrider.brake_span ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTIT
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
-);
-
-CREATE TABLE postrider.brakes (
-    singleton boolean DEFAULT true NOT NULL,
-    is_paused boolean DEFAULT false NOT NULL,
-    retry_rate_per_second double precision,
-    drain_rate_per_second double precision,
-    reason text,
-    changed_by text,
-    changed_at timestamp with time zone,
-    CONSTRAINT brakes_drain_rate_per_second_check CHECK ((drain_rate_per_second > (0)::double precision)),
-    CONSTRAINT brakes_retry_rate_per_second_check CHECK ((retry_rate_per_second > (0)::double precision)),
-    CONSTRAINT brakes_singleton_check CHECK (singleton)
 );
 
 CREATE TABLE postrider.contact (
@@ -3357,14 +3497,6 @@ CREATE TABLE postrider.outbox_slot (
 )
 WITH (fillfactor='50');
 
-CREATE TABLE postrider.pause_span (
-    id bigint NOT NULL,
-    tenant_id text NOT NULL COLLATE pg_catalog."C",
-    endpoint_id uuid,
-    since timestamp with time zone DEFAULT now() NOT NULL,
-    until timestamp with time zone
-);
-
 ALTER TABLE postrider.pause_span ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME postrider.pause_span_id_seq
     START WITH 1
@@ -3650,31 +3782,6 @@ ALTER TABLE postrider.subscription_span ALTER COLUMN id ADD GENERATED ALWAYS AS 
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
-);
-
-CREATE TABLE postrider.tenant (
-    id text NOT NULL COLLATE pg_catalog."C",
-    name text,
-    status text DEFAULT 'active'::text NOT NULL,
-    status_reason text,
-    status_since timestamp with time zone DEFAULT now() NOT NULL,
-    status_by text DEFAULT 'operator'::text NOT NULL,
-    max_in_flight integer,
-    rate_per_second double precision,
-    publish_rate_per_second double precision,
-    payload_bytes_max integer,
-    endpoints_max integer,
-    contacts jsonb,
-    metadata jsonb,
-    endpoint_count integer DEFAULT 0 NOT NULL,
-    strict_count integer DEFAULT 0 NOT NULL,
-    revision integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT tenant_contacts_check CHECK ((jsonb_typeof(contacts) = 'array'::text)),
-    CONSTRAINT tenant_id_check CHECK ((id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]{0,63}$'::text)),
-    CONSTRAINT tenant_status_by_check CHECK ((status_by = ANY (ARRAY['customer'::text, 'operator'::text, 'postrider'::text]))),
-    CONSTRAINT tenant_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'deleted'::text])))
 );
 
 CREATE TABLE postrider.tenant_last_change (
@@ -3966,6 +4073,9 @@ ALTER TABLE ONLY postrider.inbox_queue
 
 ALTER TABLE ONLY postrider.kept_since
     ADD CONSTRAINT kept_since_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY postrider.lane_wait
+    ADD CONSTRAINT lane_wait_pkey PRIMARY KEY (endpoint_id, is_retry);
 
 ALTER TABLE ONLY postrider.mail_budget
     ADD CONSTRAINT mail_budget_pkey PRIMARY KEY (scope, key, day);

@@ -49,6 +49,18 @@ join node n on n.id = f.node_id and n.alive
 cross join unnest(f.delivery_ids, f.buckets) as sent (id, bucket)
 join bucket_lease l on l.bucket = sent.bucket and l.owner = f.node_id;
 
+-- What the due deliveries of an endpoint have been waiting for, for a second or longer, if only the owner of its bucket
+-- knows it; see delivery_wait. Written apart from settle, and only when it changes. A row of an earlier epoch means nothing.
+create table lane_wait (
+  endpoint_id uuid not null,
+  is_retry boolean not null,                         -- of its retries, or of its first attempts (all of a strict endpoint)
+  bucket integer not null,
+  epoch bigint not null,                             -- of the lease under which it was written
+  reason text not null check (reason in ('rate', 'in_flight_cap', 'brake')),
+  since timestamptz not null default now(),
+  primary key (endpoint_id, is_retry)
+) with (fillfactor = 50);
+
 -- ── brakes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- For incidents; they apply to the whole cluster. Nodes learn of a change through the control log.

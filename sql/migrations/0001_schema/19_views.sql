@@ -43,6 +43,75 @@ select e.id, coalesce(e.public_id, public_id_of('evt', e.id)) as event, e.tenant
        octet_length(e.body) as body_bytes, e.created_at, e.type as event_type, e.version as payload_version
 from event e;
 
+-- When a delivery expires: give_up_seconds after `since`, when its clock started, without the times in `paused`. Null if the
+-- clock stands still until an open span ends. Owners of buckets decide by the same rule (delivery/attempt/expiry.cpp).
+create function give_up_at(since timestamptz, give_up_seconds integer, paused tstzmultirange) returns timestamptz
+language sql stable as $$
+  select case when bool_or(upper_inf(counted.span)) then null
+              else since + make_interval(secs => (give_up_seconds + coalesce(sum(counted.seconds), 0))::double precision) end
+  from (
+    select p.span, p.seconds,
+           coalesce(sum(p.seconds) over (order by p.span rows between unbounded preceding and 1 preceding), 0) as seconds_before
+    from (
+      select span, extract(epoch from upper(span)) - extract(epoch from lower(span)) as seconds
+      from unnest(paused * tstzmultirange(tstzrange(since, null))) as span
+    ) p
+  ) counted
+  where extract(epoch from lower(counted.span)) - counted.seconds_before - give_up_seconds < extract(epoch from since)
+$$;
+
+-- What each delivery in the queue waits for, when it expires, and the next probe of its endpoint. Not for people:
+-- webhook_deliveries has the same columns.
+create view delivery_wait as
+select q.bucket, q.id,
+       case
+         when b.is_paused then 'brake'
+         when t.status = 'paused' then 'tenant_paused'
+         when p.status = 'paused' then 'endpoint_paused'
+         when p.held_since is not null then 'held'
+         when q.due_at > now() then 'schedule'
+         -- Retries from before the endpoint became strict go first. Two conditions, so that each is one look at queue_lane.
+         when p.ordering = 'strict'
+              and not q.retry
+              and (exists (select from queue o
+                           where o.bucket = q.bucket
+                             and o.endpoint_id = q.endpoint_id
+                             and not o.retry
+                             and o.position < q.position)
+                   or exists (select from queue o
+                              where o.bucket = q.bucket
+                                and o.endpoint_id = q.endpoint_id
+                                and o.retry)) then 'strict_order'
+         when p.breaker = 'open' then 'breaker'
+         -- Only the owner of the bucket knows the rest.
+         else (select w.reason
+               from lane_wait w
+               join bucket_lease l on l.bucket = w.bucket and l.epoch = w.epoch and l.owner is not null
+               where w.endpoint_id = q.endpoint_id
+                 and w.is_retry = q.retry)
+       end as waiting_for,
+       give_up_at(q.created_at, p.give_up_seconds,
+                  (select range_agg(tstzrange(s.since, s.until))
+                   from (
+                     select since, until
+                     from pause_span
+                     where tenant_id = p.tenant_id
+                       and (endpoint_id = p.id or endpoint_id is null)
+                     union all
+                     select since, until
+                     from brake_span
+                     union all
+                     select p.held_since, null
+                     where p.held_since is not null
+                   ) s
+                   where s.until is null or s.until > s.since)) as give_up_at,
+       case when p.breaker = 'open' and p.status = 'active' and t.status = 'active' and p.held_since is null
+                 and not b.is_paused then p.next_probe_at end as next_probe_at
+from queue q
+join endpoint p on p.id = q.endpoint_id
+join tenant t on t.id = p.tenant_id
+cross join brakes b;
+
 -- Deliveries in the queue, and deliveries that ended: those have an attempt that is not followed by another.
 -- The event is an aggregate, because an aggregate that is not selected is not computed, and one that is reads only the day of
 -- its event; a plain join could read all events. A range of created_at reads the days that have some (attempt_by_time): the
@@ -55,7 +124,11 @@ select q.id, q.tenant_id, q.endpoint_id, q.event_id, e.type as event_type, p.url
        coalesce(last.error_detail, last.error) as last_error, null::timestamptz as delivered_at, q.created_at,
        q.replay_id, public_id_of('dlv', q.id) as delivery, p.public_id as endpoint,
        coalesce(e.public_id, public_id_of('evt', q.event_id)) as event,
-       e.version as payload_version
+       e.version as payload_version,
+       case when f.id is null
+            then (select w.waiting_for from delivery_wait w where w.bucket = q.bucket and w.id = q.id) end as waiting_for,
+       (select w.give_up_at from delivery_wait w where w.bucket = q.bucket and w.id = q.id) as give_up_at,
+       (select w.next_probe_at from delivery_wait w where w.bucket = q.bucket and w.id = q.id) as next_probe_at
 from bucket_lease l
 join queue q on q.bucket = l.bucket
 left join in_flight f on f.bucket = q.bucket and f.id = q.id
@@ -79,7 +152,7 @@ select a.delivery_id, a.tenant_id, a.endpoint_id, a.event_id, e.type, p.url, a.o
        p.max_attempts, null, null, a.started_at, a.status_code, coalesce(a.error_detail, a.error),
        case when a.outcome = 'delivered' then a.started_at + a.total_us * interval '1 microsecond' end, a.created_at,
        a.replay_id, public_id_of('dlv', a.delivery_id), p.public_id,
-       coalesce(e.public_id, public_id_of('evt', a.event_id)), e.version
+       coalesce(e.public_id, public_id_of('evt', a.event_id)), e.version, null, null, null
 from attempt a
 left join lateral (
   select min(e.type) as type, min(e.version) as version, min(e.public_id) as public_id

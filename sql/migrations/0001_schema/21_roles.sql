@@ -49,7 +49,7 @@ begin
     for name in select p.oid::regprocedure::text from pg_proc p
                 where p.pronamespace = 'postrider'::regnamespace
                   and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
-                                    'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'public_id_of', 'parse_public_id') loop
+                                    'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'give_up_at', 'public_id_of', 'parse_public_id') loop
       execute format('grant execute on function %s to %I', name, role);
     end loop;
   end loop;

@@ -13,6 +13,7 @@
 #include "postrider/delivery/brake_reader.hpp"
 #include "postrider/delivery/engine_options.hpp"
 #include "postrider/delivery/report/in_flight_writer.hpp"
+#include "postrider/delivery/report/lane_wait_writer.hpp"
 #include "postrider/delivery/report/rollup_writer.hpp"
 #include "postrider/delivery/report/traffic_metrics.hpp"
 #include "postrider/delivery/shard.hpp"
@@ -68,6 +69,7 @@ struct Engine::State {
   runtime::Task<std::vector<T>> collect(std::function<std::vector<T>(Shard&)> ask);
   runtime::Task<std::vector<RollupRow>> collect_rollups();
   runtime::Task<std::vector<InFlight>> collect_in_flight();
+  runtime::Task<std::vector<LaneWait>> collect_lane_waits();
   runtime::Task<void> begin(base::SteadyTime deadline);
   runtime::Task<bool> drain_bucket(int bucket, std::chrono::milliseconds patience);
   runtime::Task<void> stop_control();
@@ -94,6 +96,7 @@ struct Engine::State {
   cluster::PeerNotifier notifier;
   RollupWriter rollups;
   InFlightWriter in_flight;
+  LaneWaitWriter lane_waits;
   runtime::Timer gauge_timer;
   bool is_left = false;
 };
@@ -118,6 +121,7 @@ Engine::State::State(EngineTools engine_tools)
       notifier(control, log_link),
       rollups(control, log_link, id, [this] { return collect_rollups(); }),
       in_flight(control, log_link, id, [this] { return collect_in_flight(); }),
+      lane_waits(control, log_link, [this] { return collect_lane_waits(); }),
       gauge_timer(control) {
   const int count = tools.config.roles.delivery ? std::max(1, tools.config.shards) : 0;
   for (int i = 0; i < count; ++i)
@@ -226,6 +230,10 @@ runtime::Task<std::vector<InFlight>> Engine::State::collect_in_flight() {
       [before](Shard& shard) { return shard.in_flight_since(before, InFlightWriter::kMax); });
 }
 
+runtime::Task<std::vector<LaneWait>> Engine::State::collect_lane_waits() {
+  return collect<LaneWait>([](Shard& shard) { return shard.lane_waits(); });
+}
+
 void Engine::State::everywhere(const std::function<void(Shard&)>& job) {
   for (const auto& each : shards) each->loop.post([&shard = each->shard, job] { job(shard); });
 }
@@ -302,6 +310,7 @@ runtime::Task<void> Engine::State::begin(base::SteadyTime deadline) {
   membership.start();
   if (shards.empty()) co_return;
   in_flight.start();
+  lane_waits.start();
   read_gauges();
 }
 
@@ -314,6 +323,7 @@ runtime::Task<void> Engine::State::stop_control() {
   co_await brakes.stop();
   co_await rollups.stop();
   co_await in_flight.stop();
+  co_await lane_waits.stop();
   co_await notifier.stop();
   co_await listener.stop();
   co_await lease_link.stop();

@@ -165,6 +165,10 @@ runtime::Task<void> Shard::stop() {
 
 // ── what can be seen ──
 
+std::vector<LaneWait> Shard::lane_waits() {
+  return waits_.sample(lanes_.lanes(), chooser_, {base::BootClock::now(), tools_.clock.now()});
+}
+
 Shard::Gauges Shard::gauges() const {
   Gauges gauges{.processing = chooser_.in_flight(), .waiting = {}};
   const base::Timestamp now = tools_.clock.now();

@@ -16,6 +16,7 @@
 #include "postrider/delivery/lanes/bucket_drain.hpp"
 #include "postrider/delivery/lanes/bucket_reader.hpp"
 #include "postrider/delivery/lanes/delivery_control.hpp"
+#include "postrider/delivery/lanes/lane_waits.hpp"
 #include "postrider/delivery/lanes/queue_depth.hpp"
 #include "postrider/registry/control_log.hpp"
 
@@ -89,6 +90,8 @@ class Shard : private LoaderEvents {
   std::vector<InFlight> in_flight_since(base::SteadyTime time, size_t most) const {
     return sender_.in_flight_since(time, most);
   }
+  // Call it once a second; see LaneWaits.
+  std::vector<LaneWait> lane_waits();
   int in_flight() const { return chooser_.in_flight(); }
   const LaneTable& lanes() const { return lanes_; }
   const BufferTotals& memory() const { return budget_.totals(); }
@@ -110,6 +113,7 @@ class Shard : private LoaderEvents {
   SeenDeliveries seen_;
   Chooser chooser_;
   LaneTable lanes_;
+  LaneWaits waits_;
   EndpointWriter endpoint_writer_;
   EndpointState endpoints_;
   LaneLoader loader_;

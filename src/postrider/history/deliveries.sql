@@ -285,6 +285,15 @@ select f.id
 from in_flight f
 where f.id = any (:deliveries::uuid[])
 
+-- name: waits_of
+-- The two arrays go together: deliveries, and the endpoint of each. Those that have left the queue are left out. Indexes: the
+-- primary keys of endpoint, tenant and queue, pause_span_by_tenant; for strict endpoints queue_lane.
+-- not null: id
+select w.id, w.waiting_for, w.give_up_at, w.next_probe_at
+from unnest(:deliveries::uuid[], :endpoints::uuid[]) as wanted (id, endpoint_id)
+join endpoint e on e.id = wanted.endpoint_id
+join delivery_wait w on w.bucket = e.bucket and w.id = wanted.id
+
 -- name: lanes_of_tenant
 -- Index: endpoint_by_tenant.
 -- not null: all

@@ -21,6 +21,11 @@ constexpr std::array<std::pair<DeliveryStatus, std::string_view>, 6> kStatuses{{
     {DeliveryStatus::canceled, "canceled"},
 }};
 
+bool is_queued(DeliveryStatus status) {
+  return status == DeliveryStatus::pending || status == DeliveryStatus::retrying ||
+         status == DeliveryStatus::processing;
+}
+
 template <class Id>
 std::vector<base::Uuid> sorted_ids(const std::vector<Delivery>& deliveries, Id Delivery::* member) {
   std::vector<base::Uuid> ids;
@@ -139,6 +144,25 @@ runtime::Task<void> mark_processing(pg::Link& link, std::vector<Delivery>& deliv
   }
 }
 
+runtime::Task<void> add_waits(pg::Link& link, std::vector<Delivery>& deliveries) {
+  std::unordered_map<model::DeliveryId, Delivery*> queued;
+  std::vector<base::Uuid> ids, endpoints;
+  for (Delivery& delivery : deliveries) {
+    if (!is_queued(delivery.status)) continue;
+    queued[delivery.id] = &delivery;
+    ids.push_back(delivery.id.uuid);
+    endpoints.push_back(delivery.endpoint.uuid);
+  }
+  if (queued.empty()) co_return;
+  const auto rows = co_await link.run(sql::waits_of{.deliveries = ids, .endpoints = endpoints});
+  for (const auto& row : rows) {
+    Delivery& delivery = *queued.at({row.id});
+    if (delivery.status != DeliveryStatus::processing) delivery.waiting_for = row.waiting_for;
+    delivery.give_up_at = row.give_up_at;
+    delivery.next_probe_at = row.next_probe_at;
+  }
+}
+
 base::JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names,
                                const registry::Principal& reader) {
   const auto event = names.events.find(delivery.event);
@@ -161,6 +185,9 @@ base::JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& na
   if (has_endpoint) json.add("max_attempts", endpoint->second.max_attempts);
   json.add("created_at", delivery.created_at)
       .add("next_attempt_at", delivery.next_attempt_at)
+      .add("waiting_for", delivery.waiting_for)
+      .add("next_probe_at", delivery.next_probe_at)
+      .add("give_up_at", delivery.give_up_at)
       .add("last_attempt_at", delivery.last_attempt_at)
       .add("last_status_code", delivery.last_status_code)
       .add("last_error", delivery.last_error)

@@ -31,7 +31,12 @@ struct Delivery {
   int attempts = 0;
   base::Timestamp created_at{};
   std::optional<base::Uuid> replay_id;
-  std::optional<base::Timestamp> next_attempt_at;  // while it is in the queue
+  // While it is in the queue:
+  std::optional<base::Timestamp> next_attempt_at;
+  std::optional<std::string> waiting_for;        // none: it is due, or in flight
+  std::optional<base::Timestamp> give_up_at;     // none: its clock stands still
+  std::optional<base::Timestamp> next_probe_at;  // while the breaker of its endpoint is open
+  // Always:
   std::optional<base::Timestamp> last_attempt_at, delivered_at;
   std::optional<int> last_status_code;
   std::optional<std::string> last_error, last_error_detail;
@@ -97,6 +102,9 @@ runtime::Task<DeliveryNames> find_names(pg::Link& link, const std::vector<Delive
 
 // Sets the status processing on the queued deliveries that the nodes report as in flight.
 runtime::Task<void> mark_processing(pg::Link& link, std::vector<Delivery>& deliveries);
+
+// Adds to the queued deliveries what they wait for and until when. After mark_processing().
+runtime::Task<void> add_waits(pg::Link& link, std::vector<Delivery>& deliveries);
 
 base::JsonObject delivery_json(const Delivery& delivery, const DeliveryNames& names,
                                const registry::Principal& reader);

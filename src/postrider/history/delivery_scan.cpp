@@ -76,10 +76,12 @@ runtime::Task<base::Result<DeliveryPage, BadCursor>> scan_deliveries(pg::Link& l
     const bool is_full = take(page, filter, *chunk);
     page.names.events.merge(chunk->names.events);
     page.names.endpoints.merge(chunk->names.endpoints);
-    if (is_full || base::BootClock::now() >= give_up_at) co_return page;
+    if (is_full || base::BootClock::now() >= give_up_at) break;
     from.after = *page.next;
     ++from.look;
   }
+  co_await add_waits(link, page.deliveries);
+  co_return page;
 }
 
 }  // namespace postrider::history

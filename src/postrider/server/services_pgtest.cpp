@@ -12,6 +12,7 @@
 #include "postrider/cluster/publish_log_follower.hpp"
 #include "postrider/cluster/registry_follower.hpp"
 #include "postrider/delivery/report/in_flight_writer.hpp"
+#include "postrider/delivery/report/lane_wait_writer.hpp"
 #include "postrider/delivery/report/rollup_writer.hpp"
 #include "postrider/inbox/forwarder.hpp"
 #include "postrider/inbox/maintenance.hpp"
@@ -109,6 +110,9 @@ std::vector<Kind> kinds() {
   const auto none_in_flight = []() -> Task<std::vector<delivery::InFlight>> {
     co_return std::vector<delivery::InFlight>();
   };
+  const auto no_waits = []() -> Task<std::vector<delivery::LaneWait>> {
+    co_return std::vector<delivery::LaneWait>();
+  };
   return {
       {"Membership",
        [](Parts& of) {
@@ -134,6 +138,10 @@ std::vector<Kind> kinds() {
       {"InFlightWriter",
        [none_in_flight](Parts& of) {
          return std::make_unique<delivery::InFlightWriter>(of.loop, of.link, of.node, none_in_flight);
+       }},
+      {"LaneWaitWriter",
+       [no_waits](Parts& of) {
+         return std::make_unique<delivery::LaneWaitWriter>(of.loop, of.link, no_waits);
        }},
       {"WideFanout",
        [](Parts& of) {

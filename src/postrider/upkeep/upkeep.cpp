@@ -134,6 +134,7 @@ runtime::Task<void> Upkeep::trim_logs() {
   co_await link_.run(sql::trim_publish_log{});
   co_await link_.run(sql::trim_control_log{});
   co_await link_.run(sql::trim_contact_links{});
+  co_await link_.run(sql::trim_lane_waits{});
   co_await link_.run(sql::trim_mail_budgets{});
   co_await link_.run(sql::forget_dead_nodes{});
 }

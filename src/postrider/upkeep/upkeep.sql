@@ -30,6 +30,13 @@ where at < now() - interval '7 days'
 delete from contact_token
 where expires_at < now()
 
+-- name: trim_lane_waits
+-- What nodes left behind that lost a bucket. Scans lane_wait, which is small.
+delete from lane_wait w
+using bucket_lease l
+where l.bucket = w.bucket
+  and l.epoch > w.epoch
+
 -- name: trim_mail_budgets
 -- The caps count the last 30 days. Scans mail_budget, which is small.
 delete from mail_budget

@@ -48,9 +48,27 @@ Task<Response> list(Call& call) {
   if (!is_export(call)) return list_deliveries(call);
   return export_list(call, list_deliveries,
                      {"deliveries",
-                      {"id", "tenant_id", "endpoint_id", "url", "event_id", "event_type", "subject", "status",
-                       "attempts", "max_attempts", "created_at", "next_attempt_at", "last_attempt_at",
-                       "last_status_code", "last_error", "last_error_detail", "delivered_at", "replay_id"}});
+                      {"id",
+                       "tenant_id",
+                       "endpoint_id",
+                       "url",
+                       "event_id",
+                       "event_type",
+                       "subject",
+                       "status",
+                       "attempts",
+                       "max_attempts",
+                       "created_at",
+                       "next_attempt_at",
+                       "waiting_for",
+                       "next_probe_at",
+                       "give_up_at",
+                       "last_attempt_at",
+                       "last_status_code",
+                       "last_error",
+                       "last_error_detail",
+                       "delivered_at",
+                       "replay_id"}});
 }
 
 std::string dead_letter_json(const history::sql::dead_letter_of::Row& row) {
@@ -112,6 +130,7 @@ Task<Response> show(Call& call) {
   if (!shown || !is_visible(call, shown->delivery)) co_return call.reject(unknown("delivery"));
   std::vector<history::Delivery> only{shown->delivery};
   co_await history::mark_processing(*lease, only);
+  co_await history::add_waits(*lease, only);
   const history::DeliveryNames names = co_await history::find_names(*lease, only);
   JsonObject json = history::delivery_json(only.front(), names, call.principal);
   if (shown->owner)

@@ -105,8 +105,7 @@ void Chooser::enqueue(Tenant& tenant, Turn turn) {
 
 std::optional<Chooser::Choice> Chooser::next(const Now& now, std::vector<LanePtr>& not_ready) {
   if (next_tenant_at_ && *next_tenant_at_ <= now.steady) unpark();
-  if (in_flight_ >= limits_.in_flight_max || bytes_in_flight_ >= limits_.bytes_in_flight_max)
-    return std::nullopt;
+  if (is_full()) return std::nullopt;
   if (brakes_.is_paused || is_braked(drain_brake_, now.steady)) return std::nullopt;
   const bool is_retries_turn = ++choices_ % static_cast<unsigned>(limits_.retry_every) == 0;
   const Turn preferred = is_retries_turn ? Turn::retry : Turn::first;
@@ -176,13 +175,30 @@ Chooser::Choice Chooser::start(Tenant& tenant, const LanePtr& lane, Turn turn, c
   return choice;
 }
 
-bool Chooser::may_start(Tenant& tenant, Turn turn, const Now& now) {
+bool Chooser::has_slot(const Tenant& tenant, Turn turn) const {
   if (turn == Turn::retry && tenant.retries_in_flight >= limits_.retry_in_flight_max - retries_in_flight_)
     return false;
   const int free = limits_.in_flight_max - in_flight_;
   const size_t free_bytes = limits_.bytes_in_flight_max - bytes_in_flight_;
   if (tenant.in_flight >= free || tenant.bytes_in_flight > free_bytes) return false;
-  if (tenant.max_in_flight && tenant.in_flight >= *tenant.max_in_flight) return false;
+  return !tenant.max_in_flight || tenant.in_flight < *tenant.max_in_flight;
+}
+
+std::optional<WaitReason> Chooser::reason_to_wait(const Lane& lane, Turn turn, base::SteadyTime now) {
+  const auto is_short = [now](std::optional<base::TokenBucket>& rate) {
+    return rate && rate->ready_at(now) > now;
+  };
+  if (brakes_.is_paused || lane.tenant() == nullptr) return std::nullopt;
+  if (is_short(drain_brake_) || (turn == Turn::retry && is_short(retry_brake_))) return WaitReason::brake;
+  if (is_full() || (turn == Turn::retry && retries_in_flight_ >= limits_.retry_in_flight_max))
+    return WaitReason::in_flight_cap;
+  if (!has_slot(*lane.tenant(), turn)) return WaitReason::in_flight_cap;
+  if (is_short(lane.tenant()->rate)) return WaitReason::rate;
+  return std::nullopt;
+}
+
+bool Chooser::may_start(Tenant& tenant, Turn turn, const Now& now) {
+  if (!has_slot(tenant, turn)) return false;
   if (!tenant.rate) return true;
   const auto ready_at = tenant.rate->ready_at(now.steady);
   if (ready_at <= now.steady) return true;

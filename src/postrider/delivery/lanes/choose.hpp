@@ -74,6 +74,9 @@ class Chooser {
   // lanes that turned out to be waiting for something, so that the caller can arrange it.
   std::optional<Choice> next(const Now& now, std::vector<LanePtr>& not_ready);
 
+  // Why a lane that is ready for this turn is not chosen, as far as the database does not know it.
+  std::optional<WaitReason> reason_to_wait(const Lane& lane, Turn turn, base::SteadyTime now);
+
   struct Finished {
     Tenant& tenant;
     Turn turn;
@@ -102,6 +105,10 @@ class Chooser {
   LanePtr next_ready_lane(Tenant& tenant, Turn turn, const Now& now, std::vector<LanePtr>& not_ready);
   Choice start(Tenant& tenant, const LanePtr& lane, Turn turn, const Now& now);
   bool may_start(Tenant& tenant, Turn turn, const Now& now);
+  bool is_full() const {
+    return in_flight_ >= limits_.in_flight_max || bytes_in_flight_ >= limits_.bytes_in_flight_max;
+  }
+  bool has_slot(const Tenant& tenant, Turn turn) const;
   void enqueue(Tenant& tenant, Turn turn);
   void unpark();
 

@@ -7,6 +7,18 @@
 
 namespace postrider::delivery {
 
+std::string_view label(WaitReason reason) {
+  switch (reason) {
+    case WaitReason::rate:
+      return "rate";
+    case WaitReason::in_flight_cap:
+      return "in_flight_cap";
+    case WaitReason::brake:
+      break;
+  }
+  return "brake";
+}
+
 Lane::Lane(model::EndpointId endpoint_id, Home home, BufferTotals& totals, BreakerPolicy policy)
     : endpoint(endpoint_id),
       bucket(home.bucket),
@@ -74,15 +86,19 @@ Lane::Readiness Lane::readiness(Turn turn, const Now& now) {
   const RowBuffer& older = buffer(Turn::retry);
   if (is_strict() && turn == Turn::first && (!older.empty() || older.may_have_more())) return {Wait::event};
   if (is_strict() && rows.may_have_sooner()) return {Wait::event};  // its head may be in the next fetch
-  if (held_until_ > now.steady) return {Wait::time, held_until_};
+  if (held_until_ > now.steady) return {.wait = Wait::time, .until = held_until_, .reason = WaitReason::rate};
   if (breaker_.is_open() && !breaker_.is_probe_due(now.steady)) {
     if (breaker_.next_probe_at() > now.steady) return {Wait::time, breaker_.next_probe_at()};
     return {Wait::event};
   }
-  if (busy >= breaker_.allowed_in_flight(now.steady, max_in_flight)) return {Wait::event};
+  if (busy >= breaker_.allowed_in_flight(now.steady, max_in_flight)) {
+    if (is_strict() || breaker_.is_open()) return {Wait::event};
+    return {.wait = Wait::event, .reason = WaitReason::in_flight_cap};
+  }
   const Row& row = next(turn, now);
   if (row.key.due_at > now.db) return {Wait::time, now.steady_of(row.key.due_at)};
-  if (rate_ && rate_->ready_at(now.steady) > now.steady) return {Wait::time, rate_->ready_at(now.steady)};
+  if (rate_ && rate_->ready_at(now.steady) > now.steady)
+    return {.wait = Wait::time, .until = rate_->ready_at(now.steady), .reason = WaitReason::rate};
   if (!row.event) return {Wait::body};
   return {Wait::ready, now.steady, breaker_.is_open()};
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "postrider/base/time.hpp"
@@ -23,6 +24,10 @@ struct RollupCounts;
 enum class Turn { first, retry };
 inline constexpr int kTurns = 2;
 inline constexpr std::array kBothTurns = {Turn::first, Turn::retry};
+
+// Why due rows are not sent, as far as the database does not know it. Spelled as in the table lane_wait.
+enum class WaitReason : uint8_t { rate, in_flight_cap, brake };
+std::string_view label(WaitReason reason);
 
 // The two clocks at one moment: `db` decides what is due, `steady` is for timers and limits.
 struct Now {
@@ -79,6 +84,7 @@ class Lane {
     Wait wait = Wait::nothing;
     base::SteadyTime until{};
     bool is_probe = false;
+    std::optional<WaitReason> reason{};
   };
   Readiness readiness(Turn turn, const Now& now);
 
@@ -148,6 +154,12 @@ class Lane {
 
   friend class Sweeper;
   bool is_sweeping_ = false;
+
+  friend class LaneWaits;
+  struct WaitMarks {
+    std::optional<WaitReason> seen, noted;
+  };
+  std::array<WaitMarks, kTurns> in_waits_;
 
   friend class Expirer;
   bool is_expiring_ = false;  // rows expired: those that are read next may have, too

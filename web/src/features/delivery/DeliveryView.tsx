@@ -122,6 +122,9 @@ function Related({ delivery, links }: { delivery: DeliveryDetail; links: ObjectL
       <Fact name="URL"><span class="mono break"><Plain text={delivery.url ?? '–'} /></span></Fact>
       {links.tenant && <Fact name="Tenant"><a href={links.tenant(delivery.tenant_id)}>{delivery.tenant_id}</a></Fact>}
       <Fact name="Created"><Time at={delivery.created_at} exact /></Fact>
+      {delivery.next_attempt_at && <Fact name="Next attempt due"><Time at={delivery.next_attempt_at} exact /></Fact>}
+      {delivery.next_probe_at && <Fact name="Next probe due"><Time at={delivery.next_probe_at} exact /></Fact>}
+      {delivery.give_up_at && <Fact name="Expires"><Time at={delivery.give_up_at} exact /></Fact>}
       {delivery.replay_id && <Fact name="Replay"><a class="mono" href={links.replay(delivery.tenant_id, delivery.replay_id)}>{shortId(delivery.replay_id)}</a></Fact>}
     </Facts>
   );

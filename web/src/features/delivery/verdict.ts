@@ -24,12 +24,19 @@ function capitalized(text: string): string {
 }
 
 function waits(delivery: DeliveryDetail, now: number): string {
-  const reason = (delivery as { waiting_for?: string | null }).waiting_for;
+  const reason = delivery.waiting_for;
   const known = reason ? waiting[reason] : undefined;
+  if (known && reason === 'breaker') return `${known} ${nextProbe(delivery, now)}`.trim();
   if (known && reason !== 'schedule') return known;
   if (!delivery.next_attempt_at) return 'It waits for a node.';
   const left = parseTime(delivery.next_attempt_at) - now;
   return left > 0 ? `The next attempt is due in ${formatCountdown(left)}.` : 'It is due, and waits for a node.';
+}
+
+function nextProbe(delivery: DeliveryDetail, now: number): string {
+  if (!delivery.next_probe_at) return '';
+  const left = parseTime(delivery.next_probe_at) - now;
+  return left > 0 ? `The next probe is due in ${formatCountdown(left)}.` : 'A probe is due.';
 }
 
 /** What happened to a delivery, in sentences. */
@@ -82,6 +89,6 @@ export function summaryOf(delivery: DeliveryDetail, address: string): string {
     `Created  ${delivery.created_at}`,
   ];
   for (const attempt of delivery.timeline.slice(-5))
-    lines.push(`Attempt ${attempt.attempt} ${attempt.started_at}: ${attempt.status_code ?? attempt.error ?? attempt.outcome}`);
+    lines.push(`${attempt.probe ? `Probe ${attempt.probe} of attempt` : 'Attempt'} ${attempt.attempt} ${attempt.started_at}: ${attempt.status_code ?? attempt.error ?? attempt.outcome}`);
   return [...lines, address].join('\n');
 }
