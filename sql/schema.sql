@@ -346,6 +346,12 @@ CREATE FUNCTION postrider.give_up_at(since timestamp with time zone, give_up_sec
     ) p
   ) counted
   where extract(epoch from lower(counted.span)) - counted.seconds_before - give_up_seconds < extract(epoch from since)
+CREATE FUNCTION postrider.is_allow_list(networks cidr[]) RETURNS boolean
+    LANGUAGE sql IMMUTABLE
+    AS $$
+  select cardinality(networks) <= 32
+     and array_position(networks, null) is null
+     and not networks && '{0.0.0.0/0,::/0}'
 $$;
 
 CREATE FUNCTION postrider.public_id_of(prefix text, id uuid) RETURNS text
@@ -442,6 +448,7 @@ CREATE TABLE postrider.endpoint (
     on_rejected text DEFAULT 'dead_letter'::text NOT NULL,
     signature text DEFAULT 'standard'::text NOT NULL,
     headers_sealed bytea,
+    allow_networks cidr[] DEFAULT '{}'::cidr[] NOT NULL,
     metadata jsonb,
     failing_since timestamp with time zone,
     last_success_at timestamp with time zone,
@@ -466,6 +473,7 @@ CREATE TABLE postrider.endpoint (
     revision integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT endpoint_allow_networks_check CHECK (postrider.is_allow_list(allow_networks)),
     CONSTRAINT endpoint_breaker_check CHECK ((breaker = ANY (ARRAY['closed'::text, 'open'::text]))),
     CONSTRAINT endpoint_on_rejected_check CHECK ((on_rejected = ANY (ARRAY['dead_letter'::text, 'retry'::text, 'pause'::text]))),
     CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'strict'::text]))),
@@ -3784,6 +3792,33 @@ ALTER TABLE postrider.subscription_span ALTER COLUMN id ADD GENERATED ALWAYS AS 
     CACHE 1
 );
 
+CREATE TABLE postrider.tenant (
+    id text NOT NULL COLLATE pg_catalog."C",
+    name text,
+    status text DEFAULT 'active'::text NOT NULL,
+    status_reason text,
+    status_since timestamp with time zone DEFAULT now() NOT NULL,
+    status_by text DEFAULT 'operator'::text NOT NULL,
+    max_in_flight integer,
+    rate_per_second double precision,
+    publish_rate_per_second double precision,
+    payload_bytes_max integer,
+    endpoints_max integer,
+    allow_networks cidr[] DEFAULT '{}'::cidr[] NOT NULL,
+    contacts jsonb,
+    metadata jsonb,
+    endpoint_count integer DEFAULT 0 NOT NULL,
+    strict_count integer DEFAULT 0 NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT tenant_allow_networks_check CHECK (postrider.is_allow_list(allow_networks)),
+    CONSTRAINT tenant_contacts_check CHECK ((jsonb_typeof(contacts) = 'array'::text)),
+    CONSTRAINT tenant_id_check CHECK ((id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]{0,63}$'::text)),
+    CONSTRAINT tenant_status_by_check CHECK ((status_by = ANY (ARRAY['customer'::text, 'operator'::text, 'postrider'::text]))),
+    CONSTRAINT tenant_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'deleted'::text])))
+);
+
 CREATE TABLE postrider.tenant_last_change (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     version bigint NOT NULL
@@ -4449,11 +4484,11 @@ CREATE TRIGGER dead_letter_inserted AFTER INSERT ON postrider.dead_letter REFERE
 
 CREATE TRIGGER dead_letter_resolved AFTER UPDATE ON postrider.dead_letter REFERENCING OLD TABLE AS stale NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION postrider.count_resolved_dead_letters();
 
-CREATE CONSTRAINT TRIGGER endpoint_change_noticed AFTER UPDATE OF url, status, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, headers_sealed ON postrider.endpoint DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION postrider.request_unrecorded_change();
+CREATE CONSTRAINT TRIGGER endpoint_change_noticed AFTER UPDATE OF url, status, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, headers_sealed, allow_networks ON postrider.endpoint DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION postrider.request_unrecorded_change();
 
 CREATE TRIGGER endpoint_disabled AFTER UPDATE OF status ON postrider.endpoint FOR EACH ROW WHEN (((old.status = 'disabled'::text) <> (new.status = 'disabled'::text))) EXECUTE FUNCTION postrider.record_disabled_span();
 
-CREATE TRIGGER endpoint_updated BEFORE UPDATE OF url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata ON postrider.endpoint FOR EACH ROW EXECUTE FUNCTION postrider.increment_revision();
+CREATE TRIGGER endpoint_updated BEFORE UPDATE OF url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, allow_networks, metadata ON postrider.endpoint FOR EACH ROW EXECUTE FUNCTION postrider.increment_revision();
 
 CREATE TRIGGER endpoint_url_changed BEFORE UPDATE OF url ON postrider.endpoint FOR EACH ROW WHEN ((old.url <> new.url)) EXECUTE FUNCTION postrider.keep_former_url();
 
@@ -4503,9 +4538,9 @@ CREATE TRIGGER subscription_changed BEFORE UPDATE ON postrider.subscription FOR 
 
 CREATE TRIGGER subscription_deleted BEFORE DELETE ON postrider.subscription FOR EACH ROW EXECUTE FUNCTION postrider.record_subscription_span();
 
-CREATE CONSTRAINT TRIGGER tenant_change_noticed AFTER UPDATE OF status, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max ON postrider.tenant DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION postrider.request_unrecorded_change();
+CREATE CONSTRAINT TRIGGER tenant_change_noticed AFTER UPDATE OF status, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, allow_networks ON postrider.tenant DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION postrider.request_unrecorded_change();
 
-CREATE TRIGGER tenant_updated BEFORE UPDATE OF name, status, status_reason, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, contacts, metadata ON postrider.tenant FOR EACH ROW EXECUTE FUNCTION postrider.increment_revision();
+CREATE TRIGGER tenant_updated BEFORE UPDATE OF name, status, status_reason, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, allow_networks, contacts, metadata ON postrider.tenant FOR EACH ROW EXECUTE FUNCTION postrider.increment_revision();
 
 ALTER TABLE ONLY postrider.api_key
     ADD CONSTRAINT api_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES postrider.tenant(id);

@@ -1,5 +1,12 @@
 -- The registry: tenants, endpoints, secrets, subscriptions, event types and API keys.
 
+-- Like the setting, a list cannot open every address. A null element would be unreadable.
+create function is_allow_list(networks cidr[]) returns boolean immutable language sql as $$
+  select cardinality(networks) <= 32
+     and array_position(networks, null) is null
+     and not networks && '{0.0.0.0/0,::/0}'
+$$;
+
 create table tenant (
   id text collate "C" primary key check (id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]{0,63}$'),
   name text,
@@ -12,6 +19,8 @@ create table tenant (
   publish_rate_per_second double precision,
   payload_bytes_max integer,
   endpoints_max integer,
+  -- Private networks that its URLs may reach, besides those of the setting allow_networks. For operators to choose.
+  allow_networks cidr[] not null default '{}' check (is_allow_list(allow_networks)),
   contacts jsonb check (jsonb_typeof(contacts) = 'array'),   -- addresses; `contact` has their state
   metadata jsonb,
   endpoint_count integer not null default 0,   -- without deleted ones; decides whether fan-out is wide
@@ -49,6 +58,7 @@ create table endpoint (
   signature text not null default 'standard'
     check (signature in ('standard', 'standard-ed25519', 'hex-v1', 'sha256')),
   headers_sealed bytea,                        -- custom headers, an encrypted JSON object
+  allow_networks cidr[] not null default '{}' check (is_allow_list(allow_networks)),  -- besides the tenant's
   metadata jsonb,
   failing_since timestamptz,                   -- first failure without a success since
   last_success_at timestamptz,

@@ -90,12 +90,13 @@ end
 $$;
 
 create constraint trigger tenant_change_noticed
-after update of status, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max
+after update of status, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max,
+                allow_networks
 on tenant deferrable initially deferred for each row execute function request_unrecorded_change();
 
 create constraint trigger endpoint_change_noticed
 after update of url, status, max_attempts, timeout_ms, give_up_seconds, max_in_flight, rate_per_second, ordering,
-                retry_schedule, on_rejected, signature, headers_sealed
+                retry_schedule, on_rejected, signature, headers_sealed, allow_networks
 on endpoint deferrable initially deferred for each row execute function request_unrecorded_change();
 
 create constraint trigger subscription_change_noticed
@@ -116,12 +117,12 @@ $$;
 
 create trigger tenant_updated
 before update of name, status, status_reason, max_in_flight, rate_per_second, publish_rate_per_second,
-                 payload_bytes_max, endpoints_max, contacts, metadata
+                 payload_bytes_max, endpoints_max, allow_networks, contacts, metadata
 on tenant for each row execute function increment_revision();
 
 create trigger endpoint_updated
 before update of url, description, status, status_reason, max_attempts, timeout_ms, give_up_seconds, max_in_flight,
-                 rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata
+                 rate_per_second, ordering, retry_schedule, on_rejected, signature, allow_networks, metadata
 on endpoint for each row execute function increment_revision();
 
 -- ── the audit log ────────────────────────────────────────────────────────────────────────────────────────────────────

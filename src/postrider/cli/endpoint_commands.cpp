@@ -62,6 +62,14 @@ const std::vector<Field>& fields() {
        "--signature",
        "Signature scheme (default: standard)",
        {"standard", "standard-ed25519", "hex-v1", "sha256"}},
+      {Kind::words,
+       "--allow-network",
+       "Private network that its URL may reach, such as 10.1.2.0/24, besides those of the tenant "
+       "(repeatable; "
+       "replaces all networks; `none` for no networks; operators only)",
+       {},
+       "allow_networks",
+       "NETWORK"},
       {Kind::json, "--metadata", "Any JSON object, or @FILE"},
   };
   return all;

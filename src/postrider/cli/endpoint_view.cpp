@@ -17,7 +17,7 @@ const Layout& whole_layout() {
         "last_failure_at", "breaker", "last_probe_at", "last_probe_error", "held_reason", "held_since"}},
       {"Queue", {"pending", "oldest_pending_at", "ordering", "max_in_flight", "rate_per_second"}},
       {"Retries", {"timeout_ms", "max_attempts", "give_up_seconds", "retry_schedule", "on_rejected"}},
-      {"Request", {"signature", "headers", "metadata"}},
+      {"Request", {"signature", "headers", "allow_networks", "metadata"}},
       {"History", {"created_at", "updated_at"}},
   };
   return layout;

@@ -30,6 +30,14 @@ const std::vector<Field>& fields() {
        "Maximum size of an event's data; `none` for the server's limit"},
       {Kind::integer, "--endpoints-max", "Maximum number of endpoints; `none` for the server's limit"},
       {Kind::words,
+       "--allow-network",
+       "Private network that its URLs may reach, such as 10.1.2.0/24 (repeatable; replaces all networks; "
+       "`none` "
+       "for no networks)",
+       {},
+       "allow_networks",
+       "NETWORK"},
+      {Kind::words,
        "--contact",
        "E-mail address or URL to notify about failing endpoints (repeatable; replaces all contacts)",
        {},
@@ -44,7 +52,8 @@ const Layout& layout() {
   static const Layout all = {
       {"", {"id", "name", "status", "status_reason", "status_since", "status_by", "endpoint_count"}},
       {"Limits",
-       {"max_in_flight", "rate_per_second", "publish_rate_per_second", "payload_bytes_max", "endpoints_max"}},
+       {"max_in_flight", "rate_per_second", "publish_rate_per_second", "payload_bytes_max", "endpoints_max",
+        "allow_networks"}},
       {"Contacts and metadata", {"contacts", "contact_secret", "metadata"}},
       {"History", {"created_at", "updated_at"}},
   };

@@ -67,6 +67,18 @@ Applied networks(Config& config, std::string_view value) {
   return store(parse_networks(value), config.*member);
 }
 
+// As in the lists of tenants and endpoints: every address includes the cloud's metadata service.
+Applied allow_networks(Config& config, std::string_view value) {
+  auto parsed = parse_networks(value);
+  if (!parsed) return base::Failure{parsed.error()};
+  for (const Network& network : *parsed)
+    if (network.prefix_bits == 0)
+      return base::Failure{"must not be every address (" + network.text() +
+                           "); list the private networks that deliveries may reach"};
+  config.allow_networks = std::move(*parsed);
+  return true;
+}
+
 Applied database_url(std::string& member, std::string_view value) {
   const std::string_view url = trimmed(value);
   const bool is_url = url.starts_with("postgres://") || url.starts_with("postgresql://");
@@ -324,7 +336,7 @@ const Setting table[] = {
     {"allow_http", "false", "", "Whether endpoint URLs may be http:// as well as https://.", Secrecy::open,
      boolean<&C::allow_http>},
     {"allow_networks", "", "none", "Networks that deliveries may reach although they are private.",
-     Secrecy::open, networks<&C::allow_networks>},
+     Secrecy::open, allow_networks},
     {"allow_ports", "80,443,1024-65535", "", "Ports that deliveries may reach.", Secrecy::open,
      [](C& c, std::string_view v) { return store(parse_ports(v), c.allow_ports); }},
     {"extra_ca_file", "", "none",

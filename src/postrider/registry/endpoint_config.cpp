@@ -87,6 +87,7 @@ LoadedEndpoint read_config(const Row& row, const crypto::MasterKeys& keys) {
   config.signature = known(crypto::parse_signature_scheme(row.signature));
   config.tenant_max_in_flight = row.tenant_max_in_flight;
   config.tenant_rate_per_second = row.tenant_rate_per_second;
+  config.networks = {networks_of(row.tenant_allow_networks), networks_of(row.allow_networks)};
   config.pause_spans = spans_of(row.paused_since, row.paused_until);
   config.unserved_spans = spans_of(row.unserved_since, row.unserved_until);
   drop_old_spans(config, row.read_at);
@@ -106,6 +107,16 @@ std::vector<LoadedEndpoint> read_configs(const pg::RowsOf<sql::load_endpoint_con
 }
 
 }  // namespace
+
+// Equal lists of two owners are two profiles. An endpoint without networks of its own shares its tenant's.
+std::shared_ptr<const http::DialProfile> profile_of(http::Client& client, const LoadedEndpoint& endpoint) {
+  const AllowedNetworks& networks = endpoint.networks;
+  std::vector<base::Network> of_endpoint;
+  if (!networks.of_endpoint.empty()) of_endpoint = networks.both();
+  auto own = client.profile_of("endpoint/" + endpoint.id.public_id(), of_endpoint);
+  if (own) return own;
+  return profile_of_tenant(client, endpoint.tenant_id, networks.of_tenant);
+}
 
 runtime::Task<std::vector<LoadedEndpoint>> load_endpoint_configs(pg::Link& link,
                                                                  std::span<const model::EndpointId> ids,

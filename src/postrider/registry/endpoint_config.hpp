@@ -14,6 +14,7 @@
 #include "postrider/model/ids.hpp"
 #include "postrider/pg/connection.hpp"
 #include "postrider/pg/link.hpp"
+#include "postrider/registry/allow_networks.hpp"
 #include "postrider/registry/pause_span.hpp"
 #include "postrider/runtime/task.hpp"
 
@@ -79,11 +80,16 @@ struct EndpointConfig {
 // As it comes from the database.
 struct LoadedEndpoint : EndpointConfig {
   std::string url;
+  AllowedNetworks networks;
   std::string retry_schedule = "null";  // JSON, as RetrySchedule::from_json reads it
   // The current one first, then, during overlaps, older ones from the newest to the oldest. Those that had
   // expired when it was loaded are left out; compare expires_at before signing.
   std::vector<ActiveSecret> secrets;
 };
+
+// The profile under which requests to the endpoint's URL are dialled; null: the client's own. To be called
+// on the client's thread.
+std::shared_ptr<const http::DialProfile> profile_of(http::Client& client, const LoadedEndpoint& endpoint);
 
 // In no particular order; an id that does not exist is left out (endpoints are soft-deleted, so that only
 // happens for an id that never was one). One round trip. Throws pg::Error.

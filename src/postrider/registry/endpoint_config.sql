@@ -30,6 +30,8 @@ select
   endpoint.headers_sealed,
   tenant.max_in_flight as tenant_max_in_flight,
   tenant.rate_per_second as tenant_rate_per_second,
+  endpoint.allow_networks::text[] as allow_networks,
+  tenant.allow_networks::text[] as tenant_allow_networks,
   secrets.ids as secret_ids,
   secrets.sealed as secrets_sealed,
   secrets.expires_at as secrets_expire_at,

@@ -4,6 +4,7 @@
 
 #include "postrider/base/encoding.hpp"
 #include "postrider/base/json_writer.hpp"
+#include "postrider/registry/allow_networks.hpp"
 #include "postrider/registry/columns.hpp"
 
 namespace postrider::registry {
@@ -29,6 +30,7 @@ EndpointSettings read_settings(const Row& row) {
   settings.retry_schedule = row.retry_schedule;
   settings.on_rejected = known(model::parse_on_rejected(row.on_rejected));
   settings.signature = known(crypto::parse_signature_scheme(row.signature));
+  settings.allow_networks = networks_of(row.allow_networks);
   settings.metadata = row.metadata;
   return settings;
 }
@@ -109,6 +111,7 @@ Snapshot snapshot(const Endpoint& endpoint, const crypto::MasterKeys* keys) {
       .add("on_rejected", model::label(settings.on_rejected))
       .masked("headers", masked_headers(endpoint, keys), endpoint.headers_sealed)
       .add("signature", crypto::label(settings.signature))
+      .add("allow_networks", texts_of(settings.allow_networks))
       .raw_or_null("metadata", settings.metadata);
   return fields;
 }

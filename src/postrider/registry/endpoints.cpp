@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "postrider/model/event_type.hpp"
+#include "postrider/registry/allow_networks.hpp"
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/registry/control_log.hpp"
@@ -132,7 +133,8 @@ Task<EndpointId> insert(pg::Transaction& transaction, const Context& context, co
                                                       .on_rejected = model::label(settings.on_rejected),
                                                       .signature = crypto::label(settings.signature),
                                                       .metadata = json_column(settings.metadata),
-                                                      .status_by = model::label(caller.actor)});
+                                                      .status_by = model::label(caller.actor),
+                                                      .allow_networks = texts_of(settings.allow_networks)});
     if (!inserted.empty()) co_return id;
   }
   throw std::runtime_error("three endpoint ids in a row had a tail that was taken");
@@ -206,6 +208,7 @@ pg::Batch changes(const Endpoint& endpoint, const EndpointDraft& draft, const Se
                                  .retry_schedule = json_column(settings.retry_schedule),
                                  .on_rejected = model::label(settings.on_rejected),
                                  .signature = crypto::label(settings.signature),
+                                 .allow_networks = texts_of(settings.allow_networks),
                                  .metadata = json_column(settings.metadata),
                                  .id = key.id.uuid});
   const int32_t more_strict = strict_count(settings) - strict_count(endpoint.settings);

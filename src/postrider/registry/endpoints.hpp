@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "postrider/base/ip_address.hpp"
 #include "postrider/base/result.hpp"
 #include "postrider/base/time.hpp"
 #include "postrider/base/unique_function.hpp"
@@ -38,7 +39,8 @@ struct EndpointSettings {
   std::optional<std::string> retry_schedule;  // JSON
   model::OnRejected on_rejected = model::OnRejected::dead_letter;
   crypto::SignatureScheme signature = crypto::SignatureScheme::standard;
-  std::optional<std::string> metadata;  // JSON
+  std::vector<base::Network> allow_networks;  // operators choose them
+  std::optional<std::string> metadata;        // JSON
 
   bool operator==(const EndpointSettings&) const = default;
 };

@@ -6,13 +6,14 @@
 insert into endpoint (
   id, public_id, tenant_id, bucket, delivery_tail, headers_sealed, url, description, max_attempts, timeout_ms,
   give_up_seconds, max_in_flight, rate_per_second, ordering, retry_schedule, on_rejected, signature, metadata,
-  status_by
+  status_by, allow_networks
 )
 values (
   :id::uuid, :public_id::text, :tenant::text, :bucket::integer, :delivery_tail::text, :headers_sealed?::bytea,
   :url::text, :description?::text, :max_attempts::integer, :timeout_ms::integer,
   :give_up_seconds::integer, :max_in_flight::integer, :rate_per_second?::float8, :ordering::text,
-  :retry_schedule?::jsonb, :on_rejected::text, :signature::text, :metadata?::jsonb, :status_by::text
+  :retry_schedule?::jsonb, :on_rejected::text, :signature::text, :metadata?::jsonb, :status_by::text,
+  :allow_networks::text[]::cidr[]
 )
 on conflict do nothing
 returning id
@@ -42,7 +43,7 @@ where id = :tenant::text
 -- name: load_endpoints
 -- Primary key, subscription_by_endpoint, queue_lane, pause_span_by_tenant; for endpoints that may be unhealthy the newest 100 rows of
 -- attempt_by_endpoint.
--- not null: id, public_id, tenant_id, bucket, url, max_attempts, timeout_ms, give_up_seconds, max_in_flight, ordering, on_rejected, signature, status, status_since, status_by, is_breaker_open, failures, revision, failed_attempts, created_at, updated_at, read_at, patterns, pending
+-- not null: id, public_id, tenant_id, bucket, url, max_attempts, timeout_ms, give_up_seconds, max_in_flight, ordering, on_rejected, signature, status, status_since, status_by, is_breaker_open, failures, revision, failed_attempts, created_at, updated_at, read_at, patterns, pending, allow_networks
 select
   endpoint.id,
   endpoint.public_id,
@@ -60,6 +61,7 @@ select
   endpoint.retry_schedule::text,
   endpoint.on_rejected,
   endpoint.signature,
+  endpoint.allow_networks::text[] as allow_networks,
   endpoint.metadata::text,
   endpoint.status,
   endpoint.status_reason,
@@ -177,6 +179,7 @@ set
   retry_schedule = :retry_schedule?::jsonb,
   on_rejected = :on_rejected::text,
   signature = :signature::text,
+  allow_networks = :allow_networks::text[]::cidr[],
   metadata = :metadata?::jsonb,
   updated_at = now()
 where id = :id::uuid

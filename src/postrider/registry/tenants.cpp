@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "postrider/registry/allow_networks.hpp"
 #include "postrider/registry/audit.hpp"
 #include "postrider/registry/columns.hpp"
 #include "postrider/registry/contact_secret.sql.hpp"
@@ -27,6 +28,7 @@ Tenant read_tenant(const sql::load_tenants::Row& row) {
   tenant.settings.publish_rate_per_second = row.publish_rate_per_second;
   tenant.settings.payload_bytes_max = row.payload_bytes_max;
   tenant.settings.endpoints_max = row.endpoints_max;
+  tenant.settings.allow_networks = networks_of(row.allow_networks);
   tenant.settings.contacts = row.contacts;
   tenant.contact_states = row.contact_states;
   tenant.settings.metadata = row.metadata;
@@ -63,6 +65,7 @@ Snapshot snapshot(const Tenant& tenant) {
       .add("publish_rate_per_second", settings.publish_rate_per_second)
       .add("payload_bytes_max", settings.payload_bytes_max)
       .add("endpoints_max", settings.endpoints_max)
+      .add("allow_networks", texts_of(settings.allow_networks))
       .raw_or_null("contacts", settings.contacts)
       .raw_or_null("metadata", settings.metadata);
   return fields;
@@ -181,7 +184,8 @@ Task<TenantResult> create_tenant(pg::Link& link, const Context& context, const C
                                                   .endpoints_max = settings.endpoints_max,
                                                   .contacts = json_column(settings.contacts),
                                                   .metadata = json_column(settings.metadata),
-                                                  .status_by = model::label(caller.actor)},
+                                                  .status_by = model::label(caller.actor),
+                                                  .allow_networks = texts_of(settings.allow_networks)},
                                sql::is_deleted_tenant{.id = id});
   if (inserted.empty()) {
     const bool is_deleted = tenant_rows.front().is_deleted;
@@ -227,6 +231,7 @@ Task<TenantResult> change_tenant(pg::Link& link, const Context& context, const C
                                .publish_rate_per_second = settings.publish_rate_per_second,
                                .payload_bytes_max = settings.payload_bytes_max,
                                .endpoints_max = settings.endpoints_max,
+                               .allow_networks = texts_of(settings.allow_networks),
                                .contacts = json_column(settings.contacts),
                                .metadata = json_column(settings.metadata),
                                .id = id});

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "postrider/base/ip_address.hpp"
 #include "postrider/base/result.hpp"
 #include "postrider/base/time.hpp"
 #include "postrider/base/unique_function.hpp"
@@ -29,6 +30,7 @@ struct TenantSettings {
   std::optional<double> publish_rate_per_second;
   std::optional<int32_t> payload_bytes_max;
   std::optional<int32_t> endpoints_max;
+  std::vector<base::Network> allow_networks;  // of all its endpoints; operators choose them
   std::optional<std::string> contacts;  // JSON: an array of e-mail addresses and URLs, all of them strings
   std::optional<std::string> metadata;  // JSON: an object
 

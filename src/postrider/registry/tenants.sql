@@ -5,12 +5,12 @@
 -- not null: all
 insert into tenant (
   id, name, max_in_flight, rate_per_second, publish_rate_per_second, payload_bytes_max, endpoints_max, contacts,
-  metadata, status_by
+  metadata, status_by, allow_networks
 )
 values (
   :id::text, :name?::text, :max_in_flight?::integer, :rate_per_second?::float8, :publish_rate_per_second?::float8,
   :payload_bytes_max?::integer, :endpoints_max?::integer, :contacts?::jsonb, :metadata?::jsonb,
-  :status_by::text
+  :status_by::text, :allow_networks::text[]::cidr[]
 )
 on conflict (id) do nothing
 returning id
@@ -36,7 +36,7 @@ for no key update
 
 -- name: load_tenants
 -- Primary keys of tenant and contact.
--- not null: id, status, status_since, status_by, endpoint_count, revision, created_at, updated_at
+-- not null: id, status, status_since, status_by, endpoint_count, revision, created_at, updated_at, allow_networks
 select
   id,
   name,
@@ -45,6 +45,7 @@ select
   publish_rate_per_second,
   payload_bytes_max,
   endpoints_max,
+  allow_networks::text[] as allow_networks,
   contacts::text,
   case
     when contacts is not null then (
@@ -91,6 +92,7 @@ set
   publish_rate_per_second = :publish_rate_per_second?::float8,
   payload_bytes_max = :payload_bytes_max?::integer,
   endpoints_max = :endpoints_max?::integer,
+  allow_networks = :allow_networks::text[]::cidr[],
   contacts = :contacts?::jsonb,
   metadata = :metadata?::jsonb,
   updated_at = now()

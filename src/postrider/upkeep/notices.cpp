@@ -11,6 +11,7 @@
 #include "postrider/crypto/random.hpp"
 #include "postrider/crypto/signing_key.hpp"
 #include "postrider/pg/error.hpp"
+#include "postrider/registry/allow_networks.hpp"
 #include "postrider/registry/contact_links.hpp"
 #include "postrider/registry/contacts.hpp"
 #include "postrider/telemetry/log.hpp"
@@ -195,7 +196,8 @@ Task<std::optional<std::string>> Notices::post(const Notice& notice, std::string
                      http::append_header(headers, "user-agent", options_.user_agent) &&
                      http::append_header(headers, "webhook-id", id) &&
                      http::append_header(headers, "webhook-timestamp", timestamp);
-  const auto secrets = co_await tools_.link.run(sql::contact_secret{.tenant = notice.tenant});
+  const auto [secrets, networks] = co_await tools_.link.run(sql::contact_secret{.tenant = notice.tenant},
+                                                            sql::contact_networks{.tenant = notice.tenant});
   if (!secrets.empty()) {
     const auto text = tools_.keys.open(crypto::Purpose::stored_secret, secrets.front().sealed.view,
                                        registry::contact_secret_context(notice.tenant));
@@ -207,7 +209,11 @@ Task<std::optional<std::string>> Notices::post(const Notice& notice, std::string
         http::append_header(headers, "webhook-signature", "v1," + base::base64_encode(digest.view()));
   }
   if (!has_headers) co_return "a header cannot be written";
+  std::vector<base::Network> allowed;
+  if (!networks.empty()) allowed = registry::networks_of(networks.front().allow_networks);
+  const auto profile = registry::profile_of_tenant(tools_.client, notice.tenant, allowed);
   http::OutboundRequest request{.url = *url};
+  request.profile = profile.get();
   request.headers = headers;
   request.body = body;
   request.deadline = std::min(deadline, base::BootClock::now() + kPostTimeout);

@@ -45,6 +45,13 @@ set contacts = :unreached::text[],
     end
 where n.tenant_id = :tenant::text
 
+-- name: contact_networks
+-- Primary key.
+-- not null: all
+select allow_networks::text[] as allow_networks
+from tenant
+where id = :tenant::text
+
 -- name: contact_secret
 -- Primary key.
 -- not null: all

@@ -8,9 +8,11 @@
 #include "postrider/api/wire/document.hpp"
 #include "postrider/api/wire/header_rules.hpp"
 #include "postrider/api/wire/json_writer.hpp"
+#include "postrider/api/wire/network_list.hpp"
 #include "postrider/base/text.hpp"
 #include "postrider/delivery/attempt/retry_schedule.hpp"
 #include "postrider/model/event_type.hpp"
+#include "postrider/registry/allow_networks.hpp"
 #include "postrider/registry/audience.hpp"
 
 namespace postrider::api {
@@ -40,7 +42,7 @@ void read_url(Fields& fields, EndpointDocument& into, const EndpointRules& rules
   auto url = http::parse_url(text);
   if (!url) return fields.reject("url", std::string(http::describe(url.error())));
   // What cannot be checked now is checked at each delivery.
-  const auto rejected = rules.guard.judge(*url);
+  const auto rejected = into.guard(rules).judge(*url);
   if (rejected && rejected->reason != http::BlockedReason::unknown_own)
     return fields.reject("url", http::describe(*rejected, rules.audience));
   into.draft.settings.url = std::move(text);
@@ -159,6 +161,13 @@ registry::EndpointSettings default_settings(const config::Config& config) {
   return settings;
 }
 
+http::AddressGuard EndpointDocument::guard(const EndpointRules& rules) const {
+  std::vector<base::Network> allowed = rules.allow_networks;
+  const auto& own = draft.settings.allow_networks;
+  allowed.insert(allowed.end(), own.begin(), own.end());
+  return http::AddressGuard(rules.guard, allowed);
+}
+
 void EndpointDocument::read(const boost::json::object& document, const EndpointRules& rules,
                             FieldProblems& problems) {
   const config::Config& config = rules.config;
@@ -168,6 +177,7 @@ void EndpointDocument::read(const boost::json::object& document, const EndpointR
     fields.require("url");
     fields.require("event_types");
   }
+  read_networks(fields, settings.allow_networks);  // first, because they apply to the URL
   read_url(fields, *this, rules);
   read_patterns(fields, *this, static_cast<size_t>(config.subscriptions_max));
   fields.read("description", settings.description, kDescriptionRule);
@@ -231,8 +241,10 @@ std::string endpoint_json(const registry::Endpoint& endpoint, const EndpointRead
       .raw_or_null("retry_schedule", settings.retry_schedule)
       .add("on_rejected", model::label(settings.on_rejected))
       .raw("headers", masked_headers(endpoint, reader.keys))
-      .add("signature", crypto::label(settings.signature))
-      .raw_or_null("metadata", settings.metadata)
+      .add("signature", crypto::label(settings.signature));
+  if (reader.audience == http::Audience::operators)
+    json.add("allow_networks", registry::texts_of(settings.allow_networks));
+  json.raw_or_null("metadata", settings.metadata)
       .add("created_at", endpoint.created_at)
       .add("updated_at", endpoint.updated_at);
   if (secret) {

@@ -22,6 +22,7 @@ struct EndpointRules {
   const registry::ReferencePolicy* references = nullptr;  // none: a secret must not be a reference
   http::Audience audience = http::Audience::customers;    // who reads why a URL is blocked
   std::optional<double> rate_per_second_max{};            // what "no limit" means to this caller
+  std::vector<base::Network> allow_networks{};            // that apply besides those of the document
 };
 
 // Settings as they are when nothing is given.
@@ -40,6 +41,8 @@ struct EndpointDocument {
   std::optional<http::Url> url;  // when the document has one of the right form
 
   void read(const boost::json::object& document, const EndpointRules& rules, FieldProblems& problems);
+  // Which addresses the URL may lead to.
+  http::AddressGuard guard(const EndpointRules& rules) const;
 };
 
 // Who reads it, and what it takes to read the names of custom headers.

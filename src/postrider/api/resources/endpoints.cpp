@@ -14,6 +14,7 @@
 #include "postrider/api/wire/routes.hpp"
 #include "postrider/api/wire/writable.hpp"
 #include "postrider/model/event_type.hpp"
+#include "postrider/registry/allow_networks.hpp"
 #include "postrider/registry/audience.hpp"
 
 namespace postrider::api {
@@ -56,14 +57,20 @@ Response respond(const Call& call, const CreateResult& result) {
 // A name's addresses are checked if it resolves now; one that does not, or cannot be checked, is saved, and
 // checked at each delivery.
 Task<std::optional<http::RefusedDestination>> reject_name(const Services& services,
-                                                          const std::optional<http::Url>& url) {
+                                                          const EndpointDocument& document,
+                                                          const EndpointRules& rules) {
+  const std::optional<http::Url>& url = document.url;
   if (!url || url->address || !services.resolver) co_return std::nullopt;
   const base::SteadyTime deadline = base::BootClock::now() + kLookupPatience;
   const auto addresses = co_await services.resolver->resolve(std::string(url->host()), deadline);
   if (!addresses) co_return std::nullopt;
-  std::optional<http::RefusedDestination> rejected = services.guard.judge(*url, *addresses);
+  std::optional<http::RefusedDestination> rejected = document.guard(rules).judge(*url, *addresses);
   if (rejected && rejected->reason == http::BlockedReason::unknown_own) co_return std::nullopt;
   co_return rejected;
+}
+
+bool may_choose_networks(const Call& call) {
+  return writer_of(call.principal) == Writer::operators;
 }
 
 // References to what the server keeps are not for keys of a tenant: it could sign with another one's secret.
@@ -76,25 +83,49 @@ EndpointRules rules_for(const Call& call) {
   return rules;
 }
 
-// The document of the request, validated as far as that needs no database.
-Task<base::Result<EndpointDocument, http::Problem>> read_request(const Call& call, DocumentKind kind) {
+struct ExpectedDocument {
+  DocumentKind kind;
+  std::string endpoint;  // its ID; empty: it will get one
+};
+
+// The networks that the URL of a document may reach besides those that the document lists: the tenant's, and
+// the endpoint's own where the change keeps them.
+Task<std::vector<base::Network>> networks_beside(const Call& call, const boost::json::object& document,
+                                                 ExpectedDocument expected) {
+  if (!document.contains("url")) co_return std::vector<base::Network>();
+  const pg::Pool::Lease lease = co_await call.database();
+  const auto networks = co_await registry::find_allowed_networks(*lease, call.tenant(), expected.endpoint);
+  const bool keeps_own = expected.kind == DocumentKind::patch || !may_choose_networks(call);
+  co_return keeps_own && !document.contains("allow_networks") ? networks.both() : networks.of_tenant;
+}
+
+struct ReadRequest {
+  EndpointDocument document;
+  EndpointRules rules;
+};
+
+// The document of the request, validated as far as that needs no lock.
+Task<base::Result<ReadRequest, http::Problem>> read_request(const Call& call, ExpectedDocument expected) {
   const auto json = parse_body(call.request);
   if (!json) co_return base::Failure{json.error()};
   if (const auto rejected = check_writable(call.principal, Written::endpoint, *json, call.services.config))
     co_return base::Failure{*rejected};
-  const EndpointRules rules = rules_for(call);
+  EndpointRules rules = rules_for(call);
+  rules.allow_networks = co_await networks_beside(call, *json, expected);
   EndpointDocument document;
-  document.kind = kind;
+  document.kind = expected.kind;
   document.draft.settings = default_settings(rules.config);
   FieldProblems problems;
   document.read(*json, rules, problems);
   if (!problems.empty()) co_return base::Failure{invalid(std::move(problems))};
-  const std::optional<http::RefusedDestination> rejected = co_await reject_name(call.services, document.url);
+  const std::optional<http::RefusedDestination> rejected =
+      co_await reject_name(call.services, document, rules);
   if (rejected) {
     problems.push_back({"/url", http::describe(*rejected, rules.audience)});
     co_return base::Failure{invalid(std::move(problems))};
   }
-  co_return document;
+  ReadRequest read{std::move(document), std::move(rules)};
+  co_return read;
 }
 
 // What became of the deliveries that were pending: canceled, and in the history as such.
@@ -111,12 +142,14 @@ std::string canceled_json(const registry::Endpoint& endpoint, std::string_view s
 }
 
 Task<Response> create(Call& call) {
-  auto document = co_await read_request(call, DocumentKind::whole);
-  if (!document) co_return call.reject(document.error());
+  ExpectedDocument expected{DocumentKind::whole, ""};
+  auto read = co_await read_request(call, std::move(expected));
+  if (!read) co_return call.reject(read.error());
+  EndpointDocument& document = read->document;
   registry::NewEndpoint wanted;
   wanted.tenant = call.tenant();
-  wanted.draft = std::move(document->draft);
-  wanted.secret = std::move(document->secret);
+  wanted.draft = std::move(document.draft);
+  wanted.secret = std::move(document.secret);
   const pg::Pool::Lease lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const CreateResult created =
@@ -127,8 +160,11 @@ Task<Response> create(Call& call) {
 Task<EndpointResult> replace(const Call& call, pg::Link& link, const EndpointDocument& document) {
   registry::EndpointEdit edit;
   edit.secret = document.secret;
-  edit.apply = [&document](registry::EndpointDraft& draft) {
+  const bool keeps_networks = !may_choose_networks(call);
+  edit.apply = [&document, keeps_networks](registry::EndpointDraft& draft) {
+    std::vector<base::Network> networks = std::move(draft.settings.allow_networks);
     draft = document.draft;
+    if (keeps_networks) draft.settings.allow_networks = std::move(networks);
     if (!draft.headers) draft.headers.emplace();
     return true;
   };
@@ -140,12 +176,14 @@ Task<EndpointResult> replace(const Call& call, pg::Link& link, const EndpointDoc
 
 // Creates the endpoint with a custom ID, or replaces it.
 Task<Response> put(Call& call) {
-  const auto document = co_await read_request(call, DocumentKind::whole);
-  if (!document) co_return call.reject(document.error());
+  ExpectedDocument expected{DocumentKind::whole, call.parameter("endpoint")};
+  const auto read = co_await read_request(call, std::move(expected));
+  if (!read) co_return call.reject(read.error());
+  const EndpointDocument& document = read->document;
   if (!model::is_caller_id(call.parameter("endpoint")))
     co_return call.reject(invalid({{"endpoint", "must be 1 to 64 letters, digits, _ and -"}}));
   const pg::Pool::Lease lease = co_await call.database();
-  const EndpointResult replaced = co_await replace(call, *lease, *document);
+  const EndpointResult replaced = co_await replace(call, *lease, document);
   if (replaced || replaced.error().kind != registry::RejectionKind::unknown_endpoint)
     co_return respond(call, replaced);
   if (call.request.header("if-match"))
@@ -154,15 +192,15 @@ Task<Response> put(Call& call) {
   registry::NewEndpoint wanted;
   wanted.tenant = call.tenant();
   wanted.own_id = call.parameter("endpoint");
-  wanted.draft = document->draft;
-  wanted.secret = document->secret;
+  wanted.draft = document.draft;
+  wanted.secret = document.secret;
   const registry::Caller caller = call.caller();
   const CreateResult created =
       co_await registry::create_endpoint(*lease, call.services.registry, caller, std::move(wanted));
   if (created || created.error().kind != registry::RejectionKind::endpoint_exists)
     co_return respond(call, created);
   // Another request created it in the meantime.
-  const EndpointResult replaced_after_all = co_await replace(call, *lease, *document);
+  const EndpointResult replaced_after_all = co_await replace(call, *lease, document);
   co_return respond(call, replaced_after_all);
 }
 
@@ -223,10 +261,11 @@ Task<Response> show(Call& call) {
 Task<Response> change(Call& call) {
   // Validated once over the defaults, then applied over what the endpoint has: its fields do not depend on
   // each other, but for the signature and the secrets, which the registry looks at.
-  const auto checked = co_await read_request(call, DocumentKind::patch);
+  ExpectedDocument expected{DocumentKind::patch, call.parameter("endpoint")};
+  const auto checked = co_await read_request(call, std::move(expected));
   if (!checked) co_return call.reject(checked.error());
   const auto json = parse_body(call.request);
-  const EndpointRules rules = rules_for(call);
+  const EndpointRules& rules = checked->rules;
   FieldProblems problems;
   registry::EndpointEdit edit;
   edit.apply = [&json, &rules, &problems](registry::EndpointDraft& draft) {

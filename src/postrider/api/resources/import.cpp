@@ -14,6 +14,7 @@
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/routes.hpp"
+#include "postrider/registry/allow_networks.hpp"
 #include "postrider/registry/audience.hpp"
 #include "postrider/registry/endpoints.hpp"
 #include "postrider/registry/tenants.hpp"
@@ -29,6 +30,7 @@ constexpr size_t kLinesMax = 1'000;
 struct Line {
   std::string tenant;
   std::optional<std::string> id;
+  boost::json::object object;  // the rest of it
   EndpointDocument document;
 };
 
@@ -58,8 +60,8 @@ LineResult rejected(const Line& line, http::Problem problem) {
   return {problem.status, line.tenant, line.id.value_or(""), std::move(problem)};
 }
 
-// Reads one line; the problem if it cannot be taken.
-std::optional<http::Problem> read_line(const Call& call, std::string_view text, Line& line) {
+// Reads whose endpoint the line is; the problem if it cannot be taken.
+std::optional<http::Problem> read_line(std::string_view text, Line& line) {
   boost::json::parse_options options;
   options.max_depth = json_depth_max;
   boost::json::error_code error;
@@ -84,10 +86,20 @@ std::optional<http::Problem> read_line(const Call& call, std::string_view text, 
     }
     object.erase(name);
   }
-  const EndpointRules rules{call.services.config, call.services.guard, call.services.registry.references,
-                            registry::audience_of(call.principal)};
+  line.object = std::move(object);
+  if (problems.empty()) return std::nullopt;
+  return invalid(std::move(problems));
+}
+
+// Reads the endpoint itself, which `networks` of its tenant may open private networks for.
+std::optional<http::Problem> read_endpoint(const Call& call, std::vector<base::Network> networks,
+                                           Line& line) {
+  EndpointRules rules{call.services.config, call.services.guard, call.services.registry.references,
+                      registry::audience_of(call.principal)};
+  rules.allow_networks = std::move(networks);
+  FieldProblems problems;
   line.document.draft.settings = default_settings(rules.config);
-  line.document.read(object, rules, problems);
+  line.document.read(line.object, rules, problems);
   if (problems.empty()) return std::nullopt;
   return invalid(std::move(problems));
 }
@@ -163,7 +175,12 @@ Task<Response> import_endpoints(Call& call) {
     if (lines[i].find_first_not_of(" \t") == std::string_view::npos) continue;
     Line line;
     LineResult result;
-    if (auto problem = read_line(call, lines[i], line)) {
+    std::optional<http::Problem> problem = read_line(lines[i], line);
+    if (!problem) {
+      auto networks = co_await registry::find_allowed_networks(*lease, line.tenant, line.id.value_or(""));
+      problem = read_endpoint(call, std::move(networks.of_tenant), line);
+    }
+    if (problem) {
       result = rejected(line, std::move(*problem));
     } else if (dry_run == "true") {
       result = co_await look_at_line(*lease, line);

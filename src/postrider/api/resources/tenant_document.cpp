@@ -5,7 +5,9 @@
 #include "postrider/api/resources/contact_document.hpp"
 #include "postrider/api/wire/document.hpp"
 #include "postrider/api/wire/json_writer.hpp"
+#include "postrider/api/wire/network_list.hpp"
 #include "postrider/model/ids.hpp"
+#include "postrider/registry/allow_networks.hpp"
 
 namespace postrider::api {
 
@@ -25,6 +27,7 @@ void read_limits(Fields& fields, const TenantRules& rules, registry::TenantSetti
   fields.read("publish_rate_per_second", settings.publish_rate_per_second, kRateRule);
   fields.read("payload_bytes_max", settings.payload_bytes_max, IntegerRule{1, rules.payload_bytes_max});
   fields.read("endpoints_max", settings.endpoints_max, kEndpointsRule);
+  read_networks(fields, settings.allow_networks);
 }
 
 }  // namespace
@@ -48,7 +51,7 @@ void read_tenant(const boost::json::object& document, std::string* id, const Ten
   fields.finish();
 }
 
-std::string tenant_json(const registry::Tenant& tenant) {
+std::string tenant_json(const registry::Tenant& tenant, http::Audience audience) {
   const auto& settings = tenant.settings;
   JsonObject json;
   json.add("id", tenant.id)
@@ -61,8 +64,10 @@ std::string tenant_json(const registry::Tenant& tenant) {
       .add("rate_per_second", settings.rate_per_second)
       .add("publish_rate_per_second", settings.publish_rate_per_second)
       .add("payload_bytes_max", settings.payload_bytes_max)
-      .add("endpoints_max", settings.endpoints_max)
-      .raw_or_null("contacts", tenant.contact_states)
+      .add("endpoints_max", settings.endpoints_max);
+  if (audience == http::Audience::operators)
+    json.add("allow_networks", registry::texts_of(settings.allow_networks));
+  json.raw_or_null("contacts", tenant.contact_states)
       .raw_or_null("metadata", settings.metadata)
       .add("endpoint_count", tenant.endpoint_count)
       .add("created_at", tenant.created_at)

@@ -6,6 +6,7 @@
 
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/config/config.hpp"
+#include "postrider/http/client/refused_destination.hpp"
 #include "postrider/registry/tenants.hpp"
 
 namespace postrider::api {
@@ -22,7 +23,7 @@ struct TenantRules {
 void read_tenant(const boost::json::object& document, std::string* id, const TenantRules& rules,
                  registry::TenantSettings& settings, FieldProblems& problems);
 
-std::string tenant_json(const registry::Tenant& tenant);
+std::string tenant_json(const registry::Tenant& tenant, http::Audience audience);
 
 // {reason?}, of pause, resume and disable.
 void read_reason(const boost::json::object& document, std::optional<std::string>& reason,

@@ -10,6 +10,7 @@
 #include "postrider/api/wire/routes.hpp"
 #include "postrider/history/events.sql.hpp"
 #include "postrider/model/ids.hpp"
+#include "postrider/registry/audience.hpp"
 #include "postrider/registry/tenants.hpp"
 
 namespace postrider::api {
@@ -66,7 +67,8 @@ Task<Response> export_tenant(Call& call) {
     const pg::Pool::Lease lease = co_await call.database();
     const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(*lease, call.tenant());
     if (!tenant) co_return call.reject(unknown("tenant"));
-    first = R"({"kind":"tenant","data":)" + tenant_json(*tenant) + "}";
+    const http::Audience audience = registry::audience_of(call.principal);
+    first = R"({"kind":"tenant","data":)" + tenant_json(*tenant, audience) + "}";
   }
   std::vector<ExportPart> parts = {
       {"endpoint", list_endpoints},       {"event", list_event_bodies, kEventsPerPage},

@@ -11,6 +11,7 @@
 #include "postrider/api/wire/routes.hpp"
 #include "postrider/api/wire/writable.hpp"
 #include "postrider/model/ids.hpp"
+#include "postrider/registry/audience.hpp"
 
 namespace postrider::api {
 
@@ -21,7 +22,7 @@ using registry::TenantSettings;
 
 Response respond(const Call& call, const TenantResult& result, int status = 200) {
   if (!result) return call.reject(problem_of(result.error()));
-  Response response = Response::json(status, tenant_json(*result));
+  Response response = Response::json(status, tenant_json(*result, registry::audience_of(call.principal)));
   add_etag(response, result->revision);
   if (result->contact_secret) response.header("cache-control", "no-store");
   return response;
@@ -98,8 +99,9 @@ Task<Response> list(Call& call) {
   const pg::Pool::Lease lease = co_await call.database();
   const std::vector<registry::Tenant> tenants =
       co_await registry::list_tenants(*lease, std::move(after), limit + 1);
+  const http::Audience audience = registry::audience_of(call.principal);
   std::vector<PageRow> rows;
-  for (const auto& tenant : tenants) rows.push_back({tenant.id, tenant_json(tenant)});
+  for (const auto& tenant : tenants) rows.push_back({tenant.id, tenant_json(tenant, audience)});
   co_return page(std::move(rows), limit);
 }
 

@@ -190,8 +190,10 @@ Task<base::Result<Loaded, registry::Rejection>> load(const Call& call) {
   if (configs.empty())
     co_return base::Failure{registry::Rejection{registry::RejectionKind::unknown_endpoint}};
   if (call.services.catalogue.find() == nullptr) co_await call.services.catalogue.load(*lease);
-  Loaded loaded{call.services.catalogue.last(), std::move(*found),
-                delivery::make_lane_config(std::move(configs.front()), call.services.secrets)};
+  auto profile = registry::profile_of(*call.services.client, configs.front());
+  auto config =
+      delivery::make_lane_config(std::move(configs.front()), call.services.secrets, std::move(profile));
+  Loaded loaded{call.services.catalogue.last(), std::move(*found), std::move(config)};
   co_return loaded;
 }
 
@@ -248,6 +250,7 @@ Task<Response> try_endpoint(Call& call) {
         .url = *config.url,
         .headers = made.headers,
         .body = row.event->body,
+        .profile = config.profile.get(),
         .deadline = base::BootClock::now() + patience,
         .answer_body_bytes_max = static_cast<size_t>(call.services.config.response_bytes_max)};
     exchange = co_await call.services.client->send(request);

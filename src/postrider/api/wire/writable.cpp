@@ -21,6 +21,7 @@ constexpr WritableField kFields[] = {
     {tenant, "publish_rate_per_second", Writer::operators},
     {tenant, "payload_bytes_max", Writer::operators},
     {tenant, "endpoints_max", Writer::operators},
+    {tenant, "allow_networks", Writer::operators},
 
     {endpoint, "url"},
     {endpoint, "event_types"},
@@ -37,6 +38,7 @@ constexpr WritableField kFields[] = {
     {endpoint, "headers", Writer::customer, [](const Config& c) { return c.custom_headers_max; }},
     {endpoint, "signature"},
     {endpoint, "secret"},
+    {endpoint, "allow_networks", Writer::operators},
     {endpoint, "metadata"},
 
     {replay, "rate_per_second", Writer::customer,

@@ -135,6 +135,7 @@ runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& confi
       .url = *config.url,
       .headers = *headers,
       .body = row.event->body,
+      .profile = config.profile.get(),
       .deadline = base::BootClock::now() + std::chrono::milliseconds(config.endpoint.timeout_ms),
       .answer_body_bytes_max = tools.answer_bytes_max};
   http::Exchange exchange = co_await tools.client.send(request);

@@ -43,7 +43,8 @@ std::optional<std::string> look_up(const std::string& reference, registry::Secre
 }  // namespace
 
 std::shared_ptr<const LaneConfig> make_lane_config(registry::LoadedEndpoint endpoint,
-                                                   registry::SecretResolver* secrets) {
+                                                   registry::SecretResolver* secrets,
+                                                   std::shared_ptr<const http::DialProfile> profile) {
   auto config = std::make_shared<LaneConfig>();
   config->signer.scheme = endpoint.signature;
   if (endpoint.unreadable) config->why_unsigned = "no configured master key opens its secret or headers";
@@ -77,6 +78,7 @@ std::shared_ptr<const LaneConfig> make_lane_config(registry::LoadedEndpoint endp
         .field("reason", config->why_unsigned);
   auto url = http::parse_url(endpoint.url);
   if (url) config->url = std::move(*url);
+  config->profile = std::move(profile);
   config->retry.max_attempts = endpoint.max_attempts;
   config->retry.give_up = std::chrono::seconds(endpoint.give_up_seconds);
   config->retry.on_rejected = endpoint.on_rejected;

@@ -27,6 +27,7 @@ struct LaneConfig {
   registry::EndpointConfig endpoint;
   Mode mode = Mode::hold;
   std::optional<http::Url> url;  // none: it does not parse any more, so every attempt is blocked
+  std::shared_ptr<const http::DialProfile> profile;  // null: the client's own
   RetryPolicy retry;
 
   Signer signer;
@@ -45,7 +46,8 @@ struct LaneConfig {
 
 // References among the secrets are looked up; what is not there yet holds the lane until `look_up_at`.
 // Without a resolver, or a policy that allows it, a reference is a secret that cannot be read.
-std::shared_ptr<const LaneConfig> make_lane_config(registry::LoadedEndpoint endpoint,
-                                                   registry::SecretResolver* secrets = nullptr);
+std::shared_ptr<const LaneConfig> make_lane_config(
+    registry::LoadedEndpoint endpoint, registry::SecretResolver* secrets = nullptr,
+    std::shared_ptr<const http::DialProfile> profile = nullptr);
 
 }  // namespace postrider::delivery

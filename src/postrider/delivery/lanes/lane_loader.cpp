@@ -141,7 +141,8 @@ runtime::Task<bool> LaneLoader::load_configs(std::vector<LanePtr> lanes) {
     auto configs = co_await registry::load_endpoint_configs(tools_.link, ids, tools_.keys);
     for (auto& config : configs) {
       const auto id = config.id;
-      loaded[id] = make_lane_config(std::move(config), tools_.secrets);
+      auto profile = registry::profile_of(tools_.client, config);
+      loaded[id] = make_lane_config(std::move(config), tools_.secrets, std::move(profile));
     }
     is_loaded = true;
   } catch (const pg::Error& error) {

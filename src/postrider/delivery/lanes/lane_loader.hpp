@@ -43,6 +43,7 @@ class LoaderEvents : public LaneEvents {
 struct LoaderTools {
   runtime::Loop& loop;
   pg::Link& link;
+  http::Client& client;
   const crypto::MasterKeys& keys;
   const model::IdSource& clock;
   const Metrics& metrics;

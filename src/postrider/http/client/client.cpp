@@ -72,6 +72,7 @@ DialProfile::DialProfile(const AddressGuard& guard, const TlsContext& tls) : gua
 Client::State::State(runtime::Loop& loop, const AddressGuard& address_guard, const TlsContext& tls_context,
                      ClientOptions client_options)
     : own_profile(address_guard, tls_context),
+      owner_profiles(address_guard, tls_context),
       options(std::move(client_options)),
       wheel(loop),
       poller(loop),
@@ -89,6 +90,13 @@ Client::~Client() {
 
 Task<Exchange> Client::send(OutboundRequest request) {
   return state_->exchange(request);
+}
+
+std::shared_ptr<const DialProfile> Client::profile_of(std::string_view owner,
+                                                      std::span<const Network> networks) {
+  OwnerProfiles::Found found = state_->owner_profiles.of(owner, networks);
+  for (const uint64_t retired : found.retired) state_->pool.close_all_of(retired);
+  return std::move(found.profile);
 }
 
 Resolver& Client::resolver() {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -139,6 +140,11 @@ class Client {
   // Cancels everything in flight (those exchanges end as canceled before this returns) and closes idle
   // connections. Later sends are canceled at once.
   void close();
+
+  // The profile of an owner that may reach these networks, besides those of the client's guard; null: none.
+  // It is the owner's alone, and replaced when its networks change: connections that are idle under the old
+  // one are closed then, and those in use are not used again.
+  std::shared_ptr<const DialProfile> profile_of(std::string_view owner, std::span<const Network> networks);
 
   Resolver& resolver();
 

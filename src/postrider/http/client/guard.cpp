@@ -149,12 +149,12 @@ std::string_view describe(BlockedReason reason) {
     case Reason::port:
       return "the port is not allowed (the setting allow_ports says which are)";
     case Reason::local_name:
-      return "the name is one of a nearby machine (localhost, .local, .internal, no dot; the setting "
+      return "the name is one of a nearby machine (localhost, .local, .internal, no dot; "
              "allow_networks opens its network)";
     case Reason::loopback:
-      return "the address is this machine (loopback; the setting allow_networks opens it)";
+      return "the address is this machine (loopback; allow_networks opens it)";
     case Reason::private_network:
-      return "the address is in a private network (the setting allow_networks opens it)";
+      return "the address is in a private network (allow_networks opens it)";
     case Reason::link_local:
       return "the address is link-local, where cloud metadata services are";
     case Reason::special_purpose:
@@ -164,31 +164,43 @@ std::string_view describe(BlockedReason reason) {
     case Reason::metadata_service:
       return "the address is a cloud provider's metadata service";
     case Reason::own_address:
-      return "the address belongs to this machine (the setting allow_networks opens it)";
+      return "the address belongs to this machine (allow_networks opens it)";
     case Reason::unknown_own:
       return "this machine's own addresses cannot be read, so nothing can be told from them";
   }
   return "unknown";
 }
 
-struct AddressGuard::State {
-  GuardPolicy policy;
-  mutable std::mutex mutex;
-  mutable std::optional<std::vector<IpAddress>> own_addresses;
-  mutable base::SteadyTime own_addresses_at{};
+namespace {
 
-  std::optional<Reason> judge_own(const IpAddress& address) const {
-    const std::lock_guard lock(mutex);
+// Of this machine.
+class OwnAddresses {
+ public:
+  std::optional<Reason> judge(const IpAddress& address) {
+    const std::lock_guard lock(mutex_);
     const base::SteadyTime now = base::BootClock::now();
-    if (!own_addresses || now - own_addresses_at > kOwnAddressesAgeMax) {
-      if (auto read = read_own_addresses()) own_addresses = std::move(read);
-      own_addresses_at = now;
+    if (!own_addresses_ || now - own_addresses_at_ > kOwnAddressesAgeMax) {
+      if (auto read = read_own_addresses()) own_addresses_ = std::move(read);
+      own_addresses_at_ = now;
     }
-    if (!own_addresses) return Reason::unknown_own;
+    if (!own_addresses_) return Reason::unknown_own;
     const bool is_own =
-        std::find(own_addresses->begin(), own_addresses->end(), address) != own_addresses->end();
+        std::find(own_addresses_->begin(), own_addresses_->end(), address) != own_addresses_->end();
     return is_own ? std::optional(Reason::own_address) : std::nullopt;
   }
+
+ private:
+  std::mutex mutex_;
+  std::optional<std::vector<IpAddress>> own_addresses_;
+  base::SteadyTime own_addresses_at_{};
+};
+
+}  // namespace
+
+struct AddressGuard::State {
+  GuardPolicy policy;
+  // Shared with guards that allow more, which may outlive this one.
+  std::shared_ptr<OwnAddresses> own = std::make_shared<OwnAddresses>();
 
   bool is_port_allowed(uint16_t port) const {
     return std::any_of(policy.allow_ports.begin(), policy.allow_ports.end(),
@@ -198,6 +210,11 @@ struct AddressGuard::State {
 
 AddressGuard::AddressGuard(GuardPolicy policy) : state_(std::make_unique<State>()) {
   state_->policy = std::move(policy);
+}
+AddressGuard::AddressGuard(const AddressGuard& base, std::span<const Network> also_allowed)
+    : state_(std::make_unique<State>(*base.state_)) {
+  auto& networks = state_->policy.allow_networks;
+  networks.insert(networks.end(), also_allowed.begin(), also_allowed.end());
 }
 AddressGuard::~AddressGuard() = default;
 
@@ -210,7 +227,7 @@ std::optional<BlockedReason> AddressGuard::check(const IpAddress& given, uint16_
   if (!state_->is_port_allowed(port)) return Reason::port;
   if (any_contains(state_->policy.allow_networks, address)) return std::nullopt;
   if (const auto reason = address.is_v6 ? refused_v6(address) : refused(address.v4_number())) return reason;
-  return state_->judge_own(address);
+  return state_->own->judge(address);
 }
 
 std::optional<BlockedReason> AddressGuard::check(const Url& url) const {

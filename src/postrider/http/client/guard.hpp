@@ -57,6 +57,8 @@ struct RefusedDestination {
 class AddressGuard {
  public:
   explicit AddressGuard(GuardPolicy policy);
+  // As `base`, with further networks allowed.
+  AddressGuard(const AddressGuard& base, std::span<const Network> also_allowed);
   ~AddressGuard();
   AddressGuard(const AddressGuard&) = delete;
   AddressGuard& operator=(const AddressGuard&) = delete;
@@ -68,8 +70,8 @@ class AddressGuard {
   // no network is allowed at all; otherwise its addresses decide.
   std::optional<BlockedReason> check(const Url& url) const;
 
-  // All addresses of the URL's name together. A local name is usable only if ALLOW_NETWORKS covers every one
-  // of them.
+  // All addresses of the URL's name together. A local name is usable only if the allowed networks cover
+  // every one of them.
   std::optional<BlockedReason> check(const Url& url, std::span<const IpAddress> addresses) const;
   // The same, with the destination that was blocked. Without addresses, only the text of the URL is checked.
   std::optional<RefusedDestination> judge(const Url& url, std::span<const IpAddress> addresses = {}) const;

@@ -92,6 +92,14 @@ void ConnectionPool::close_all() {
   is_sweeping_ = false;
 }
 
+void ConnectionPool::close_all_of(uint64_t profile) {
+  std::vector<Connection*> idle;
+  for (const auto& [key, origin] : origins_)
+    if (key.profile == profile)
+      for (const auto& connection : origin.idle) idle.push_back(connection.get());
+  for (Connection* connection : idle) close(*connection);
+}
+
 void ConnectionPool::on_connection_ready(Connection& connection) {
   if (!connection.is_quiet()) close(connection);
 }

@@ -60,6 +60,7 @@ class ConnectionPool final : private ConnectionUser, private Deadline {
   // closed.
   void put(const PoolKeyView& key, std::unique_ptr<Connection> connection);
   void close_all();
+  void close_all_of(uint64_t profile);
   size_t idle() const { return idle_; }
   SessionCache& sessions() { return sessions_; }
 

@@ -1,4 +1,5 @@
 // Connections are reused, replaced and closed as documented.
+#include "postrider/http/client/owner_profiles.hpp"
 #include "postrider/http/client/testing.hpp"
 
 namespace postrider::http {
@@ -199,6 +200,46 @@ TEST_F(ClientPool, ConnectionsAreNotSharedBetweenDialProfiles) {
   EXPECT_EQ(client_->stats().idle, 3u);
   EXPECT_EQ(error_of(fetch_as(strict)), "blocked") << "an idle connection must not lead past the guard";
   client_->close();
+}
+
+TEST_F(ClientPool, TheProfileOfAnOwnerIsItsOwnUntilItsNetworksChange) {
+  use_policy({.allow_http = true, .allow_ports = {{1, 65535}}});
+  ScriptedServer server(always(std::string(kOkAnswer)));
+  const auto url = parse_url(server.url());
+  const std::vector<Network> loopback = {*Network::parse("127.0.0.0/8")},
+                             other = {*Network::parse("127.0.0.1")};
+  const DialProfile none(*guard_, *tls_);
+  const auto fetch_as = [&](std::string_view owner, const std::vector<Network>& networks) {
+    Exchange exchange;
+    runtime::TaskGroup group;
+    const auto profile = client_->profile_of(owner, networks);
+    EXPECT_EQ(profile == nullptr, networks.empty());
+    group.spawn(send_as(profile ? *profile : none, *url, exchange));
+    run_until_done(group);
+    return exchange;
+  };
+  EXPECT_FALSE(fetch_as("tenant/a", loopback).is_reused);
+  EXPECT_TRUE(fetch_as("tenant/a", loopback).is_reused);
+  EXPECT_FALSE(fetch_as("tenant/b", loopback).is_reused) << "an equal list of another owner";
+  EXPECT_EQ(client_->stats().idle, 2u);
+  EXPECT_EQ(error_of(fetch_as("tenant/a", {})), "blocked");
+  EXPECT_EQ(client_->stats().idle, 1u) << "the connection went with the list";
+  EXPECT_FALSE(fetch_as("tenant/a", loopback).is_reused);
+  EXPECT_FALSE(fetch_as("tenant/a", other).is_reused);
+  EXPECT_TRUE(fetch_as("tenant/b", loopback).is_reused);
+  EXPECT_EQ(client_->stats().idle, 2u);
+  client_->close();
+}
+
+TEST(OwnerProfiles, ThoseThatAreNotInUseAreDropped) {
+  const AddressGuard guard{GuardPolicy()};
+  const TlsContext tls({.trust_system_store = false});
+  OwnerProfiles profiles(guard, tls);
+  const std::vector<Network> networks = {*Network::parse("10.0.0.0/8")};
+  const auto kept = profiles.of("kept", networks).profile;
+  for (int i = 0; i < 5'000; ++i) profiles.of(std::to_string(i), networks);
+  EXPECT_LE(profiles.size(), 1'001u);
+  EXPECT_EQ(profiles.of("kept", networks).profile, kept);
 }
 
 TEST_F(ClientPool, IdleConnectionsEndAfterTheirTime) {

@@ -7,6 +7,7 @@
 
 #include "postrider/http/client/client.hpp"
 #include "postrider/http/client/exchange_in_progress.hpp"
+#include "postrider/http/client/owner_profiles.hpp"
 #include "postrider/http/client/poller.hpp"
 #include "postrider/http/client/pool.hpp"
 
@@ -40,6 +41,7 @@ struct Client::State {
   void finish(ExchangeInProgress& current);
 
   const DialProfile own_profile;
+  OwnerProfiles owner_profiles;
   const ClientOptions options;
   DeadlineWheel wheel;
   Poller poller;
