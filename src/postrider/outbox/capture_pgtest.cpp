@@ -207,5 +207,20 @@ TEST_F(CaptureTest, AnEmptiedOrAlteredSlotTableIsAnErrorThatIsTriedAgain) {
   until_published(2);
 }
 
+TEST_F(CaptureTest, TheOwnersLookAgainWhenATransactionWithAnUnknownResultCommitsLate) {
+  auto& on = capturing();
+  db.sql(publish::kSlowCommit);
+  support::SyncSql locker(db.url());
+  locker("begin; lock table gate in exclusive mode");
+  db.sql("select emit('acme', 'order.paid', '{}'::jsonb)");
+  until(publish::waiting_for("gate"), "1");
+  on.link.connection().close();
+  until("select count(*) > 0 from " + publish::kNotices, "t");
+  db.sql("delete from publish_log");
+  locker("commit");
+  until(publish::kNoticed, "1");
+  until_published(1);
+}
+
 }  // namespace
 }  // namespace postrider::outbox

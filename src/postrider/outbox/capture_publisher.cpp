@@ -147,10 +147,6 @@ SameDatabaseCapturePublisher::SameDatabaseCapturePublisher(runtime::Loop& loop, 
       commit_(loop, kOutboxCommits) {}
 
 Task<void> SameDatabaseCapturePublisher::publish(const std::vector<Captured>& batch) {
-  if (is_unknown_) {
-    co_await writer_.unknown();
-    is_unknown_ = false;
-  }
   if (limits_.validator != nullptr) co_await limits_.validator->refresh();
   co_await commit_.run(*this, batch);
 }
@@ -204,7 +200,7 @@ Task<void> SameDatabaseCapturePublisher::write(Items messages, pg::CommitAttempt
   try {
     co_await transaction.commit();
   } catch (const pg::Error& error) {
-    is_unknown_ = error.kind() == pg::Kind::unknown;
+    if (error.kind() == pg::Kind::unknown) writer_.unknown();
     throw;
   }
   base::reach("outbox.capture_after_commit");

@@ -46,7 +46,6 @@ class SameDatabaseCapturePublisher : public CapturePublisher, private pg::BatchW
   publish::EventWriter& writer_;
   OutboxMetrics series_;
   pg::BatchCommit<Captured> commit_;
-  bool is_unknown_ = false;  // whether the last transaction was committed
 };
 
 // In another database: published under their IDs, so that a repeated message is the same event. Only rejected

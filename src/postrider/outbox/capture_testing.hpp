@@ -24,7 +24,7 @@ class TestNode {
         writer(link, ids, handoff, metrics, {}),
         drainer(loop, link, writer, OutboxMetrics(metrics, "local"), fenced(limits)),
         relay(loop, link, lease, drainer, OutboxMetrics(metrics, "local"), relay_options(url)),
-        capture_writer(link, ids, handoff, metrics, {}),
+        capture_writer(link, ids, handoff, metrics, {.node_id = publish::some_node()}),
         capture_publisher(loop, link, capture_writer, OutboxMetrics(metrics, "local"), fenced(limits)),
         capture({loop, link, link, lease, capture_publisher, CaptureMetrics(metrics, "local")},
                 options(url, limits), [this] { return relay.is_active(); }) {
@@ -58,6 +58,8 @@ class TestNode {
     co_await captured;
     auto stopped = relay.stop();
     co_await stopped;
+    co_await writer.stop();
+    co_await capture_writer.stop();
     auto closed = link.stop();
     co_await closed;
   }

@@ -37,6 +37,7 @@ class TestRelay {
   }
   runtime::Task<void> stop() {
     co_await relay.stop();
+    co_await writer.stop();
     co_await link.stop();
   }
 
@@ -340,6 +341,25 @@ TEST_F(RelayTest, ARelayThatMustNotBeNotifiedPolls) {
   db.sql("select publish('acme', 'order.paid', '1')");
   run(publish::until(loop, db, "select count(*) from event", "1"));
   EXPECT_FALSE(on.relay.is_asleep());
+}
+
+// Nothing else makes the owners look: this relay may not have its lease again for a long time.
+TEST_F(RelayTest, TheOwnersLookAgainWhenATransactionWithAnUnknownResultCommitsLate) {
+  db.sql(publish::kSlowCommit);
+  auto& on = relay({}, {.node_id = publish::some_node()});
+  db.sql("select publish('acme', 'order.paid', '{}'::jsonb)");
+  support::SyncSql locker(db.url());
+  locker("begin; lock table gate in exclusive mode");
+  on.relay.start();
+  run(publish::until(loop, db, publish::waiting_for("gate"), "1"));
+  on.link.connection().close();
+  run(publish::until(loop, db, "select count(*) > 0 from " + publish::kNotices, "t"));
+  db.sql("delete from publish_log");
+  EXPECT_FALSE(on.relay.is_active());
+  locker("commit");
+  run(publish::until(loop, db, publish::kNoticed, "1"));
+  EXPECT_EQ(published(), "1");
+  EXPECT_EQ(waiting(), "0");
 }
 
 }  // namespace

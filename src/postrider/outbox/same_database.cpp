@@ -45,7 +45,6 @@ void SameDatabaseDrainer::set_aside(const pg::Rows& failed) {
 }
 
 Task<bool> SameDatabaseDrainer::drain_fresh(Window& window) {
-  co_await report_unknown();
   if (limits_.validator != nullptr) co_await limits_.validator->refresh();
   auto transaction = co_await link_.begin();
   pg::Batch batch = fresh_batch(window, limits_);
@@ -65,7 +64,6 @@ Task<bool> SameDatabaseDrainer::drain_fresh(Window& window) {
 }
 
 Task<bool> SameDatabaseDrainer::drain_failed() {
-  co_await report_unknown();
   co_await stuck_.report();
   if (limits_.validator != nullptr) co_await limits_.validator->refresh();
   auto transaction = co_await link_.begin();
@@ -79,12 +77,6 @@ Task<bool> SameDatabaseDrainer::drain_failed() {
   Chunk chunk{std::move(transaction), std::move(rows)};
   co_await drain_all(std::move(chunk));
   co_return true;
-}
-
-Task<void> SameDatabaseDrainer::report_unknown() {
-  if (!is_unknown_) co_return;
-  co_await writer_.unknown();
-  is_unknown_ = false;
 }
 
 Task<void> SameDatabaseDrainer::drain_all(Chunk chunk) {
@@ -153,7 +145,7 @@ Task<void> SameDatabaseDrainer::move(Chunk chunk) {
   try {
     co_await transaction.commit();
   } catch (const pg::Error& error) {
-    is_unknown_ = error.kind() == pg::Kind::unknown;
+    if (error.kind() == pg::Kind::unknown) writer_.unknown();
     throw;
   }
   base::reach("outbox.after_commit");

@@ -24,7 +24,6 @@ class SameDatabaseDrainer : public OutboxDrainer, private pg::BatchWriter<int64_
     std::vector<Row> rows;
   };
 
-  runtime::Task<void> report_unknown();
   void set_aside(const pg::Rows& failed);
   runtime::Task<void> drain_all(Chunk chunk);
   runtime::Task<Chunk> read_listed(Items ids);
@@ -43,7 +42,6 @@ class SameDatabaseDrainer : public OutboxDrainer, private pg::BatchWriter<int64_
   StuckReporter stuck_;
   pg::BatchCommit<int64_t> commit_;
   std::optional<Chunk> first_;  // of a run: read before it began
-  bool is_unknown_ = false;     // whether the last transaction was committed
 };
 
 }  // namespace postrider::outbox

@@ -6,7 +6,7 @@
 #include "postrider/pg/batch_commit.hpp"
 #include "postrider/publish/commit.hpp"
 #include "postrider/publish/keyed_commit.hpp"
-#include "postrider/publish/recover.sql.hpp"
+#include "postrider/publish/unknown_commits.hpp"
 
 namespace postrider::publish {
 
@@ -17,6 +17,7 @@ struct EventWriter::State {
   model::IdSource& ids;
   Announcer announcer;
   EventWriterOptions options;
+  UnknownCommits unknown = UnknownCommits(link);
   FanoutPlanCache plans = FanoutPlanCache();
 
   std::vector<std::unique_ptr<PendingEvent>> events = {};
@@ -57,6 +58,7 @@ Task<std::vector<PublishResult>> EventWriter::write(pg::Transaction& transaction
                                                     std::vector<NewEvent> events) {
   State& state = *state_;
   state.forget();
+  state.range.reset();
   std::vector<PublishResult> results(events.size());
   std::vector<size_t> places;  // of state.events, among the events
   for (size_t place = 0; place < events.size(); ++place) {
@@ -101,12 +103,14 @@ void EventWriter::committed() {
   state_->forget();
 }
 
-Task<void> EventWriter::unknown() {
+void EventWriter::unknown() {
   state_->forget();
-  if (!state_->range) co_return;
-  const auto [first, last] = *state_->range;
-  co_await state_->link.run(sql::log_unknown{.first_id = first.uuid, .last_id = last.uuid});
+  if (state_->range) state_->unknown.add(*state_->range);
   state_->range.reset();
+}
+
+Task<void> EventWriter::stop() {
+  co_await state_->unknown.stop();
 }
 
 Task<bool> EventWriter::repair(const pg::Error& error) {

@@ -22,7 +22,7 @@ class EventWriter {
  public:
   EventWriter(pg::Link& link, model::IdSource& ids, model::Handoff& handoff,
               const telemetry::Metrics& metrics, EventWriterOptions options);
-  ~EventWriter();
+  ~EventWriter();  // stop() was awaited, or unknown() was never called
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
@@ -40,9 +40,11 @@ class EventWriter {
   // After the transaction of the last write() was committed. After a rollback there is nothing to call: the
   // next write() forgets the events.
   void committed();
-  // The transaction may have been committed: notifies every owner to read the table. Throws pg::Error, and is
-  // then called again.
-  runtime::Task<void> unknown();
+  // Whether the transaction of the last write() was or will be committed is unknown: its connection was lost.
+  // The owners are notified to read the table (see UnknownCommits).
+  void unknown();
+  // Ends these notices. Write nothing afterwards.
+  runtime::Task<void> stop();
   // After an error of write() or of the commit: true if something was done about it and the same events can
   // be written again.
   runtime::Task<bool> repair(const pg::Error& error);

@@ -8,7 +8,7 @@
 #include "postrider/base/fail_point.hpp"
 #include "postrider/model/event_type.hpp"
 #include "postrider/publish/fanout.sql.hpp"
-#include "postrider/publish/recover.sql.hpp"
+#include "postrider/publish/unknown_commits.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::publish {
@@ -90,14 +90,14 @@ void WideFanoutOptions::validate() const {
 
 struct WideFanout::State {
   State(pg::Link& database, model::Handoff& hand_off, WideFanoutOptions fanout_options)
-      : link(database), handoff(hand_off), options(runtime::validated(fanout_options)) {}
+      : link(database), handoff(hand_off), options(runtime::validated(fanout_options)), unknown(database) {}
 
   pg::Link& link;
   model::Handoff& handoff;
   WideFanoutOptions options;
   base::UniqueFunction<void(const std::vector<int>&)> on_committed;
-  std::optional<model::DeliveryRange> unknown;  // of a chunk whose commit has an unknown result
-  model::TenantId last_tenant;                  // whose turn it was
+  UnknownCommits unknown;
+  model::TenantId last_tenant;  // whose turn it was
 
   Task<bool> fan_out_chunk();
   Task<std::optional<FanoutTask>> lock_next(pg::Transaction& transaction);
@@ -151,11 +151,6 @@ Task<Chunk> WideFanout::State::write_chunk(pg::Transaction& transaction, const F
 }
 
 Task<bool> WideFanout::State::fan_out_chunk() {
-  if (unknown) {
-    // That chunk may be in the queue without a handoff: every owner looks for it.
-    co_await link.run(sql::log_unknown{.first_id = unknown->first.uuid, .last_id = unknown->last.uuid});
-    unknown.reset();
-  }
   auto transaction = co_await link.begin();
   const std::optional<FanoutTask> locked = co_await lock_next(transaction);
   if (!locked) {
@@ -172,7 +167,7 @@ Task<bool> WideFanout::State::fan_out_chunk() {
   try {
     co_await transaction.commit();
   } catch (const pg::Error& error) {
-    if (error.kind() == pg::Kind::unknown) unknown = range;
+    if (error.kind() == pg::Kind::unknown) unknown.add(range);
     throw;
   }
   base::reach("fanout.after_chunk_commit");
@@ -200,6 +195,10 @@ Task<runtime::SteadyTime> WideFanout::pass(runtime::SteadyTime now) {
       telemetry::log_warn("wide_fanout_failed").field("error", error.what());
   }
   co_return base::BootClock::now() + state_->options.poll;
+}
+
+Task<void> WideFanout::finish() {
+  co_await state_->unknown.stop();
 }
 
 void WideFanout::notify() {

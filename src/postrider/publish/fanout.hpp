@@ -39,6 +39,7 @@ class WideFanout : public runtime::Service {
 
  private:
   runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
+  runtime::Task<void> finish() override;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,6 +1,7 @@
 // What publishing does when the database fails around the commit.
 #include "postrider/publish/publish_testing.hpp"
 #include "support/cluster.hpp"
+#include "support/stopped_process.hpp"
 
 namespace postrider::publish {
 namespace {
@@ -44,17 +45,6 @@ class PublishFaultTest : public PublishTest {
     return made;
   }
 };
-
-// A deferred trigger runs inside COMMIT, so a lock there stops a transaction exactly between its last
-// statement and its end. Not one that only makes the owners look.
-constexpr const char* kSlowCommit =
-    "create table gate (); "
-    "create function wait_at_gate() returns trigger language plpgsql as $$ begin lock table gate in share "
-    "mode; "
-    "return null; end $$; "
-    "create constraint trigger at_commit after insert on publish_log deferrable initially deferred for each "
-    "row when (new.node_id <> '00000000-0000-0000-0000-000000000000') "
-    "execute function wait_at_gate()";
 
 TEST_F(PublishFaultTest, RepeatsABatchThatWasCutOffBeforeItsCommit) {
   for (const bool with_keys : {false, true}) {
@@ -202,6 +192,59 @@ TEST_F(PublishFaultTest, SaysSoWhenTheDatabaseStaysAwayAndTellsTheOwnersLater) {
   run(on.link.wait_up(base::BootClock::now() + std::chrono::seconds(30)));
   EXPECT_TRUE(is_new(publish(on, event("t1"))));
   EXPECT_EQ(db.sql("select count(*) from event"), "2");
+}
+
+// The owners were told of it, looked, and found nothing, since its backend still waited in the commit.
+TEST_F(PublishFaultTest, TheOwnersLookAgainWhenATransactionThatWasGivenUpCommits) {
+  db.sql(kSlowCommit);
+  auto& on = publisher({.give_up_after = std::chrono::milliseconds(300)});
+  support::SyncSql locker(db.url());
+  locker("begin; lock table gate in exclusive mode");
+  std::vector<PublishResult> answers;
+  run(Client::disturbed(on, events(false), answers, until(loop, db, waiting_for("gate"), "1"),
+                        [&] { on.link.connection().close(); }));
+  for (const auto& answer : answers) EXPECT_TRUE(is_refused(answer, Reason::unavailable)) << text_of(answer);
+  db.sql("delete from publish_log");
+  run(until(loop, db, "select count(*) > 0 from " + kNotices, "t"));
+  db.sql("delete from publish_log");
+  locker("commit");
+  run(until(loop, db, kNoticed, "20"));
+}
+
+// Its backend has the statements, but has not begun: no snapshot shows that there is a transaction.
+TEST_F(PublishFaultTest, AServerThatHangsIsGivenUpAtTheDeadlineAndItsCommitIsNoticedLater) {
+  auto& on = publisher({.give_up_after = std::chrono::milliseconds(300)});
+  ASSERT_TRUE(is_new(publish(on, event("t1"))));
+  support::StoppedProcess backend(on.link.connection().server().backend_pid);
+  for (const auto& answer : publish_all(on, events(false)))
+    EXPECT_TRUE(is_refused(answer, Reason::unavailable)) << text_of(answer);
+  NewEvent next = event("t1");
+  next.id = "next";
+  while (is_refused(publish(on, next), Reason::unavailable)) {
+  }
+  EXPECT_EQ(live_rows(), "2") << "the next one went out on another connection";
+  run(until(loop, db, "select count(*) > 0 from " + kNotices, "t"));
+  db.sql("delete from publish_log");
+  backend.resume();
+  run(until(loop, db, kNoticed, "20"));
+  EXPECT_EQ(live_rows(), "22");
+}
+
+// With IDs: what is sent again after the 503 is published once, whatever becomes of the first transaction.
+TEST_F(PublishFaultTest, WhatIsSentAgainAfterTheServerHungIsOneEvent) {
+  auto& on = publisher({.give_up_after = std::chrono::milliseconds(300)});
+  ASSERT_TRUE(is_new(publish(on, event("t1"))));
+  support::StoppedProcess backend(on.link.connection().server().backend_pid);
+  NewEvent sent = event("t1");
+  sent.id = "once";
+  ASSERT_TRUE(is_refused(publish(on, sent), Reason::unavailable));
+  while (is_refused(publish(on, sent), Reason::unavailable)) {
+  }
+  const std::string pid = std::to_string(on.link.lost_backends().front().pid);
+  backend.resume();
+  db.wait_for("select count(*) from pg_stat_activity where pid = " + pid, "0");
+  EXPECT_EQ(db.sql("select count(*) from event where public_id = 'once'"), "1");
+  EXPECT_EQ(live_rows(), "2");
 }
 
 TEST_F(PublishFaultTest, WhoWaitsBehindAFailedFlushIsRefusedInTheSameTime) {

@@ -31,12 +31,19 @@ class KeptHandoff : public model::Handoff {
   std::set<model::DeliveryId> seen_;
 };
 
+// Not nil: what this node commits is announced by it.
+inline model::NodeId some_node() {
+  model::NodeId node;
+  node.uuid.bytes[0] = 1;
+  return node;
+}
+
 // A publisher with its link, as on one API loop.
 class TestPublisher {
  public:
   TestPublisher(runtime::Loop& loop, const std::string& url, model::IdSource& ids,
                 PublisherOptions options = {})
-      : link(loop, {.connect = pg::ConnectOptions::engine(url), .pause_min = pg::Milliseconds(10)}),
+      : link(loop, {.connect = connect_options(url), .pause_min = pg::Milliseconds(10)}),
         publisher(loop, link, ids, handoff, metrics, with_node(options)) {
     link.start();
   }
@@ -53,8 +60,14 @@ class TestPublisher {
   Publisher publisher;
 
  private:
+  // What ends the wait for a server that hangs is the deadline of the publisher.
+  static pg::ConnectOptions connect_options(const std::string& url) {
+    auto options = pg::ConnectOptions::engine(url);
+    options.response_timeout = pg::Milliseconds(0);
+    return options;
+  }
   static PublisherOptions with_node(PublisherOptions options) {
-    options.node_id.uuid.bytes[0] = 1;
+    options.node_id = some_node();
     return options;
   }
 };
@@ -70,6 +83,23 @@ inline runtime::Task<void> until(runtime::Loop& loop, support::Database& db, std
 inline std::string waiting_for(const std::string& table) {
   return "select count(*) from pg_locks where not granted and relation = '" + table + "'::regclass";
 }
+
+// A deferred trigger runs inside COMMIT, so a lock there stops a transaction exactly between its last
+// statement and its end. Not one that only makes the owners look.
+inline constexpr const char* kSlowCommit =
+    "create table gate (); "
+    "create function wait_at_gate() returns trigger language plpgsql as $$ begin lock table gate in share "
+    "mode; "
+    "return null; end $$; "
+    "create constraint trigger at_commit after insert on publish_log deferrable initially deferred for each "
+    "row when (new.node_id <> '00000000-0000-0000-0000-000000000000') "
+    "execute function wait_at_gate()";
+
+inline const std::string kNotices = "publish_log l where l.node_id = '00000000-0000-0000-0000-000000000000'";
+// How many deliveries the owners were told to look for, and can find.
+inline const std::string kNoticed =
+    "select count(*) from queue q where q.bucket >= 0 and exists (select from " + kNotices +
+    " and q.id between l.first_id and l.last_id and q.bucket = any (l.buckets))";
 
 class PublishTest : public testing::Test {
  protected:

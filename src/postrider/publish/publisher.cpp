@@ -8,7 +8,7 @@
 #include "postrider/pg/batch_commit.hpp"
 #include "postrider/publish/commit.hpp"
 #include "postrider/publish/keyed_commit.hpp"
-#include "postrider/publish/recover.sql.hpp"
+#include "postrider/publish/unknown_commits.hpp"
 #include "postrider/telemetry/log.hpp"
 
 namespace postrider::publish {
@@ -21,7 +21,6 @@ using std::chrono::milliseconds;
 // A repair creates partitions. It is repeated until the deadline, since the event is not to blame.
 constexpr pg::CommitPolicy kPolicy{.pauses = {.min = milliseconds(5), .max = milliseconds(250)},
                                    .repairs_max = std::numeric_limits<int>::max()};
-constexpr milliseconds kUnknownPause{250};
 constexpr size_t kFanOutsRemembered = 10'000;
 
 // The caller of publish_all(), which waits for the results of all its events.
@@ -52,7 +51,7 @@ struct Publisher::State {
         patience(options.give_up_after),
         batcher(options.limits, [this](std::vector<WaitingEvent> batch) { return flush(std::move(batch)); }),
         commit(loop_, kPolicy),
-        unknown_pause(loop_) {}
+        unknown(link_) {}
 
   runtime::Loop& loop;
   pg::Link& link;
@@ -65,16 +64,12 @@ struct Publisher::State {
   pg::BatchCommit<PendingEvent*> commit;
   FanoutPlanCache plans;
   std::unordered_map<std::string, size_t> fan_outs;  // deliveries of the last event of a tenant
-  std::vector<model::DeliveryRange> unknown;         // given up, but may have been committed
-  runtime::Wakeup unknown_pause;
-  runtime::TaskGroup background;
-  bool is_stopping = false;
+  UnknownCommits unknown;                            // given up
 
   class Flush;
 
   std::optional<Rejected> accept(std::vector<NewEvent> events, Waiter& waiter);
   Task<void> flush(std::vector<WaitingEvent> batch);
-  Task<void> log_unknown();
   void learn(const std::vector<WaitingEvent>& batch);
   void finish(Announcement committed, std::vector<WaitingEvent> batch);
 };
@@ -213,9 +208,7 @@ Task<void> Publisher::State::Flush::create_missing_tenants(PendingEvents events,
 void Publisher::State::Flush::give_up(Items items, const pg::Error& error, pg::CommitAttempt attempt) {
   const PendingEvents events(items.begin(), items.end());
   give_up(events, error.what());
-  if (!attempt.may_be_committed) return;
-  publisher_.unknown.push_back(delivery_range_of(events));
-  if (publisher_.background.running() == 0) publisher_.background.spawn(publisher_.log_unknown());
+  if (attempt.may_be_committed) publisher_.unknown.add(delivery_range_of(events));
 }
 
 void Publisher::State::Flush::give_up(const PendingEvents& events, std::string_view why) {
@@ -223,21 +216,6 @@ void Publisher::State::Flush::give_up(const PendingEvents& events, std::string_v
   publisher_.patience.gave_up();
   for (PendingEvent* pending : events)
     pending->result = Rejected{Rejected::Reason::unavailable, "the database is unavailable"};
-}
-
-// When the database is back, the owners look for deliveries that may have been committed after all.
-Task<void> Publisher::State::log_unknown() {
-  while (!unknown.empty() && !is_stopping) {
-    const auto range = unknown.back();
-    try {
-      co_await link.run(sql::log_unknown{.first_id = range.first.uuid, .last_id = range.last.uuid});
-      unknown.pop_back();
-      continue;
-    } catch (const pg::Error& error) {
-      telemetry::log_debug("unknown_deliveries_not_logged").field("error", error.what());
-    }
-    co_await unknown_pause.wait_for(kUnknownPause);
-  }
 }
 
 // Remembers what the tenants' rows said, for the next events.
@@ -296,9 +274,7 @@ Task<void> Publisher::stop() {
   runtime::OneShot<bool> answered;
   state_->loop.post([&answered] { answered.set(true); });  // after the results
   co_await answered;
-  state_->is_stopping = true;
-  state_->unknown_pause.notify();
-  co_await state_->background.join();
+  co_await state_->unknown.stop();
 }
 
 }  // namespace postrider::publish

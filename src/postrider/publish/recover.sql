@@ -29,6 +29,32 @@ insert into publish_log (node_id, first_id, last_id, buckets)
 select '00000000-0000-0000-0000-000000000000', :first_id::uuid, :last_id::uuid, array_agg(l.bucket order by l.bucket)
 from bucket_lease l;
 
+-- name: log_unknown_commit
+-- As log_unknown, for a transaction whose connection was lost, if :notify or if it has ended.
+--   :pids, :started_at  the backends that may still work on it
+--   :is_pooled          they are not known: it may be any transaction of this role that began before :since, which is the
+--                       time of the first look
+-- Returns whether it may still commit, and the time.
+-- not null: all
+with backend as materialized (
+  select exists (
+    select from pg_stat_activity a
+    where a.datname = current_database()
+      and a.pid <> pg_backend_pid()
+      and (exists (select from unnest(:pids::integer[], :started_at::timestamptz[]) as b (pid, started_at)
+                   where b.pid = a.pid and b.started_at = a.backend_start)
+           or (:is_pooled::boolean and a.usename = current_user
+               and a.xact_start <= coalesce(:since?::timestamptz, now())))) as may_commit
+),
+logged as (
+  insert into publish_log (node_id, first_id, last_id, buckets)
+  select '00000000-0000-0000-0000-000000000000', :first_id::uuid, :last_id::uuid, array_agg(l.bucket order by l.bucket)
+  from bucket_lease l
+  having :notify::boolean or not (select b.may_commit from backend b)
+)
+select b.may_commit, now() as looked_at
+from backend b;
+
 -- name: limit_lock_wait
 -- For this transaction only: better create a partition a moment later than keep everyone waiting.
 select set_config('lock_timeout', '2s', true) as lock_timeout;

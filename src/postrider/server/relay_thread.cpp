@@ -102,6 +102,8 @@ struct RelayThread::State {
   runtime::Task<void> drain() {
     co_await capture.stop();
     co_await relay.stop();
+    co_await writer.stop();
+    co_await capture_writer.stop();
     co_await link.stop();
   }
 
