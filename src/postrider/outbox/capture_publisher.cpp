@@ -235,7 +235,7 @@ Task<void> OtherDatabaseCapturePublisher::publish(const std::vector<Captured>& b
     CHECK(outcomes.size() == sent.size());
     for (size_t i = 0; i < outcomes.size(); ++i) {
       // Send all of them again: those that were published are the same events.
-      if (outcomes[i].kind == Outcome::Kind::later)
+      if (outcomes[i].kind == Outcome::Kind::later || outcomes[i].kind == Outcome::Kind::throttled)
         throw pg::Error(pg::Kind::retry, "the events are not taken now: " + outcomes[i].detail);
       if (outcomes[i].kind == Outcome::Kind::refused)
         rejected.push_back({.message = sent[i], .error = outcomes[i].detail});

@@ -9,17 +9,19 @@
 namespace postrider::outbox {
 
 // Always three results: the snapshot, taken before the others; late rows; fresh rows.
-pg::Batch fresh_batch(const Window& window, const DrainLimits& limits) {
+pg::Batch fresh_batch(const Window& window, const DrainLimits& limits, const Tenants& held) {
   const Position& from = window.position();
   pg::Batch batch;
   batch.add(sql::current_snapshot{});
   batch.add(sql::late_rows{.data_bytes_max = kDataBytesMax,
                            .transactions = window.late(),
+                           .held_tenants = held,
                            .rows_max = limits.rows_max,
                            .bytes_max = limits.bytes_max});
   batch.add(sql::fresh_rows{.data_bytes_max = kDataBytesMax,
                             .xid = std::to_string(from.xid),
                             .id = from.id,
+                            .held_tenants = held,
                             .rows_max = limits.rows_max,
                             .bytes_max = limits.bytes_max});
   return batch;
@@ -29,10 +31,12 @@ std::string_view snapshot_of(const pg::Rows& first) {
   return sql::current_snapshot::Row::read(first, 0).snapshot;
 }
 
-pg::Batch failed_batch(const DrainLimits& limits) {
+pg::Batch failed_batch(const DrainLimits& limits, const Tenants& held) {
   pg::Batch batch;
-  batch.add(sql::failed_rows{
-      .data_bytes_max = kDataBytesMax, .rows_max = limits.rows_max, .bytes_max = limits.bytes_max});
+  batch.add(sql::failed_rows{.data_bytes_max = kDataBytesMax,
+                             .held_tenants = held,
+                             .rows_max = limits.rows_max,
+                             .bytes_max = limits.bytes_max});
   return batch;
 }
 

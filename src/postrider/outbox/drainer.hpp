@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ class OutboxDrainer {
   virtual runtime::Task<bool> drain_fresh(Window& window) = 0;
   // Rows that were rejected before and are due again.
   virtual runtime::Task<bool> drain_failed() = 0;
+  // When a tenant that is held off may have another turn.
+  virtual std::optional<base::SteadyTime> due_at() const { return std::nullopt; }
   // About once a minute: removes rows that were processed long ago.
   virtual runtime::Task<void> tidy() { co_return; }
 };
@@ -54,9 +57,10 @@ struct SetAside {
 };
 
 // What all drainers share.
-pg::Batch fresh_batch(const Window& window, const DrainLimits& limits);
+using Tenants = std::vector<std::string>;
+pg::Batch fresh_batch(const Window& window, const DrainLimits& limits, const Tenants& held = {});
 std::string_view snapshot_of(const pg::Rows& first);  // of a fresh_batch()
-pg::Batch failed_batch(const DrainLimits& limits);
+pg::Batch failed_batch(const DrainLimits& limits, const Tenants& held = {});
 inline constexpr size_t kErrorBytesMax = 1'000;  // of the error that is recorded on a row
 pg::Batch fail_batch(const std::vector<Failure>& failures, const DrainLimits& limits);
 // Fails the batch if the lease is lost. Add it last to a batch that writes.

@@ -49,6 +49,7 @@ Outcome outcome_of(const json::value& item) {
   if (status == nullptr || !status->is_int64()) return {Outcome::Kind::later, "the answer has no status"};
   const int64_t code = status->get_int64();
   if (code >= 200 && code < 300) return {Outcome::Kind::published, {}};
+  if (code == 429) return {Outcome::Kind::throttled, detail_of(*object)};
   return {is_passing(code) ? Outcome::Kind::later : Outcome::Kind::refused, detail_of(*object)};
 }
 

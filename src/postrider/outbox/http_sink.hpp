@@ -2,8 +2,8 @@
 // is sent twice is one event.
 //
 // Whatever may pass (nobody there, 429, 5xx, a key that is not accepted now) leaves the rows as they are and
-// makes the next call wait: as long as Retry-After says, otherwise twice as long as the time before. Used on
-// one loop.
+// makes the next call wait: as long as Retry-After says, otherwise twice as long as the time before. A 429 of
+// an item is about its tenant only. Used on one loop.
 #pragma once
 
 #include <chrono>

@@ -26,7 +26,7 @@ TEST(HttpSink, EachItemOfTheAnswerIsJudgedByItsStatus) {
       7);
   ASSERT_TRUE(outcomes);
   const std::vector<Kind> wanted = {Kind::published, Kind::published, Kind::refused, Kind::refused,
-                                    Kind::later,     Kind::later,     Kind::later};
+                                    Kind::throttled, Kind::later,     Kind::later};
   for (size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ((*outcomes)[i].kind, wanted[i]) << i;
   EXPECT_EQ((*outcomes)[3].detail, "unfit /3/type is required");
 }

@@ -27,14 +27,57 @@ std::string now_for_name() {
   return text;
 }
 
+struct Sent {
+  int64_t id;
+  Position position;
+  std::string tenant;
+  base::Timestamp written_at;
+};
+struct Sorted {
+  std::vector<Failure> failures;
+  std::vector<int64_t> published;
+  std::vector<base::Timestamp> times;  // when those were written
+  std::map<std::string, Position> throttled;
+  std::string later;  // why, if there are any
+};
+
+void sort(const std::vector<Outcome>& outcomes, const std::vector<Sent>& sent, Sorted& sorted) {
+  CHECK(outcomes.size() == sent.size());
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    switch (outcomes[i].kind) {
+      case Outcome::Kind::published:
+        sorted.published.push_back(sent[i].id);
+        sorted.times.push_back(sent[i].written_at);
+        break;
+      case Outcome::Kind::refused:
+        sorted.failures.push_back({.id = sent[i].id, .error = outcomes[i].detail});
+        break;
+      case Outcome::Kind::throttled:
+        sorted.throttled.emplace(sent[i].tenant, sent[i].position);
+        break;
+      case Outcome::Kind::later:
+        sorted.later = outcomes[i].detail;
+        break;
+    }
+  }
+}
+
 }  // namespace
 
 OtherDatabaseDrainer::OtherDatabaseDrainer(std::string name, pg::Link& link, Sink& sink, OutboxMetrics series,
                                            DrainLimits limits)
-    : name_(std::move(name)), link_(link), sink_(sink), series_(series), limits_(std::move(limits)) {}
+    : name_(std::move(name)),
+      link_(link),
+      sink_(sink),
+      series_(series),
+      limits_(std::move(limits)),
+      held_(limits_.rows_max) {}
 
 Task<bool> OtherDatabaseDrainer::drain_fresh(Window& window) {
-  pg::Batch batch = fresh_batch(window, limits_);
+  held_.skip_from(window.first_unread());
+  const bool has_moved = co_await drain_held();
+  const Tenants held = held_.names();
+  pg::Batch batch = fresh_batch(window, limits_, held);
   fence(batch, limits_);
   const auto answers = co_await link_.run(std::move(batch));
   auto late = read_rows(answers[1]);
@@ -42,22 +85,60 @@ Task<bool> OtherDatabaseDrainer::drain_fresh(Window& window) {
   std::vector<Row> rows = late;
   rows.insert(rows.end(), fresh.begin(), fresh.end());
   if (!rows.empty()) {
-    co_await move(std::move(rows));
+    const Moved moved = co_await move(std::move(rows));
+    hold(moved.throttled);
   }
   window.read(snapshot_of(answers[0]), late, fresh);
-  co_return !late.empty() || !fresh.empty();
+  co_return has_moved || !late.empty() || !fresh.empty();
+}
+
+Task<bool> OtherDatabaseDrainer::drain_held() {
+  const auto turn = held_.next(base::BootClock::now());
+  if (!turn) co_return false;
+  pg::Batch batch;
+  batch.add(sql::held_rows{.data_bytes_max = kDataBytesMax,
+                           .xid = std::to_string(turn->from.xid),
+                           .id = turn->from.id,
+                           .tenant = turn->tenant,
+                           .rows_max = turn->rows,
+                           .bytes_max = limits_.bytes_max});
+  fence(batch, limits_);
+  const auto answers = co_await link_.run(std::move(batch));
+  auto rows = read_rows(answers[0]);
+  if (rows.empty()) {
+    held_.release(turn->tenant);
+    co_return false;
+  }
+  const Position last{rows.back().xid, rows.back().id};
+  const Moved moved = co_await move(std::move(rows));
+  const auto throttled = moved.throttled.find(turn->tenant);
+  const bool is_throttled = throttled != moved.throttled.end();
+  const HeldTenants::Moved progress{.published = moved.published,
+                                    .next = is_throttled ? throttled->second : last,
+                                    .is_throttled = is_throttled};
+  held_.moved(turn->tenant, progress, base::BootClock::now());
+  co_return moved.published > 0 || !is_throttled;
+}
+
+void OtherDatabaseDrainer::hold(const Throttled& throttled) {
+  const auto now = base::BootClock::now();
+  for (const auto& [tenant, first] : throttled)
+    if (!held_.hold(tenant, first, now))
+      throw pg::Error(pg::Kind::unavailable, "too many tenants publish too fast");
 }
 
 Task<bool> OtherDatabaseDrainer::drain_failed() {
   if (stuck_ != nullptr) {
     co_await stuck_->report();
   }
-  pg::Batch batch = failed_batch(limits_);
+  const Tenants held = held_.names();
+  pg::Batch batch = failed_batch(limits_, held);
   fence(batch, limits_);
   const auto answers = co_await link_.run(std::move(batch));
   auto rows = read_rows(answers[0]);
   if (rows.empty()) co_return false;
-  co_await move(std::move(rows));
+  const Moved moved = co_await move(std::move(rows));
+  hold(moved.throttled);
   co_return true;
 }
 
@@ -131,60 +212,55 @@ Task<bool> OtherDatabaseDrainer::archive_old(base::SteadyTime deadline) {
   co_return count > 0;
 }
 
-Task<void> OtherDatabaseDrainer::move(std::vector<Row> rows) {
+Task<OtherDatabaseDrainer::Moved> OtherDatabaseDrainer::move(std::vector<Row> rows) {
   if (limits_.validator != nullptr) co_await limits_.validator->refresh();
-  std::vector<Failure> failures;
-  std::vector<int64_t> sent, published;
-  std::vector<base::Timestamp> written, times;
+  Sorted sorted;
+  std::vector<Sent> sent;
   std::vector<publish::NewEvent> events;
   for (Row& row : rows) {
     std::optional<std::string> error = error_of(row);
     const bool is_final = error.has_value();
     if (!error && limits_.validator != nullptr) error = limits_.validator->error_of(row.event);
     if (error) {
-      failures.push_back({row.id, std::move(*error), is_final});
+      sorted.failures.push_back({row.id, std::move(*error), is_final});
       continue;
     }
     // Ids made in other databases are not unique in their first ten bytes: outside they are the event's id,
     // inside it gets one of ours.
     if (!row.event.id) row.event.id = row.event.given_id->public_id();
     row.event.given_id.reset();
-    sent.push_back(row.id);
-    written.push_back(*row.event.written_at);
+    sent.push_back({row.id, {row.xid, row.id}, row.event.tenant_id, *row.event.written_at});
     events.push_back(std::move(row.event));
   }
-  std::string later;
   if (!events.empty()) {
     const auto outcomes = co_await sink_.send(std::move(events));
-    CHECK(outcomes.size() == sent.size());
-    for (size_t i = 0; i < outcomes.size(); ++i) {
-      if (outcomes[i].kind == Outcome::Kind::published) {
-        published.push_back(sent[i]);
-        times.push_back(written[i]);
-      } else if (outcomes[i].kind == Outcome::Kind::refused) {
-        failures.push_back({.id = sent[i], .error = outcomes[i].detail});
-      } else {
-        later = outcomes[i].detail;
-      }
-    }
+    sort(outcomes, sent, sorted);
   }
+  const Moved moved{.published = static_cast<int>(sorted.published.size()),
+                    .throttled = std::move(sorted.throttled)};
   const auto now = base::wall_now();
-  for (const auto& time : times)
+  for (const auto& time : sorted.times)
     series_.lag_seconds.observe(std::chrono::duration<double>(now - time).count());
+  const auto failed = co_await mark(std::move(sorted.failures), std::move(sorted.published));
+  const auto aside = read_set_aside(failed);
+  log_set_aside(name_, aside);
+  if (stuck_ != nullptr) stuck_->add(aside);
+  if (!sorted.later.empty())
+    throw pg::Error(sink_.tells_itself() ? pg::Kind::unavailable : pg::Kind::retry,
+                    "the events are not taken now: " + sorted.later);
+  co_return moved;
+}
+
+Task<pg::Rows> OtherDatabaseDrainer::mark(std::vector<Failure> failures, std::vector<int64_t> published) {
   base::reach("outbox.before_mark");
   pg::Batch batch = fail_batch(failures, limits_);
   batch.add(sql::mark_processed{.ids = published});
   fence(batch, limits_);
-  const auto results = co_await link_.run(std::move(batch));
+  auto results = co_await link_.run(std::move(batch));
   base::reach("outbox.after_mark");
   series_.published.add(static_cast<double>(published.size()));
   series_.refused.add(static_cast<double>(failures.size()));
-  const auto aside = read_set_aside(results[0]);
-  log_set_aside(name_, aside);
-  if (stuck_ != nullptr) stuck_->add(aside);
-  if (!later.empty())
-    throw pg::Error(sink_.tells_itself() ? pg::Kind::unavailable : pg::Kind::retry,
-                    "the events are not taken now: " + later);
+  co_return std::move(results[0]);
 }
 
 }  // namespace postrider::outbox

@@ -36,13 +36,16 @@ struct OutboxPlanTest : testing::Test {
   }
   void expect_indexes(const std::string& state) {
     SCOPED_TRACE(state);
-    expect(sql::fresh_rows::statement, "null, null, null, null, null", "outbox_fresh",
+    expect(sql::fresh_rows::statement, "null, null, null, null, null, null", "outbox_fresh",
            "Index Cond: (ROW(xid, id) > ROW(");
-    EXPECT_THAT(plan(sql::fresh_rows::statement, "null, null, null, null, null"),
+    EXPECT_THAT(plan(sql::fresh_rows::statement, "null, null, null, null, null, null"),
                 Not(HasSubstr("Sort Key: f.xid")))
         << "the first rows are read, not all";
-    expect(sql::late_rows::statement, "null, null, null, null", "outbox_fresh", "Index Cond: (xid = ANY (");
-    expect(sql::failed_rows::statement, "null, null, null", "outbox_failed",
+    expect(sql::held_rows::statement, "null, null, null, null, null, null", "outbox_fresh",
+           "Index Cond: (ROW(xid, id) >= ROW(");
+    expect(sql::late_rows::statement, "null, null, null, null, null", "outbox_fresh",
+           "Index Cond: (xid = ANY (");
+    expect(sql::failed_rows::statement, "null, null, null, null", "outbox_failed",
            "Index Cond: (retry_at <= now())");
     expect(sql::listed_rows::statement, "null, null", "outbox_pkey", "Index Cond: (id = ANY (");
     for (const pg::Statement by_key : {sql::remove_rows::statement, sql::mark_processed::statement})

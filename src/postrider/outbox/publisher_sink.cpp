@@ -8,8 +8,8 @@ Outcome outcome_of(const publish::PublishResult& answer) {
   const auto* refused = std::get_if<publish::Rejected>(&answer);
   if (refused == nullptr) return {Outcome::Kind::published, {}};
   using Reason = publish::Rejected::Reason;
-  const bool is_passing = refused->reason == Reason::too_fast || refused->reason == Reason::overloaded ||
-                          refused->reason == Reason::unavailable;
+  if (refused->reason == Reason::too_fast) return {Outcome::Kind::throttled, refused->detail};
+  const bool is_passing = refused->reason == Reason::overloaded || refused->reason == Reason::unavailable;
   return {is_passing ? Outcome::Kind::later : Outcome::Kind::refused, refused->detail};
 }
 

@@ -62,6 +62,7 @@ struct Relay::State {
   Task<void> fall_asleep();
   Task<bool> drain_all();
   Task<void> sleep();
+  base::SteadyTime next_poll() const;
   Task<void> nap();
   Task<void> wake();
   Task<void> stop_listening();
@@ -188,7 +189,7 @@ Task<bool> Relay::State::drain_all() {
 Task<void> Relay::State::sleep() {
   if (service.is_stopping()) co_return;
   if (!listener || !listener->is_listening()) {
-    co_await service.rest_for(options.poll);
+    co_await service.rest_until(next_poll());
     co_return;
   }
   if (!is_asleep) {
@@ -214,6 +215,11 @@ Task<void> Relay::State::fall_asleep() {
   asleep_at = base::BootClock::now();
 }
 
+base::SteadyTime Relay::State::next_poll() const {
+  const auto poll_at = base::BootClock::now() + options.poll;
+  return std::min(poll_at, drainer.due_at().value_or(poll_at));
+}
+
 // A transaction that looked whether we sleep before we did, and commits after our look, sends no NOTIFY. They
 // are among those that were in progress then. So the first polls come soon, and each takes twice as long as
 // the one before: a late commit waits about as long as it was late.
@@ -221,7 +227,7 @@ Task<void> Relay::State::nap() {
   base::Backoff naps({std::min(kNapMin, options.poll), options.poll});
   while (!service.is_stopping() && is_asleep) {
     const bool is_nap = window.is_anything_in_progress() && !naps.is_at_max();
-    const auto until = base::BootClock::now() + (is_nap ? naps.next() : options.poll);
+    const auto until = is_nap ? base::BootClock::now() + naps.next() : next_poll();
     co_await service.rest_until(until);
     if (!is_nap || base::BootClock::now() < until || !window.is_anything_in_progress()) co_return;
     const bool has_moved = co_await drain_all();

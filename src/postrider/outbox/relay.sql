@@ -12,6 +12,9 @@ select o.id, least(o.xid, '9223372036854775807'::xid8)::text::bigint as xid, o.e
        case when o.set_aside_at is not null then coalesce(left(o.last_error, 1000), 'the row was set aside') end
          as set_aside_for
 
+-- part: is_not_held
+(f.tenant_id = any (:held_tenants::text[])) is not true
+
 -- part: data_bytes
 coalesce(least(octet_length(f.data) + coalesce(octet_length(f.versions), 0), :data_bytes_max::bigint), 0) as bytes
 
@@ -46,7 +49,8 @@ set data_bytes_max = :bytes::integer
 where data_bytes_max <> :bytes;
 
 -- name: late_rows
--- Rows of :transactions, which were in progress at the last reading; :rows_max and :bytes_max, but at least one row.
+-- Rows of :transactions, which were in progress at the last reading, without those of :held_tenants; :rows_max and
+-- :bytes_max, but at least one row.
 -- Index: outbox_fresh, then the key. Locks: the rows; those that another transaction has locked are left out.
 -- row: outbox
 -- not null: id, xid
@@ -58,6 +62,7 @@ from (
     from outbox f
     where xid = any (:transactions::text[]::xid8[])
       and {{is_fresh}}
+      and {{is_not_held}}
     order by f.xid, f.id
     limit :rows_max::integer
   ) n
@@ -84,6 +89,36 @@ from (
     select f.xid, f.id, {{data_bytes}}
     from outbox f
     where (f.xid, f.id) > (:xid::text::xid8, :id::bigint)
+      and {{is_fresh}}
+      and {{is_not_held}}
+    order by f.xid, f.id
+    limit :rows_max::integer
+  ) n
+) s
+cross join lateral (
+  select *
+  from outbox r
+  where r.id = s.id
+      and {{is_fresh}}
+  offset 0
+  for update skip locked
+) o
+where s.bytes_before < :bytes_max::bigint
+order by s.xid, s.id;
+
+-- name: held_rows
+-- Rows of :tenant from (:xid, :id) on, otherwise as late_rows. Reads what is between them in the index, too, which is
+-- mostly theirs: the rows of others are gone.
+-- row: outbox
+-- not null: id, xid
+{{row_columns}}
+from (
+  select n.xid, n.id, sum(n.bytes) over (order by n.xid, n.id) - n.bytes as bytes_before
+  from (
+    select f.xid, f.id, {{data_bytes}}
+    from outbox f
+    where (f.xid, f.id) >= (:xid::text::xid8, :id::bigint)
+      and f.tenant_id = :tenant::text
       and {{is_fresh}}
     order by f.xid, f.id
     limit :rows_max::integer
@@ -113,6 +148,7 @@ from (
     from outbox f
     where {{is_due_again}}
       and f.retry_at <= now()
+      and {{is_not_held}}
     order by f.retry_at, f.id
     limit :rows_max::integer
   ) n

@@ -13,7 +13,8 @@ struct Outcome {
   enum class Kind {
     published,  // now or before: the id makes it the same event
     refused,    // for what it says: counted on the row
-    later,      // for a passing reason: the row stays as it is
+    throttled,  // its tenant publishes too fast: the tenant's rows wait
+    later,      // for another passing reason: the row stays as it is
   };
   Kind kind = Kind::later;
   std::string detail;

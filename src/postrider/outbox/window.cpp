@@ -1,5 +1,7 @@
 #include "postrider/outbox/window.hpp"
 
+#include <algorithm>
+
 #include "postrider/base/check.hpp"
 
 namespace postrider::outbox {
@@ -9,6 +11,12 @@ void Window::begin(bool is_full) {
   next_.reset();
   late_ = is_full ? std::vector<std::string>() : cursor_.in_progress;
   position_ = {is_full ? 0 : static_cast<int64_t>(cursor_.xmax), 0};
+}
+
+Position Window::first_unread() const {
+  Position first = position_;
+  for (const std::string& xid : late_) first = std::min(first, Position{std::stoll(xid), 0});
+  return first;
 }
 
 void Window::read(std::string_view snapshot, const std::vector<Row>& late, const std::vector<Row>& fresh) {

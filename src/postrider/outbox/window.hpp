@@ -3,6 +3,7 @@
 // head of the index, where a pinned horizon keeps dead rows. Pure.
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ namespace postrider::outbox {
 struct Position {
   int64_t xid = 0;
   int64_t id = 0;
+  auto operator<=>(const Position&) const = default;
 };
 
 class Window {
@@ -26,6 +28,8 @@ class Window {
   // Transactions that were in progress when the last window began: their rows come first.
   const std::vector<std::string>& late() const { return late_; }
   const Position& position() const { return position_; }
+  // Nothing that it will still read is before this.
+  Position first_unread() const;
 
   // What a chunk brought, and the snapshot taken before it was read: the next window begins with the one that
   // was taken before the first chunk. A chunk without rows is the last.
