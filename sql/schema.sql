@@ -346,6 +346,8 @@ CREATE FUNCTION postrider.give_up_at(since timestamp with time zone, give_up_sec
     ) p
   ) counted
   where extract(epoch from lower(counted.span)) - counted.seconds_before - give_up_seconds < extract(epoch from since)
+$$;
+
 CREATE FUNCTION postrider.is_allow_list(networks cidr[]) RETURNS boolean
     LANGUAGE sql IMMUTABLE
     AS $$
@@ -529,6 +531,7 @@ CREATE TABLE postrider.tenant (
     publish_rate_per_second double precision,
     payload_bytes_max integer,
     endpoints_max integer,
+    allow_networks cidr[] DEFAULT '{}'::cidr[] NOT NULL,
     contacts jsonb,
     metadata jsonb,
     endpoint_count integer DEFAULT 0 NOT NULL,
@@ -536,6 +539,7 @@ CREATE TABLE postrider.tenant (
     revision integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT tenant_allow_networks_check CHECK (postrider.is_allow_list(allow_networks)),
     CONSTRAINT tenant_contacts_check CHECK ((jsonb_typeof(contacts) = 'array'::text)),
     CONSTRAINT tenant_id_check CHECK ((id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]{0,63}$'::text)),
     CONSTRAINT tenant_status_by_check CHECK ((status_by = ANY (ARRAY['customer'::text, 'operator'::text, 'postrider'::text]))),
@@ -1223,31 +1227,9 @@ begin
     for name in select p.oid::regprocedure::text from pg_proc p
                 where p.pronamespace = 'postrider'::regnamespace
                   and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
-                                    'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'public_id_of', 'parse_public_id') loop
+                                    'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'give_up_at', 'public_id_of', 'parse_public_id') loop
       execute format('grant execute on function %s to %I', name, role);
     end loop;
-  if not exists (select from pg_roles where rolname = 'postrider_support') then
-    begin
-      create role postrider_support nologin;
-    exception
-      when insufficient_privilege then
-        raise notice 'the role postrider_support does not exist, and this role is not allowed to create it';
-        return;
-      when duplicate_object or unique_violation then
-        null;
-    end;
-  end if;
-  grant usage on schema postrider to postrider_support;
-  for name in select c.relname from pg_class c
-              where c.relnamespace = 'postrider'::regnamespace and c.relkind = 'v' and c.relname like 'webhook\_%' loop
-    -- The views are read-only. With these rights, an update fails with a hint instead of "permission denied".
-    execute format('grant select, update, delete on postrider.%I to postrider_support', name);
-  end loop;
-  for name in select p.oid::regprocedure::text from pg_proc p
-              where p.pronamespace = 'postrider'::regnamespace
-                and p.proname in ('pause_endpoint', 'resume_endpoint', 'endpoints_for', 'replay_delivery', 'event_id',
-                                  'endpoint_id', 'delivery_id', 'delivery', 'event', 'endpoint', 'deliveries_of', 'give_up_at', 'public_id_of', 'parse_public_id') loop
-    execute 'grant execute on function ' || name || ' to postrider_support';
   end loop;
 end
 $$;
@@ -3790,33 +3772,6 @@ ALTER TABLE postrider.subscription_span ALTER COLUMN id ADD GENERATED ALWAYS AS 
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
-);
-
-CREATE TABLE postrider.tenant (
-    id text NOT NULL COLLATE pg_catalog."C",
-    name text,
-    status text DEFAULT 'active'::text NOT NULL,
-    status_reason text,
-    status_since timestamp with time zone DEFAULT now() NOT NULL,
-    status_by text DEFAULT 'operator'::text NOT NULL,
-    max_in_flight integer,
-    rate_per_second double precision,
-    publish_rate_per_second double precision,
-    payload_bytes_max integer,
-    endpoints_max integer,
-    allow_networks cidr[] DEFAULT '{}'::cidr[] NOT NULL,
-    contacts jsonb,
-    metadata jsonb,
-    endpoint_count integer DEFAULT 0 NOT NULL,
-    strict_count integer DEFAULT 0 NOT NULL,
-    revision integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT tenant_allow_networks_check CHECK (postrider.is_allow_list(allow_networks)),
-    CONSTRAINT tenant_contacts_check CHECK ((jsonb_typeof(contacts) = 'array'::text)),
-    CONSTRAINT tenant_id_check CHECK ((id ~ '^[A-Za-z0-9_-][A-Za-z0-9_.:@-]{0,63}$'::text)),
-    CONSTRAINT tenant_status_by_check CHECK ((status_by = ANY (ARRAY['customer'::text, 'operator'::text, 'postrider'::text]))),
-    CONSTRAINT tenant_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'deleted'::text])))
 );
 
 CREATE TABLE postrider.tenant_last_change (
