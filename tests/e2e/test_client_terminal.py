@@ -173,6 +173,46 @@ def test_destroying_asks_on_a_terminal(cli, node, tenant):
     assert cli("tenant", "show", tenant).returncode == 5
 
 
+def test_stopping_deliveries_asks_on_a_terminal(cli, node, tenant, hook):
+    hook.reply(then=Reply(503))
+    made = node.api.create_endpoint(tenant, hook.url)
+    event = node.api.publish(tenant, "a.b")
+    delivery = node.api.get(f"/v1/tenants/{tenant}/events/{event['id']}").expect(200)["deliveries"][0]["id"]
+    replay = json.loads(good(cli("replay", "create", tenant, "--since", "1h", "--reason", "x", "--json")))["id"]
+    for question, *words in (
+            (f"Cancel delivery {delivery}?", "delivery", "cancel", delivery),
+            (f"Cancel replay {replay}?", "replay", "cancel", tenant, replay),
+            (f"Disable endpoint {made['id']}? Its queued deliveries become dead letters.",
+             "endpoint", "disable", tenant, made["id"]),
+            ("Pause all deliveries of all tenants?", "brakes", "set", "--pause-all", "--reason", "x")):
+        code, text = on_terminal(node, *words, typed=b"n\n")
+        assert code == 1 and question in text and "nothing was changed" in text, text
+    assert node.api.get("/v1/brakes").expect(200)["pause_all"] is False
+    good(cli("delivery", "cancel", delivery, "--yes"))
+    shown = good(cli("endpoint", "disable", tenant, made["id"], "--yes"))
+    assert "disabled" in shown
+    code, text = on_terminal(node, "endpoint", "resume", tenant, made["id"])
+    assert code == 0 and "[y/N]" not in text, text
+
+
+def test_short_ids_work_in_filters_and_need_a_tenant(cli, node, tenant, dead):
+    letter = dead[0]
+    short = letter["endpoint_id"][:20]
+    assert letter["id"] in good(cli("delivery", "list", tenant, "--endpoint", short, "-o", "name"))
+    good(cli("stats", "--tenant", tenant, "--endpoint", short))
+    good(cli("tail", "--tenant", tenant, "--endpoint", short, "--for", "1s"))
+    good(cli("replay", "create", tenant, "--endpoint", short, "--since", "1h", "--dry-run"))
+    for words in (["delivery", "list"], ["stats"], ["tail", "--for", "1s"]):
+        done = cli(*words, "--endpoint", short)
+        assert done.returncode == 2 and "add --tenant TENANT, or give the full ID" in done.stderr, (words, done.stderr)
+    secrets = ["endpoint", "secrets"]
+    where = [tenant, letter["endpoint_id"]]
+    old = json.loads(good(cli(*secrets, "list", *where, "--json")))["data"][0]["id"]
+    good(cli(*secrets, "rotate", *where))
+    good(cli(*secrets, "end", *where, old[:20]))
+    assert len(json.loads(good(cli(*secrets, "list", *where, "--json")))["data"]) == 1
+
+
 def test_exports_keep_to_the_limit_and_errors_stay_out_of_them(cli, tenant, dead):
     rows = good(cli("delivery", "list", tenant, "--format", "csv", "--limit", "1")).splitlines()
     assert len(rows) == 2 and rows[1].split(",")[0].strip('"').startswith("dlv_")

@@ -23,7 +23,7 @@ int list(Invocation& in) {
                     {"CAUSE", "/cause", Style::yes_no},
                     {"TYPE", "/event_type"},
                     {"ENDPOINT", "/endpoint_id", Style::id},
-                    {"TRIES", "/attempts", Style::yes_no, Shown::if_room},
+                    {"ATTEMPTS", "/attempts", Style::yes_no, Shown::if_room},
                     {"RESULT", "/result"},
                     {"AGE", "/dead_at", Style::age},
                     {"RESOLVED", "/resolution", Style::text, Shown::if_any},

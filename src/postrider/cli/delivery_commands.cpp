@@ -31,7 +31,7 @@ int list(Invocation& in) {
                     {"TYPE", "/event_type"},
                     {"ENDPOINT", "/endpoint_id", Style::id},
                     {"STATUS", "/status", Style::yes_no},
-                    {"TRIES", "/attempts", Style::yes_no, Shown::if_room},
+                    {"ATTEMPTS", "/attempts", Style::yes_no, Shown::if_room},
                     {"RESULT", "/result"},
                     {"AGE", "/created_at", Style::age},
                     {"NEXT", "/next_attempt_at", Style::due, Shown::if_any},
@@ -68,12 +68,18 @@ int list_attempts(Invocation& in) {
                    "No attempts found.");
 }
 
-std::function<int(Invocation&)> act(const char* verb) {
-  return [verb](Invocation& in) {
-    const Target target = below_tenant(in, "deliveries", delivery_of(in), verb);
-    print_delivery_summary(in, in.server().send("POST", target, with_reason(in)));
-    return done;
-  };
+int cancel(Invocation& in) {
+  const std::string id = delivery_of(in);
+  in.confirm("Cancel delivery " + id + "? Its event will not be sent to the endpoint.");
+  const Target target = below_tenant(in, "deliveries", id, "cancel");
+  print_delivery_summary(in, in.server().send("POST", target, with_reason(in)));
+  return done;
+}
+
+int retry(Invocation& in) {
+  const Target target = below_tenant(in, "deliveries", delivery_of(in), "retry");
+  print_delivery_summary(in, in.server().send("POST", target, with_reason(in)));
+  return done;
 }
 
 // A replay is requested below its tenant.
@@ -121,9 +127,9 @@ Command delivery_commands() {
        command("show", "Show a delivery: each attempt, the response, and what to do next",
                join(one, std::vector{watch_flag()}), show)
            .example("postrider delivery show dlv_01980a6c7d5e7b0e9d0c2f6f8a4b3c22"),
-       command("retry", "Retry a pending delivery now", join(one, reason), act("retry"))
+       command("retry", "Retry a pending delivery now", join(one, reason), retry)
            .example("postrider delivery retry dlv_01980a6c7d5e7b0e9d0c2f6f8a4b3c22"),
-       command("cancel", "Cancel a pending delivery", join(one, reason), act("cancel"))
+       command("cancel", "Cancel a pending delivery", join(one, reason, std::vector{yes_flag()}), cancel)
            .example("postrider delivery cancel dlv_01980a6c7d5e7b0e9d0c2f6f8a4b3c22"),
        command("replay", "Send the event again as a new delivery",
                join(one, std::vector{required(reason_option())}), replay)

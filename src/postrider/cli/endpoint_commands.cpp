@@ -179,6 +179,12 @@ std::function<int(Invocation&)> act(const char* verb) {
   };
 }
 
+int disable(Invocation& in) {
+  in.confirm("Disable endpoint " + in.argument("endpoint") + "? Its queued deliveries become dead letters.");
+  print_endpoint_status(in, in.server().send("POST", one(in, "disable"), with_reason(in)));
+  return done;
+}
+
 int cancel_pending(Invocation& in) {
   in.confirm("Cancel every pending delivery of endpoint " + in.argument("endpoint") + "?");
   in.out().record(in.server().send("POST", one(in, "cancel-pending"), json::object()));
@@ -262,7 +268,7 @@ int rotate(Invocation& in) {
 int end_secret(Invocation& in) {
   in.confirm("Stop signing with secret " + in.argument("secret") +
              " now? Receivers that still use it will reject deliveries.");
-  in.server().call({"DELETE", one(in, "secrets", in.argument("secret"))});
+  in.server().call({"DELETE", one(in, "secrets", secret_of(in))});
   in.out().note("Deliveries are no longer signed with this secret.");
   return done;
 }
@@ -356,8 +362,8 @@ Command endpoint_commands() {
           .example("postrider endpoint pause acme hooks --reason maintenance"),
       command("resume", "Resume deliveries to a paused or disabled endpoint", status, act("resume"))
           .example("postrider endpoint resume acme hooks"),
-      command("disable", "Disable the endpoint; queued deliveries become dead letters", status,
-              act("disable"))
+      command("disable", "Disable the endpoint; queued deliveries become dead letters",
+              join(status, std::vector{yes_flag()}), disable)
           .example("postrider endpoint disable acme hooks --reason \"host was shut down\""),
       command("test", "Send a test event now and show the exchange (does not affect health or statistics)",
               {tenant, endpoint, option("--event-type", "TYPE", "Event type of the test"),

@@ -80,7 +80,7 @@ void print_deliveries(Invocation& in, const json::value& deliveries) {
                 {{"ID", "/id", Style::id},
                  {"ENDPOINT", "/endpoint_id", Style::id},
                  {"STATUS", "/status", Style::yes_no},
-                 {"TRIES", "/attempts", Style::yes_no, Shown::if_room},
+                 {"ATTEMPTS", "/attempts", Style::yes_no, Shown::if_room},
                  {"HTTP", "/last_status_code", Style::yes_no, Shown::if_any},
                  {"NEXT", "/next_attempt_at", Style::due, Shown::if_any}},
                 "No endpoint received this event.");

@@ -11,32 +11,57 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kPagesMax = 8;
+constexpr size_t kPageRows = 250;
+constexpr size_t kPagesMax = 8;
 constexpr size_t kShownMax = 5;
 
-std::vector<std::string> find_matches(Invocation& in, const IdPattern& pattern, const Target& list) {
-  std::vector<std::string> found;
-  std::optional<std::string> cursor;
-  for (int page = 0; page < kPagesMax; ++page) {
-    Target target = list;
-    const json::value response = in.server().get(target.with("limit", "250").with("cursor", cursor));
-    for (const json::value& row : response.at("data").as_array()) {
-      const json::value* id = row.as_object().if_contains("id");
-      if (id && id->is_string() && pattern.matches(id->get_string())) found.emplace_back(id->get_string());
-    }
-    const json::value* next = response.as_object().if_contains("next_cursor");
-    if (!next || !next->is_string()) break;
-    cursor = std::string(next->get_string());
+struct Matches {
+  std::vector<std::string> ids;
+  bool is_complete = true;  // false: only the first kPagesMax pages were searched
+};
+
+void add_matches(const json::value& response, const IdPattern& pattern, std::vector<std::string>& ids) {
+  for (const json::value& row : response.at("data").as_array()) {
+    const json::value* id = row.as_object().if_contains("id");
+    if (id && id->is_string() && pattern.matches(id->get_string())) ids.emplace_back(id->get_string());
   }
-  return found;
 }
 
-std::string chosen(const std::string& text, const std::vector<std::string>& found) {
-  if (found.empty()) return text;  // the server says what it does not know
+Matches find_matches(Invocation& in, const IdPattern& pattern, const Target& list) {
+  Matches matches;
+  std::optional<std::string> cursor;
+  for (size_t page = 0; page < kPagesMax; ++page) {
+    Target target = list;
+    const json::value response =
+        in.server().get(target.with("limit", std::to_string(kPageRows)).with("cursor", cursor));
+    add_matches(response, pattern, matches.ids);
+    const json::value* next = response.as_object().if_contains("next_cursor");
+    if (!next || !next->is_string()) return matches;
+    cursor = std::string(next->get_string());
+  }
+  matches.is_complete = false;
+  return matches;
+}
+
+std::string chosen(const std::string& text, const Matches& matches) {
+  const std::vector<std::string>& found = matches.ids;
+  if (found.empty() && !matches.is_complete)
+    throw Misuse("\"" + text + "\" matches none of the first " + std::to_string(kPagesMax * kPageRows) +
+                 " IDs, and there are more. Give the full ID.");
+  if (found.empty()) return text;  // the server reports that it is unknown
   if (found.size() == 1) return found[0];
-  std::string message = "\"" + text + "\" matches " + std::to_string(found.size()) + " IDs; use a whole one:";
+  std::string message =
+      "\"" + text + "\" matches " + std::to_string(found.size()) + " IDs; give the full ID of one:";
   for (size_t i = 0; i < std::min(found.size(), kShownMax); ++i) message += "\n  " + found[i];
   throw Misuse(message);
+}
+
+// Without a tenant there is no list in which to find a short ID.
+std::string full_id(const std::string& text, std::string_view kind) {
+  const auto pattern = parse_id_pattern(text);
+  if (pattern && pattern->kind == kind)
+    throw Misuse("\"" + text + "\" is a short ID: add --tenant TENANT, or give the full ID.");
+  return text;
 }
 
 std::string whole_id(Invocation& in, const std::string& text, std::string_view kind, const Target& list) {
@@ -58,8 +83,8 @@ std::string whole_timed_id(Invocation& in, const std::string& text, std::string_
         .with("until", base::to_rfc3339(*made_at + after));
     return find_matches(in, *pattern, target);
   };
-  std::vector<std::string> found = within(0us, 1ms);
-  if (found.empty()) found = within(2s, 10s);  // it was stored later than its ID was made
+  Matches found = within(0us, 1ms);
+  if (found.ids.empty()) found = within(2s, 10s);  // it was stored later than its ID was made
   return chosen(text, found);
 }
 
@@ -71,6 +96,16 @@ std::string tenant_of(const Invocation& in) {
 
 std::string endpoint_of(Invocation& in) {
   return whole_id(in, in.argument("endpoint"), "ep_", Target("v1", "tenants", tenant_of(in), "endpoints"));
+}
+
+std::string secret_of(Invocation& in) {
+  const std::string text = in.argument("secret");
+  const auto pattern = parse_id_pattern(text);
+  if (!pattern || pattern->kind != "sec_") return text;
+  Matches matches;  // an endpoint has only a few secrets: one page without a limit
+  const Target list("v1", "tenants", tenant_of(in), "endpoints", endpoint_of(in), "secrets");
+  add_matches(in.server().get(list), *pattern, matches.ids);
+  return chosen(text, matches);
 }
 
 std::string event_of(Invocation& in) {
@@ -101,13 +136,15 @@ std::string message_id(Invocation& in, const std::string& source, const std::str
 
 std::optional<std::string> endpoint_filter(Invocation& in, const std::optional<std::string>& tenant) {
   const auto text = in.value("--endpoint");
-  if (!text || !tenant) return text;
+  if (!text) return text;
+  if (!tenant) return full_id(*text, "ep_");
   return whole_id(in, *text, "ep_", Target("v1", "tenants", *tenant, "endpoints"));
 }
 
 std::optional<std::string> event_filter(Invocation& in, const std::optional<std::string>& tenant) {
   const auto text = in.value("--event");
-  if (!text || !tenant) return text;
+  if (!text) return text;
+  if (!tenant) return full_id(*text, "evt_");
   return whole_timed_id(in, *text, "evt_", Target("v1", "tenants", *tenant, "events"));
 }
 

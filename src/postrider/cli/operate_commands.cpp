@@ -2,6 +2,7 @@
 #include "postrider/cli/delivery_view.hpp"
 #include "postrider/cli/fields.hpp"
 #include "postrider/cli/groups.hpp"
+#include "postrider/cli/ids.hpp"
 #include "postrider/cli/invocation.hpp"
 
 namespace postrider::cli {
@@ -12,8 +13,8 @@ using Shown = Column::Shown;
 
 int stats(Invocation& in) {
   Target target = below_tenant(in, "stats");
-  add_filters(in, target, {"by", "endpoint", "since", "until", "limit"});
-  target.with("type", in.value("--event-type"));
+  add_filters(in, target, {"by", "since", "until", "limit"});
+  target.with("endpoint", endpoint_filter(in, in.value("--tenant"))).with("type", in.value("--event-type"));
   in.out().list(in.server().get(target),
                 {{"HOUR", "/hour", Style::time, Shown::if_any},
                  {"TENANT", "/tenant_id", Style::text, Shown::if_any},
@@ -22,7 +23,7 @@ int stats(Invocation& in) {
                  {"DELIVERED", "/delivered", Style::yes_no},
                  {"RETRIED", "/retried", Style::yes_no},
                  {"DEAD", "/dead_lettered", Style::yes_no},
-                 {"FIRST TRY", "/first_attempt_success_rate", Style::share},
+                 {"FIRST ATTEMPT", "/first_attempt_success_rate", Style::share},
                  {"LATENCY", "/latency_ms_average", Style::milliseconds}},
                 "No statistics yet: they are updated about once a minute.");
   return done;
@@ -65,6 +66,7 @@ int set_brakes(Invocation& in) {
   if (body.empty())
     throw Misuse(
         "Nothing to set: give --pause-all, --retry-rate-per-second, --drain-rate-per-second or --release.");
+  if (in.has("--pause-all")) in.confirm("Pause all deliveries of all tenants?");
   in.out().record(in.server().send("PATCH", Target("v1", "brakes"), with_reason(in, body)));
   return done;
 }
@@ -123,7 +125,7 @@ Command search_command() {
 Command brake_commands() {
   const std::vector<Parameter> parameters = {flag("--pause-all", "Pause all deliveries of all tenants"),
                                              flag("--release", "Remove the pause and both limits"),
-                                             required(reason_option())};
+                                             required(reason_option()), yes_flag()};
   return group("brakes", "Emergency controls: pause all deliveries, limit retries",
                {command("show", "Show what is set and why", {watch_flag()}, show_brakes)
                     .example("postrider brakes show"),

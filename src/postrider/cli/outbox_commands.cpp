@@ -91,19 +91,19 @@ int stuck(Invocation& in) {
                    "No rows are set aside.");
 }
 
-int64_t row_number(const std::string& text) {
+int64_t row_id(const std::string& text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
     throw Misuse("Invalid value \"" + text +
-                 "\" for --row: expected a row number from `postrider outbox stuck`.");
+                 "\" for --row: expected a row ID from `postrider outbox stuck`.");
   return number;
 }
 
 int release(Invocation& in) {
   json::object body;
   json::array ids;
-  for (const std::string& row : in.values("--row")) ids.push_back(row_number(row));
+  for (const std::string& row : in.values("--row")) ids.push_back(row_id(row));
   if (!ids.empty()) body["ids"] = ids;
   const Target target("v1", "outboxes", in.value("outbox").value_or("local"), "stuck", "release");
   in.out().record(in.server().send("POST", target, body));

@@ -20,7 +20,7 @@ int64_t row_id(const std::string& text) {
 int discard(Invocation& in) {
   json::array ids;
   for (const std::string& row : in.values("--row")) ids.push_back(row_id(row));
-  if (ids.empty() != in.has("--all")) throw Misuse("Give either --row ID (it can be repeated) or --all.");
+  if (ids.empty() != in.has("--all")) throw Misuse("Give either --row ID (repeatable) or --all.");
   json::object body;
   if (ids.empty())
     body["all"] = true;
@@ -38,12 +38,11 @@ int discard(Invocation& in) {
 }  // namespace
 
 Command outbox_discard_command() {
-  return command(
-             "discard", "Delete stuck rows; their events are never published",
-             {optional_argument("outbox", "Outbox ID (default: local, in postrider's own database)"),
-              list_option("--row", "ID", "Only this row; can be repeated"), flag("--all", "All stuck rows"),
-              option("--reason", "TEXT", "Reason, recorded in the audit log"), yes_flag()},
-             discard)
+  return command("discard", "Delete stuck rows; their events are never published",
+                 {optional_argument("outbox", "Outbox ID (default: local, in postrider's own database)"),
+                  list_option("--row", "ID", "Only this row (repeatable)"), flag("--all", "All stuck rows"),
+                  reason_option(), yes_flag()},
+                 discard)
       .example("postrider outbox discard local --row 17 --reason 'test data'");
 }
 

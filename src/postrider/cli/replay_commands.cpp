@@ -72,6 +72,7 @@ int wait_for(Invocation& in, const std::string& id) {
 int create(Invocation& in) {
   json::object body = read_document(in, fields());
   if (!body.contains("only")) body["only"] = "failed";
+  if (const auto endpoint = endpoint_filter(in, tenant_of(in))) body["endpoint"] = *endpoint;
   if (in.has("--dry-run")) body["dry_run"] = true;
   const json::value response =
       in.server().send("POST", Target("v1", "tenants", in.argument("tenant"), "replays"), body);
@@ -107,7 +108,9 @@ int show(Invocation& in) {
 }
 
 int cancel(Invocation& in) {
-  const Target target("v1", "tenants", tenant_of(in), "replays", replay_of(in), "cancel");
+  const std::string id = replay_of(in);
+  in.confirm("Cancel replay " + id + "? Deliveries that it already created continue.");
+  const Target target("v1", "tenants", tenant_of(in), "replays", id, "cancel");
   in.out().record(in.server().send("POST", target, with_reason(in)), layout());
   return done;
 }
@@ -135,7 +138,7 @@ Command replay_commands() {
                 command("show", "Show a replay and its progress", {tenant, replay, wait, watch_flag()}, show)
                     .example("postrider replay show acme rpl_01980a6c7d5e7b0e9d0c2f6f8a4b3c21"),
                 command("cancel", "Stop a replay; deliveries already created continue",
-                        {tenant, replay, reason_option()}, cancel)
+                        {tenant, replay, reason_option(), yes_flag()}, cancel)
                     .example("postrider replay cancel acme rpl_01980a6c7d5e7b0e9d0c2f6f8a4b3c21")});
 }
 

@@ -7,6 +7,7 @@
 #include "postrider/cli/event_stream.hpp"
 #include "postrider/cli/groups.hpp"
 #include "postrider/cli/human.hpp"
+#include "postrider/cli/ids.hpp"
 #include "postrider/cli/invocation.hpp"
 
 namespace postrider::cli {
@@ -55,7 +56,7 @@ bool show(Invocation& in, Seen& seen, const StreamMessage& message) {
 int tail(Invocation& in) {
   StreamOptions options{Target("v1", "stream"), std::nullopt, std::nullopt};
   if (const auto tenant = in.value("--tenant")) options.target = Target("v1", "tenants", *tenant, "stream");
-  options.target.with("endpoint", in.value("--endpoint"));
+  options.target.with("endpoint", endpoint_filter(in, in.value("--tenant")));
   if (!in.as_json()) options.target.with("only", "attempts");
   if (const auto since = in.time("--since")) options.after = "@" + *since;
   const auto limit = in.duration("--for");
