@@ -1,4 +1,4 @@
-// What a customer may do with a key or a token of its own, and up to which values.
+// Operations and limits of customers, who use a bound key or a token.
 #include <boost/json/parse.hpp>
 #include <set>
 
@@ -192,7 +192,7 @@ TEST_F(Customer, ATokenWithoutPayloadsSeesNone) {
   EXPECT_EQ(as(reading, "GET", endpoint_path).status, 200);
   const auto denied = as(reading, "PATCH", endpoint_path, "{}");
   EXPECT_EQ(denied.status, 403);
-  EXPECT_THAT(denied.at("/detail"), HasSubstr("can only read"));
+  EXPECT_THAT(denied.at("/detail"), HasSubstr("is read-only"));
 }
 
 TEST_F(Customer, TheAuditLogShowsTheOwnerOfAKeyAndTheLabelOfAToken) {
@@ -209,7 +209,7 @@ TEST_F(Customer, TheAuditLogShowsTheOwnerOfAKeyAndTheLabelOfAToken) {
   EXPECT_EQ(as(bound, "GET", "/v1/audit?action=endpoint.update").at("/data/0/actor/name"), "null");
 }
 
-// What a document may have is on the list of what may be written: a new field cannot be forgotten.
+// Every field of a document is on the list of writable fields, so that a new field cannot be forgotten.
 TEST(Writable, ListsEveryFieldOfTenantsAndEndpoints) {
   const auto document = boost::json::parse(openapi_document());
   const auto& schemas = document.at("components").at("schemas");

@@ -107,7 +107,10 @@ TEST_F(EndpointCalls, PatchChangesWhatIsGivenAndNullResets) {
   EXPECT_EQ(patch(target, R"({"event_types": null})").pointers(), "/event_types ");
   EXPECT_EQ(patch(target, R"({"secret": "whsec_x"})").pointers(), "/secret ");
   EXPECT_EQ(patch(target, R"({"signature": "standard-ed25519"})").pointers(), "/secret ");
-  EXPECT_EQ(patch(endpoints + "/nothing", "{}").status, 404);
+  EXPECT_EQ(patch(endpoints + "/nothing", "{}").at("/detail"), "There is no endpoint `nothing`.");
+  EXPECT_EQ(get("/v1/tenants/nobody").at("/detail"), "There is no tenant `nobody`.");
+  EXPECT_EQ(get("/v1/deliveries?endpoint=ep_" + std::string(32, '0')).at("/detail"),
+            "There is no such endpoint.");
 }
 
 TEST_F(EndpointCalls, EveryBadFieldIsPointedAt) {
@@ -183,6 +186,7 @@ TEST_F(EndpointCalls, LimitsHold) {
   const auto rejected = post(endpoints, R"({"url": "https://example.com/", "event_types": ["a"]})");
   EXPECT_EQ(rejected.status, 409);
   EXPECT_EQ(rejected.at("/type"), "urn:postrider:problem:too-many-endpoints");
+  EXPECT_THAT(rejected.at("/detail"), testing::HasSubstr("has 1 endpoints, and its limit is 1"));
 }
 
 TEST_F(EndpointCalls, StatusCallsDoWhatTheySay) {
@@ -264,7 +268,7 @@ TEST_F(EndpointCalls, SecretsRotateWithAnOverlap) {
   EXPECT_EQ(post(endpoints + "/nothing/secrets/rotate").status, 404);
 }
 
-// A network is allowed, so that names of nearby machines are judged by their addresses.
+// A network is allowed, so that names of local machines are checked by their addresses.
 struct NamesAreLookedUp : EndpointCalls {
   static http::GuardPolicy policy() {
     http::GuardPolicy policy;

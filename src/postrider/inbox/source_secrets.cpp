@@ -54,7 +54,11 @@ base::Result<std::string, registry::Rejection> choose(const Source& source,
                                                       const NewSourceSecret& wanted) {
   const bool replaces_all = wanted.overlap && wanted.overlap->count() == 0;
   if (!replaces_all && active.size() >= source_secrets_max)
-    return base::Failure{registry::Rejection{RejectionKind::too_many_secrets}};
+    return base::Failure{
+        registry::Rejection{RejectionKind::too_many_secrets,
+                            "The source already has " + std::to_string(active.size()) +
+                                " active secrets, and the limit is " + std::to_string(source_secrets_max) +
+                                ". Delete one that is in its overlap, or rotate with overlap_seconds 0."}};
   for (const auto& other : active)
     if (other.text && other.text == wanted.secret)
       return base::Failure{registry::Rejection{RejectionKind::secret_in_use}};

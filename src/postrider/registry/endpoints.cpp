@@ -39,7 +39,7 @@ std::string seal_headers(const Sealing& sealing, const CustomHeaders& headers) {
   return headers.empty() ? std::string() : sealing.seal_headers(headers);
 }
 
-// A change of one endpoint, as the audit log wants it.
+// A change of one endpoint, for the audit log.
 struct EndpointChange {
   const Caller& caller;
   EndpointKey key;
@@ -100,7 +100,9 @@ Task<std::optional<Rejection>> make_room(pg::Transaction& transaction, const Con
   const int limit = tenant_rows.front().endpoints_max.value_or(context.endpoints_max);
   if (tenant_rows.front().endpoint_count >= limit) {
     Rejection rejection{RejectionKind::too_many_endpoints,
-                        "The tenant has reached its limit of " + std::to_string(limit) + " endpoints."};
+                        "The tenant has " + std::to_string(tenant_rows.front().endpoint_count) +
+                            " endpoints, and its limit is " + std::to_string(limit) +
+                            ". Delete one, or ask an operator to raise endpoints_max."};
     co_return rejection;
   }
   co_return std::nullopt;
@@ -108,7 +110,7 @@ Task<std::optional<Rejection>> make_room(pg::Transaction& transaction, const Con
 
 Task<EndpointId> insert(pg::Transaction& transaction, const Context& context, const Caller& caller,
                         const NewEndpoint& wanted) {
-  // An id whose tail another endpoint of the tenant has is given up for the next one: one in 2^48.
+  // If another endpoint of the tenant has the same tail (one in 2^48), the next ID is used.
   for (int tries = 0; tries < 3; ++tries) {
     const EndpointId id{context.ids.next()};
     const Sealing sealing{context.keys, id};
@@ -137,10 +139,10 @@ Task<EndpointId> insert(pg::Transaction& transaction, const Context& context, co
                                                       .allow_networks = texts_of(settings.allow_networks)});
     if (!inserted.empty()) co_return id;
   }
-  throw std::runtime_error("three endpoint ids in a row had a tail that was taken");
+  throw std::runtime_error("three generated endpoint IDs in a row were already in use");
 }
 
-// Whether the active secrets serve the scheme, and `secret`, if given, is the current one.
+// Checks that the active secrets suit the scheme, and that `secret`, if given, is the current one.
 Task<std::optional<Rejection>> check_secrets(pg::Transaction& transaction, const Sealing& sealing,
                                              crypto::SignatureScheme scheme,
                                              std::optional<std::string> secret) {
@@ -150,8 +152,8 @@ Task<std::optional<Rejection>> check_secrets(pg::Transaction& transaction, const
     const auto text = sealing.open_secret({row.id}, row.sealed.view);
     if (std::exchange(is_current, false) && secret && (!text || *text != *secret))
       co_return Rejection{RejectionKind::secret_differs};
-    if (!text) continue;                // what cannot be read cannot be judged; the lane is held anyway
-    if (is_reference(*text)) continue;  // judged by whoever signs with it
+    if (!text) continue;                // it cannot be checked; the lane is held anyway
+    if (is_reference(*text)) continue;  // checked when it signs
     const auto key = crypto::SigningKey::from_secret(scheme, *text);
     if (!key) co_return Rejection{RejectionKind::secret_invalid, key.error()};
   }

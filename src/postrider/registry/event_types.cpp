@@ -11,6 +11,12 @@ namespace postrider::registry {
 
 namespace {
 
+base::Failure<Rejection> catalogue_full() {
+  return base::Failure{Rejection{RejectionKind::too_many_event_types,
+                                 "The catalogue has " + std::to_string(event_types_max) +
+                                     " event types, which is the limit. Delete one that is no longer used."}};
+}
+
 using runtime::Task;
 
 EventType read_type(const sql::load_event_types::Row& row) {
@@ -106,8 +112,7 @@ Task<base::Result<EventTypePut, Rejection>> put_event_type(pg::Link& link, const
   if (put.is_new ? caller.if_match.is_set : !caller.if_match.accepts(put.type.revision))
     co_return base::Failure{Rejection{RejectionKind::changed_meanwhile}};
   if (!put.is_new && put.type.settings == wanted.settings) co_return put;
-  if (put.is_new && counted.front().count >= event_types_max)
-    co_return base::Failure{Rejection{RejectionKind::too_many_event_types}};
+  if (put.is_new && counted.front().count >= event_types_max) co_return catalogue_full();
 
   AuditEntry entry{.action = put.is_new ? "event_type.create" : "event_type.update", .object = wanted.name};
   if (!put.is_new) entry.before = snapshot(put.type.settings);

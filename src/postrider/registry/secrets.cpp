@@ -60,7 +60,11 @@ base::Result<std::string, Rejection> choose_secret(const std::vector<OpenedSecre
                                                    crypto::SignatureScheme scheme, const Rotation& rotation,
                                                    const ReferencePolicy* references) {
   if (rotation.overlap.count() > 0 && active.size() >= secrets_max)
-    return base::Failure{Rejection{RejectionKind::too_many_secrets}};
+    return base::Failure{Rejection{RejectionKind::too_many_secrets,
+                                   "The endpoint already has " + std::to_string(active.size()) +
+                                       " active secrets, and the limit is " + std::to_string(secrets_max) +
+                                       ". Delete one that is in its overlap, or rotate with overlap_seconds "
+                                       "0."}};
   if (!rotation.secret) return crypto::generate_secret(scheme);
   if (const auto why = why_not_secret(references, scheme, *rotation.secret))
     return base::Failure{Rejection{RejectionKind::secret_invalid, *why}};

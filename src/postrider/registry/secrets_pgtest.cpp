@@ -107,6 +107,7 @@ TEST_F(Secrets, GivenOnesMustFitAndBeNew) {
   EXPECT_EQ(rotate(ref(created), rotation).error().kind, RejectionKind::secret_in_use);
   for (size_t i = 1; i < secrets_max; ++i) ASSERT_TRUE(rotate(ref(created), {}).ok());
   EXPECT_EQ(rotate(ref(created), {}).error().kind, RejectionKind::too_many_secrets);
+  EXPECT_THAT(rotate(ref(created), {}).error().detail, testing::HasSubstr("already has 5 active secrets"));
 }
 
 TEST_F(Secrets, ASchemeThatTheSecretDoesNotFitIsRejected) {

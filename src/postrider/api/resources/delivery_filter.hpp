@@ -18,7 +18,7 @@ DeliveryQuery read_which(const Call& call, Query& query);
 // The same, and subject, status, since and until.
 DeliveryQuery read_delivery_query(const Call& call, Query& query);
 
-// Nothing: no delivery can match, because there is no such event. An unknown tenant or endpoint is a problem.
+// No value: nothing can match, because the event does not exist. An unknown tenant or endpoint is a problem.
 runtime::Task<base::Result<std::optional<history::DeliveryFilter>, http::Problem>> resolve(
     pg::Link& link, DeliveryQuery wanted);
 

@@ -19,6 +19,12 @@ http::Problem field(std::string pointer, std::string detail) {
   return invalid({{std::move(pointer), std::move(detail)}});
 }
 
+constexpr size_t kShownIdBytesMax = 128;
+
+bool is_shown(char c) {
+  return c > ' ' && c < 0x7F && c != '`';
+}
+
 std::string or_else(const std::string& detail, std::string otherwise) {
   if (detail.empty()) return otherwise;
   return detail;
@@ -83,12 +89,10 @@ constexpr StateProblem kConflicts[] = {
     {RejectionKind::endpoint_exists, "endpoint-exists", "An endpoint with this ID already exists."},
     {RejectionKind::reserved_id, "reserved-id",
      "IDs that begin with `ep_` are reserved for IDs that postrider generates."},
-    {RejectionKind::too_many_endpoints, "too-many-endpoints",
-     "The tenant has reached its limit of endpoints."},
-    {RejectionKind::too_many_secrets, "too-many-secrets",
-     "The endpoint has too many active secrets. Delete one that is in its overlap, or rotate with "
-     "overlap_seconds 0."},
-    {RejectionKind::too_many_event_types, "too-many-event-types", "The catalogue is full."},
+    // The details of these three name the limit.
+    {RejectionKind::too_many_endpoints, "too-many-endpoints", ""},
+    {RejectionKind::too_many_secrets, "too-many-secrets", ""},
+    {RejectionKind::too_many_event_types, "too-many-event-types", ""},
     {RejectionKind::endpoint_disabled, "endpoint-disabled", "The endpoint is disabled; resume it first."},
     {RejectionKind::is_current_secret, "current-secret",
      "The current secret cannot be deleted; rotate it instead."},
@@ -130,6 +134,18 @@ http::Problem unknown(std::string_view what) {
   std::string type = "unknown-" + std::string(what), detail = "There is no such " + std::string(what) + ".";
   std::ranges::replace(type, ' ', '-');
   return problem(404, std::move(type), std::move(detail));
+}
+
+http::Problem with_id(http::Problem problem, const http::Request& request) {
+  constexpr std::string_view kUnknown = "unknown-";
+  if (problem.status != 404 || !problem.type.starts_with(kUnknown)) return problem;
+  const std::string kind = problem.type.substr(kUnknown.size());
+  const auto found = std::ranges::find(request.path_parameters, kind, &http::Parameter::name);
+  if (found == request.path_parameters.end() || problem.detail != unknown(kind).detail) return problem;
+  const std::string& id = found->value;
+  const bool can_be_shown = !id.empty() && id.size() <= kShownIdBytesMax && std::ranges::all_of(id, is_shown);
+  if (can_be_shown) problem.detail = "There is no " + kind + " `" + id + "`.";
+  return problem;
 }
 
 http::Problem problem_of(const Rejection& rejection) {

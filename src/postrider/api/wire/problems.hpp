@@ -20,6 +20,8 @@ http::Problem try_later(int status, std::string type, std::string detail,
                         std::chrono::seconds wait = std::chrono::seconds(1));
 // 404: unknown("event type") has the type "unknown-event-type".
 http::Problem unknown(std::string_view what);
+// The same with the ID from the request's path, if the path names the object: "There is no tenant `acme`."
+http::Problem with_id(http::Problem problem, const http::Request& request);
 
 // The type of every 413, also of those that the HTTP server sends by itself.
 inline constexpr auto content_too_large = "content-too-large";

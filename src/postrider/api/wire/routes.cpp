@@ -18,7 +18,7 @@ using registry::Role;
 
 constexpr int kTriesMax = 3;
 
-// Who may use a route, and when it responds.
+// The rules of a route: who may call it, and when it responds.
 struct Policy {
   Access access;
   BoundKeys bound_keys;
@@ -42,8 +42,8 @@ std::string roles_with(Access access) {
 std::string missing_role(const registry::Principal& principal, Access access) {
   if (principal.is_read_only && allows(principal.role, access))
     return principal.session && principal.session->link
-               ? "These pages can only be read; this operation needs a link with the access manage."
-               : "This token can only read; this operation needs a token with the access manage.";
+               ? "This session is read-only; this operation needs a link with the access `manage`."
+               : "This token is read-only; this operation needs a token with the access `manage`.";
   const std::string allowed = roles_with(access);
   const Role role = principal.role;
   return "This operation needs an API key with the role " + allowed + "; this key has the role " +
@@ -54,7 +54,7 @@ std::string bound_key(const model::TenantId& tenant) {
   return "This operation concerns all tenants; this API key is bound to the tenant " + tenant + ".";
 }
 
-// What the principal may not do, or nothing.
+// The problem if the principal may not call this route.
 std::optional<http::Problem> rejection(const Call& call, const Policy& policy) {
   if (call.principal.tenant && policy.bound_keys == BoundKeys::by_path) {
     const bool has_tenant =
@@ -132,7 +132,7 @@ registry::ChangedEndpoints changed_endpoints(const Call& call) {
   return changed;
 }
 
-// What a browser shows after somebody signed out must not come from its cache.
+// After signing out, a browser must not show pages from its cache.
 void keep_out_of_caches(Response& response) {
   for (const auto& [name, value] : response.headers)
     if (name == "cache-control") return;

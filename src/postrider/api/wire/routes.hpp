@@ -1,4 +1,4 @@
-// How a resource adds its routes, and what a handler gets.
+// Adding routes, and the context that handlers get.
 //
 //   void add_tenant_routes(Routes& routes) {
 //     routes.add(Method::post, "/v1/tenants", Access::operate, create);
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "postrider/api/wire/authenticate.hpp"
+#include "postrider/api/wire/problems.hpp"
 #include "postrider/api/wire/services.hpp"
 #include "postrider/http/request.hpp"
 #include "postrider/http/response.hpp"
@@ -46,7 +47,7 @@ bool allows(registry::Role role, Access access);  // by role alone; not for Acce
 // another question.
 bool allows(const registry::Principal& principal, Access access);
 
-// What a key that is bound to a tenant gets from a route.
+// The access of bound keys to a route.
 enum class BoundKeys {
   by_path,   // its own tenant's paths; nothing where the path has no tenant
   confined,  // the handler itself keeps them to call.principal.tenant
@@ -91,7 +92,9 @@ struct Call {
   // The caller of a change, for the registry: the key, its address, the request and its If-Match.
   registry::Caller caller() const;
 
-  Response reject(const http::Problem& problem) const { return http::problem(request, problem); }
+  Response reject(const http::Problem& problem) const {
+    return http::problem(request, with_id(problem, request));
+  }
   // A connection for this call alone. A call of many steps takes one for each, so that others have their turn
   // in between. Throws pg::Error, and CallRejected: 429 when too many calls of the same tenant or key wait,
   // 401 when the key is no longer valid.
