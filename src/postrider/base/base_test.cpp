@@ -39,7 +39,7 @@ TEST(Rfc3339, RefusesWhatIsNotATime) {
 }
 
 TEST(JsonEscaping, EscapesControlsAndReplacesBrokenUtf8) {
-  EXPECT_EQ(json_quoted("a\"b\\\n\x7f"), "\"a\\\"b\\\\\\u000a\\u007f\"");
+  EXPECT_EQ(json_quoted("a\"b\\\n\t\r\x7f"), "\"a\\\"b\\\\\\n\\t\\r\\u007f\"");
   EXPECT_EQ(json_quoted("gr\xC3\xBC\xC3\x9F \xF0\x9F\x93\xAE"), "\"gr\xC3\xBC\xC3\x9F \xF0\x9F\x93\xAE\"");
   EXPECT_EQ(json_quoted("\xC3(\xED\xA0\x80"), "\"\xEF\xBF\xBD(\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
 }

@@ -129,6 +129,8 @@ void append_json_escaped(std::string& out, std::string_view text) {
     if (c == '"' || c == '\\') {
       out += '\\';
       out += text[0];
+    } else if (c == '\n' || c == '\r' || c == '\t') {
+      out += c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
     } else if (c < 0x20 || c == 0x7F) {
       out += "\\u00";
       out += kHexDigits[c >> 4];
