@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pathlib
 import socket
 import struct
 import subprocess
@@ -45,6 +46,12 @@ def test_a_configured_database_needs_a_master_key():
     assert "POSTRIDER_MASTER_KEY" in done.stderr
 
 
+def test_a_malformed_master_key_is_reported_before_a_cluster_is_created(data_dir):
+    done = run("serve", data_dir=data_dir, master_key="abc")
+    assert done.returncode == 2 and "master_key" in done.stderr, done.stderr
+    assert not (pathlib.Path(data_dir) / "postgres").exists()
+
+
 def test_the_wrong_master_key_refuses_to_start(start_node, database_url):
     node = start_node(database_url=database_url)
     assert node.stop() == 0
@@ -68,7 +75,7 @@ def test_only_one_node_serves_from_a_data_directory(node):
 
 @contextlib.contextmanager
 def refusing_postgres(state, message):
-    """A server that answers every connection with that error; its URL."""
+    """A server that sends that error to every connection; its URL."""
     fields = b"".join(part.encode() + b"\0" for part in ("SFATAL", f"C{state}", f"M{message}", "Fpostinit.c", "L1", "Rinit"))
     answer = b"E" + struct.pack("!i", len(fields) + 5) + fields + b"\0"
     listener = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-// Who may call, and what is rejected before a handler looks at it.
+// Authentication, and requests that are rejected before they reach a handler.
 #include "postrider/api/pgtest_fixture.hpp"
 #include "postrider/base/encoding.hpp"
 #include "postrider/registry/keys.hpp"
@@ -33,6 +33,13 @@ TEST_F(Access, HealthAndMetricsNeedNoKey) {
   const auto metrics = server->send({"GET", "/metrics"});
   EXPECT_EQ(metrics.status, 200);
   EXPECT_THAT(metrics.body, HasSubstr("webhook_events_created_total"));
+}
+
+TEST_F(Access, ReadyzShowsTheReadinessNoteInItsSecondLine) {
+  const ApiServer noted(
+      {.database_url = database.url(), .guard = {}, .readiness_note = [] { return "restart postrider"; }});
+  EXPECT_EQ(noted.send({"GET", "/v1/tenants", "", admin_key}).status, 200);  // so the database is there
+  EXPECT_EQ(noted.send({"GET", "/readyz"}).body, "ready\nrestart postrider\n");
 }
 
 TEST_F(Access, UnknownRevokedAndExpiredKeysLookTheSame) {

@@ -1,4 +1,4 @@
-// What pgtest_fixture.hpp declares.
+// Implements pgtest_fixture.hpp.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -136,6 +136,7 @@ ApiServer::ApiServer(Options options)
       .worker = &worker_,
       .publish_rates = &publish_rates_,
       .key_rates = &key_rates_,
+      .readiness_note = options.readiness_note,
   });
   server_ = std::make_unique<http::Server>(loop_, listener_, api_->router());
   loop_.post([this] {

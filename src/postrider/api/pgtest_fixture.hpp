@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/value.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,7 @@ class ApiServer {
     bool has_resolver = false;
     bool has_database = true;
     pg::Milliseconds statement_timeout{30'000};
+    std::function<std::string()> readiness_note = {};
   };
   explicit ApiServer(Options options);
   ~ApiServer();

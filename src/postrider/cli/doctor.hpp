@@ -1,11 +1,13 @@
 // The findings of `postrider doctor`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "postrider/config/config.hpp"
+#include "postrider/pg/server_upgrade.hpp"
 
 namespace postrider::cli {
 
@@ -29,7 +31,10 @@ class Findings {
   std::vector<Finding> findings_;
 };
 
-// The database and what it says about the cluster. Never throws: what fails is a finding.
+// Checks the database and the state of the cluster in it. Never throws: a failure is a finding.
 void check_database(const config::Config& config, Findings& findings);
+
+// A problem if another minor version of Postgres is installed than the private Postgres runs.
+void add_upgrade(Findings& findings, const std::optional<pg::ServerUpgrade>& upgrade);
 
 }  // namespace postrider::cli

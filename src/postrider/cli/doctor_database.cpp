@@ -29,7 +29,8 @@ class DatabaseCheck {
         config_.database_url.empty() ? pg::PrivateCluster::url_of(config_.data_dir) : config_.database_url;
     runtime::Loop loop;
     try {
-      if (config_.database_url.empty()) about_upgrade(pg::PrivateCluster::upgrade_of(config_.data_dir));
+      if (config_.database_url.empty())
+        add_upgrade(findings_, pg::PrivateCluster::upgrade_of(config_.data_dir));
       runtime::run_blocking(loop, ask(loop, url));
     } catch (const pg::PrivateClusterError& error) {
       findings_.add(Level::problem, "database", error.what(), "Install it, then start `postrider serve`.");
@@ -142,7 +143,7 @@ class DatabaseCheck {
           "A long transaction may block it; see pg_stat_activity. It is tried again in the next pass.");
   }
 
-  // What is blocked at this moment.
+  // Statements that are blocked at the moment.
   void about_locks(const std::vector<pg::Blocked>& blocked, const std::string& holders) {
     for (const pg::Blocked& each : blocked)
       findings_.add(
@@ -193,14 +194,6 @@ class DatabaseCheck {
                     "Set POSTRIDER_PUBLIC_URL to the URL at which this server is reachable from outside.");
   }
 
-  void about_upgrade(const std::optional<pg::ServerUpgrade>& upgrade) {
-    if (upgrade)
-      findings_.add(Level::problem, "database",
-                    "the private Postgres runs version " + upgrade->running + ", but " + upgrade->installed +
-                        " is installed",
-                    "`postrider serve` restarts it within a minute; if it does not, restart postrider.");
-  }
-
   void about_roles(const outbox::MissingRoles& missing) {
     if (missing.names.empty())
       findings_.good("roles", "all roles that postrider grants exist");
@@ -241,6 +234,14 @@ class DatabaseCheck {
 };
 
 }  // namespace
+
+void add_upgrade(Findings& findings, const std::optional<pg::ServerUpgrade>& upgrade) {
+  if (!upgrade) return;
+  findings.add(Finding::Level::problem, "database",
+               "the private Postgres runs version " + upgrade->running + ", but " + upgrade->installed +
+                   " is installed",
+               "`postrider serve` restarts it within a minute; if it does not, restart postrider.");
+}
 
 void check_database(const config::Config& config, Findings& findings) {
   DatabaseCheck(config, findings).run();

@@ -33,7 +33,8 @@ std::string loss_of(const std::vector<std::string>& tables) {
   std::string names;
   for (const std::string& table : tables) names += (names.empty() ? "" : ", ") + table;
   return "tables of the schema postrider are missing: " + names +
-         ". `postrider migrate --repair` makes them again, empty; what was in them, see docs/recovery.md";
+         ". `postrider migrate --repair` creates them again, empty. docs/recovery.md shows how to restore "
+         "their rows";
 }
 
 runtime::Task<pg::MigrateReport> connect_and_migrate(runtime::Loop& loop, std::string url,
@@ -89,6 +90,12 @@ Database::Database(const config::Config& config, std::function<void()> check_sto
   direct_url_ = config.direct_database_url.empty() ? url_ : config.direct_database_url;
 }
 
+std::string upgrade_note(const std::optional<pg::ServerUpgrade>& upgrade) {
+  if (!upgrade) return "";
+  return "The private Postgres runs version " + upgrade->running + ", but " + upgrade->installed +
+         " is installed. If it is not restarted within a minute, restart postrider.";
+}
+
 void Database::keep_alive() {
   if (!cluster_) return;
   try {
@@ -97,10 +104,7 @@ void Database::keep_alive() {
   } catch (const pg::PrivateClusterError& error) {
     telemetry::log_error("private_postgres_unavailable").field("error", error.what());
   }
-  std::string found;
-  if (const auto upgrade = cluster_->upgrade())
-    found = "The private Postgres runs version " + upgrade->running + ", but " + upgrade->installed +
-            " is installed. If it is not restarted within a minute, restart postrider.";
+  std::string found = upgrade_note(cluster_->upgrade());
   const std::lock_guard lock(note_->lock);
   note_->text = std::move(found);
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "postrider/config/config.hpp"
@@ -26,7 +27,7 @@ class Database {
   // Called about once a second: a private Postgres that died is started again, and one whose package was
   // upgraded is restarted.
   void keep_alive();
-  // What an operator should know although the database works; empty: nothing. Any thread.
+  // A note for operators although the database works; empty: none. Any thread.
   std::string note() const;
   // Everything is written: stops the private Postgres and waits for it.
   void stop();
@@ -45,12 +46,18 @@ class Database {
 // Migrates over a connection of its own. While the server cannot be reached it is tried again for a minute,
 // so that a node and its database may be started together. Throws pg::Error, also when tables are missing;
 // at once when it is the role, the password or the database's name that is wrong.
+// The note of /readyz while another minor version is installed than the private Postgres runs; otherwise
+// empty.
+std::string upgrade_note(const std::optional<pg::ServerUpgrade>& upgrade);
+
 pg::MigrateReport migrate_database(const config::Config& config, const std::string& url);
-// Makes tables and views again that are missing; what it made. Throws pg::Error.
+// Creates missing tables and views again; returns them. Throws pg::Error.
 std::vector<std::string> repair_database(const std::string& url);
 
-// The configured master key; for the private Postgres otherwise the one in <data_dir>/master.key, made if it
-// is missing. Throws config::ConfigError.
+// The configured master key; for the private Postgres otherwise the one in <data_dir>/master.key, or none if
+// there is no such file yet. Throws config::ConfigError.
+std::optional<crypto::MasterKeys> find_master_keys(const config::Config& config, bool is_private);
+// The same, but creates the file if it is missing.
 crypto::MasterKeys load_master_keys(const config::Config& config, bool is_private);
 
 }  // namespace postrider::server

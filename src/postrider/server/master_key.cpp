@@ -55,23 +55,37 @@ std::string make_key_file(const std::string& path) {
   if (!written || ::rename(unfinished.c_str(), path.c_str()) != 0) fail("cannot write", path);
   telemetry::log_info("master_key_made")
       .field("file", path)
-      .field("note", "back it up, apart from the database: without it the secrets in there cannot be read");
+      .field(
+          "note",
+          "back it up separately from the database: without it, the secrets in the database cannot be read");
   return text;
+}
+
+std::string key_file(const config::Config& config) {
+  return config.data_dir + "/master.key";
 }
 
 }  // namespace
 
-crypto::MasterKeys load_master_keys(const config::Config& config, bool is_private) {
+std::optional<crypto::MasterKeys> find_master_keys(const config::Config& config, bool is_private) {
   if (const auto text = config::resolve_master_key(config, kCommandTimeout))
     return parsed(*text, config.master_key.empty() ? "the master key command" : "the setting master_key");
   if (!is_private)
     throw config::ConfigError(
         "POSTRIDER_MASTER_KEY (or _FILE, or _COMMAND) is required with POSTRIDER_DATABASE_URL: 32 bytes in "
         "base64 or "
-        "hex that encrypt endpoint secrets, the same on every node; `openssl rand -base64 32` makes one.");
-  const std::string path = config.data_dir + "/master.key";
-  auto text = read_key_file(path);
-  return parsed(text ? *text : make_key_file(path), path);
+        "hex that encrypt endpoint secrets, the same on every node; `openssl rand -base64 32` generates "
+        "one.");
+  const std::string path = key_file(config);
+  const auto text = read_key_file(path);
+  if (!text) return std::nullopt;
+  return parsed(*text, path);
+}
+
+crypto::MasterKeys load_master_keys(const config::Config& config, bool is_private) {
+  if (auto found = find_master_keys(config, is_private)) return std::move(*found);
+  const std::string path = key_file(config);
+  return parsed(make_key_file(path), path);
 }
 
 }  // namespace postrider::server

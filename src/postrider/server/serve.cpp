@@ -32,7 +32,7 @@ using namespace std::chrono_literals;
 constexpr auto kDatabaseWait = 60s;
 constexpr auto kStartGrace = 1s;  // after a signal
 
-// What the database has to say before anything is served.
+// Values that are read from the database before anything is served.
 struct Prepared {
   int buckets = 0;
   std::optional<std::string> new_admin_key;
@@ -117,8 +117,8 @@ void print_admin_key(const std::string& key) {
   std::fflush(stdout);
 }
 
-// Serves until a signal, then drains. A second signal stops the process at once: whatever was under way is
-// sent again by the next start.
+// Serves until a signal, then drains. A second signal stops the process at once: what was in flight is sent
+// again after the next start.
 class Serving {
  public:
   // Every node listens: for health, metrics and management; events are taken by those with the role api.
@@ -156,7 +156,7 @@ class Serving {
 
   void stop() {
     const auto deadline = base::BootClock::now() + config_.drain_timeout;
-    // Beside the others, so that none of them takes the time that attempts under way have.
+    // In parallel to the others, so that none of them uses up the time of the attempts in flight.
     auto drained = std::async(std::launch::async, [this] { engine_.drain(config_.drain_timeout); });
     for (const auto& each : api_) each->stop(deadline);
     if (config_.roles.relay) relay_.stop();
@@ -223,7 +223,7 @@ std::optional<Database> start_database(const config::Config& config, StopSignals
 }
 
 // Runs a step of the start in another thread while this one watches for a signal, which ends the process: the
-// database rolls back what was begun, and nothing is served yet.
+// database rolls back open transactions, and nothing is served yet.
 template <class Step, class Quit>
 auto run_or_quit(Step step, StopSignals& signals, const Quit& quit) {
   auto result = std::async(std::launch::async, std::move(step));
@@ -267,6 +267,8 @@ int serve(const config::Loaded& loaded) {
   telemetry::Log log(log_options(config));
   auto sources = read_sources(config);
   http::Listener listener(listener_options(config));
+  // A malformed key is reported before a cluster is created for it.
+  auto configured_keys = find_master_keys(config, config.database_url.empty());
   std::optional<Database> started = start_database(config, signals);
   if (!started) return base::done;
   Database& database = *started;
@@ -277,7 +279,8 @@ int serve(const config::Loaded& loaded) {
     log.flush();
     _exit(base::done);  // another thread is in the middle of its step
   };
-  const crypto::MasterKeys keys = load_master_keys(config, database.is_private());
+  const crypto::MasterKeys keys =
+      configured_keys ? std::move(*configured_keys) : load_master_keys(config, database.is_private());
   const auto migrating = [&] { return migrate_database(config, database.direct_url()); };
   const pg::MigrateReport schema = run_or_quit(migrating, signals, quit);
   const auto preparing = [&] { return prepare_database(database.direct_url(), config, keys); };
