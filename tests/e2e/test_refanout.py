@@ -83,6 +83,18 @@ def test_the_documented_drill_brings_every_event_to_every_endpoint_again(name, l
     assert order == events + events
 
 
+def test_a_dry_run_lists_the_first_missing_deliveries(lossy):
+    node, _, events = lossy
+    node.stop()
+    run_sql(node.database_url, "truncate postrider.queue, postrider.attempt")
+    done = refanout(node, "--from", FROM, "--dry-run", "--without-history")
+    assert made(done) == {"events": 2 * EVENTS}, done.stdout
+    listed = re.findall(r"^  acme (\S+) -> (\S+)$", done.stdout, re.M)
+    assert [event for event, _ in listed] == [event for event in events[:10] for _ in range(2)]
+    assert len(set(listed)) == 20 and f"  and {2 * EVENTS - 20} more\n" in done.stdout
+    assert run_sql(node.database_url, "select count(*) from postrider.queue where bucket >= 0") == [(0,)]
+
+
 def test_a_node_whose_tables_are_gone_says_what_to_do(lossy):
     node, _, _ = lossy
     node.stop()

@@ -14,7 +14,7 @@ create table attempt (
   error text,                                  -- a code: timeout_first_byte, tls_certificate_expired, …
   error_detail text,                           -- a sentence for people
   started_at timestamptz not null,
-  dns_us integer,
+  lookup_us integer,
   connect_us integer,
   tls_us integer,
   first_byte_us integer,

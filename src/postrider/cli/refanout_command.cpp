@@ -268,7 +268,7 @@ Task<Outcome> refan_out(runtime::Loop& loop, pg::Link& link, Asked asked, const 
     const Standing standing = co_await reading;
     outcome.places.push_back(standing);
     for (const std::string& line : standing.first_rejected) outcome.problems.push_back("left out: " + line);
-    if (standing.rejected > static_cast<int64_t>(Standing::kShownMax))
+    if (standing.rejected > Standing::kShownMax)
       outcome.problems.push_back(fmt::format("left out: {} lines in all", standing.rejected));
     teller.finish();
   }
@@ -303,6 +303,10 @@ void print(const Asked& asked, const Outcome& outcome) {
       became = is_dry ? "would be published again by the relay" : "will be published again by the relay";
     std::printf("%s: %lld %s scanned, %lld %s\n", place.origin.c_str(), static_cast<long long>(place.scanned),
                 what, static_cast<long long>(place.queued), became);
+    for (const std::string& missing : place.first_missing) std::printf("  %s\n", missing.c_str());
+    if (const int64_t more = place.queued - std::ssize(place.first_missing);
+        more > 0 && !place.first_missing.empty())
+      std::printf("  and %lld more\n", static_cast<long long>(more));
     if (place.unknown_before)
       std::fprintf(stderr,
                    "%s: skipped events before %s. Their attempts are past retain_attempts, so it is unknown "
@@ -345,7 +349,7 @@ Command refanout_command() {
               option("--rate", "N", "Maximum deliveries created per second (default: 1000)"), reason_option(),
               flag("--without-history",
                    "Include events whose attempts are past retain_attempts; all of them are sent again"),
-              flag("--dry-run", "Only count what would be created")},
+              flag("--dry-run", "Create nothing; show how many deliveries are missing, and the first 20")},
              refanout, Needs::settings)
       .example("postrider outbox refanout --from 2026-04-08T10:00:00Z --dry-run")
       .example("postrider outbox refanout --from 2026-04-08T10:00:00Z --reason \"restored from backup\"");

@@ -15,7 +15,7 @@ constexpr int kReused = 1, kResent = 2, kTruncated = 4;
 template <class Row>
 std::string phases_json(const Row& row) {
   base::JsonObject json;
-  json.add("lookup_us", row.dns_us)
+  json.add("lookup_us", row.lookup_us)
       .add("connect_us", row.connect_us)
       .add("tls_us", row.tls_us)
       .add("send_us", row.send_us)
@@ -39,7 +39,7 @@ std::optional<int64_t> retry_after_seconds(std::string_view stored, base::Timest
   return std::nullopt;
 }
 
-// The headers may repeat what was sent, as the preview may.
+// Like the preview, the headers may repeat sent data.
 template <class Row>
 std::string response_json(const Row& row, bool sees_payloads) {
   if (!row.status_code) return "null";

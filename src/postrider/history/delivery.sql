@@ -15,7 +15,7 @@ from dead_letter d
 where d.delivery_id = :delivery::uuid
 
 -- part: timeline_columns
-a.attempt, a.is_probe, a.probed_attempt, a.outcome, a.status_code, a.error, a.error_detail, a.started_at, a.dns_us, a.connect_us, a.tls_us,
+a.attempt, a.is_probe, a.probed_attempt, a.outcome, a.status_code, a.error, a.error_detail, a.started_at, a.lookup_us, a.connect_us, a.tls_us,
 a.first_byte_us, a.total_us, a.send_us, a.bytes_sent, a.bytes_received, a.flags, a.content_type, a.response_headers, a.preview,
 a.address, a.next_attempt_at, a.node_id, n.name as node_name,
 case when a.url_version = p.url_version then p.url else u.url end as url

@@ -16,7 +16,7 @@ constexpr Words kAllWords[] = {
     {NetError::name_lookup_failed, "name_lookup_failed", "the name could not be looked up"},
     {NetError::connection_refused, "connection_refused", "connection refused"},
     {NetError::connection_reset, "connection_reset", "connection reset"},
-    {NetError::connection_closed, "connection_closed", "connection closed before an answer"},
+    {NetError::connection_closed, "connection_closed", "connection closed before a response"},
     {NetError::unreachable, "unreachable", "host or network unreachable"},
     {NetError::tls_expired, "tls_expired", "TLS certificate expired or not yet valid"},
     {NetError::tls_wrong_host, "tls_wrong_host", "TLS certificate is for another host"},
@@ -27,10 +27,10 @@ constexpr Words kAllWords[] = {
     {NetError::timeout_tls, "timeout_tls", "timed out in the TLS handshake"},
     {NetError::timeout_send, "timeout_send", "timed out while sending the request"},
     {NetError::timeout_first_byte, "timeout_first_byte", "timed out while waiting for the first byte"},
-    {NetError::timeout_answer, "timeout_answer", "timed out while reading the answer"},
-    {NetError::not_http, "not_http", "answer is not HTTP"},
-    {NetError::head_too_large, "head_too_large", "answer head too large"},
-    {NetError::local_failure, "local_failure", "the connection could not be made on postrider's side"},
+    {NetError::timeout_response, "timeout_response", "timed out while reading the response"},
+    {NetError::not_http, "not_http", "response is not HTTP"},
+    {NetError::head_too_large, "head_too_large", "response head too large"},
+    {NetError::local_failure, "local_failure", "postrider could not open a connection"},
     {NetError::canceled, "canceled", "canceled because postrider is stopping"},
 };
 static_assert(std::size(kAllWords) == kNetErrorCount);

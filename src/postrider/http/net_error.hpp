@@ -25,7 +25,7 @@ enum class NetError : uint8_t {
   timeout_tls,
   timeout_send,
   timeout_first_byte,
-  timeout_answer,  // inside the response head; a complete head always counts as a response
+  timeout_response,  // inside the response head; a complete head always counts as a response
   not_http,
   head_too_large,
   local_failure,  // postrider's own machine: no descriptors, bad bind address

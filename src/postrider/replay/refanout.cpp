@@ -1,5 +1,7 @@
 #include "postrider/replay/refanout.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,11 +21,17 @@ std::string text_of(const std::optional<model::TenantId>& tenant) {
   return tenant.value_or("");
 }
 
+void add_missing(Standing& standing, const sql::refan_out::Row& row) {
+  for (size_t i = 0; i < row.events.size(); ++i)
+    standing.first_missing.push_back(
+        fmt::format("{} {} -> {}", row.tenants[i], row.events[i], row.endpoints[i]));
+}
+
 }  // namespace
 
 void Standing::add_refused(int64_t line, const std::string& why) {
   ++rejected;
-  if (first_rejected.size() < kShownMax)
+  if (std::ssize(first_rejected) < kShownMax)
     first_rejected.push_back(origin + ", line " + std::to_string(line) + ": " + why);
 }
 
@@ -150,14 +158,17 @@ Task<void> Refanout::rest(int64_t queued) {
 Task<Refanout::Step> Refanout::fan_out(pg::Transaction& transaction, Ids ids, Standing& standing) {
   const base::Uuid first = standing.after_id.value_or(ids.from);
   const base::Uuid after_endpoint = standing.after_endpoint.value_or(base::Uuid{});
+  const int shown_max = Standing::kShownMax - static_cast<int>(standing.first_missing.size());
   const auto rows = co_await transaction.run(sql::refan_out{.tenant = range_.tenant,
                                                             .first = first,
                                                             .before = ids.below,
                                                             .events_max = options_.step_events_max,
                                                             .after_endpoint = after_endpoint,
                                                             .deliveries_max = options_.step_deliveries_max,
-                                                            .count_only = options_.is_dry});
+                                                            .count_only = options_.is_dry,
+                                                            .shown_max = shown_max});
   const auto row = rows.front();
+  add_missing(standing, row);
   Step step;
   step.queued = row.queued;
   step.scanned = row.completed;
@@ -225,6 +236,7 @@ Task<void> Refanout::fan_out_rows(const std::string& rows, Standing& standing, i
   Ids ids;
   Standing within;
   within.origin = standing.origin;
+  within.first_missing = standing.first_missing;
   Step step;
   bool is_first = true;
   do {
@@ -252,6 +264,7 @@ Task<void> Refanout::fan_out_rows(const std::string& rows, Standing& standing, i
       co_await transaction.run(std::move(moved));
       co_await transaction.commit();
     }
+    standing.first_missing = within.first_missing;
     standing.scanned += counted.scanned;
     standing.queued += counted.queued;
     report(standing);

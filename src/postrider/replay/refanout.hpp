@@ -27,7 +27,7 @@ struct RefanoutRange {
 };
 
 struct RefanoutOptions {
-  bool is_dry = false;  // counts and writes nothing
+  bool is_dry = false;  // writes nothing; counts and lists the first missing deliveries
   double rate_per_second = 1'000;
   int step_events_max = 500;  // that one step reads
   int step_deliveries_max = 500;
@@ -49,8 +49,9 @@ struct Standing {
   // Lines of an archive that were left out.
   int64_t rejected = 0;
   std::vector<std::string> first_rejected{};  // at most kShownMax, each with its reason
+  std::vector<std::string> first_missing{};   // of a dry run, at most kShownMax: "acme evt_… -> hooks"
 
-  static constexpr size_t kShownMax = 20;
+  static constexpr int kShownMax = 20;
   void add_refused(int64_t line, const std::string& why);
 };
 
@@ -66,7 +67,7 @@ class Refanout {
 
   // Before anything else. False: another one is at work. Puts what a truncated queue lacks back.
   runtime::Task<bool> begin();
-  // All throw pg::Error; what was committed stays and is not repeated.
+  // All throw pg::Error. Committed steps are kept and not repeated.
   runtime::Task<Standing> from_events();
   // Rows as retention archives them. Events that are gone are brought back first. Rows of an outbox whose
   // event is gone are written to postrider's own outbox, under the same ids.
@@ -85,7 +86,7 @@ class Refanout {
     base::Timestamp events, attempts;
   };
   runtime::Task<KeptSince> kept_since();
-  // Which of these events have no row; their keys are forgotten, so that they can be published again.
+  // Finds the events that have no row. Their keys are deleted, so that they can be published again.
   struct Named {
     std::vector<std::string> tenants, events;
   };

@@ -70,10 +70,11 @@ where since = :since::timestamptz
 -- delivery that was being retried continues with its next attempt. A dead letter whose replay is lost gets a new ID, as in
 -- a replay.
 -- Returns one row: the number of events read and the last of them, the number of missing and of created deliveries, event
--- and endpoint of the last delivery, and the number of events that this step completed.
+-- and endpoint of the last delivery, and the number of events that this step completed. With `count_only` also the first
+-- `shown_max` missing deliveries, as arrays of tenant, event and endpoint IDs.
 -- Indexes: event_pkey or event_by_tenant, subscription_pkey, the keys of endpoint, queue, attempt, dead_letter and
 -- replayed. Locks: events against erasure, and the positions of strict endpoints in order, until commit.
--- not null: scanned, matched, queued, completed
+-- not null: scanned, matched, queued, completed, tenants, events, endpoints
 with scan as materialized (
   select v.id, v.tenant_id, v.type, v.version, v.main_id, v.erased_at
   from event v
@@ -182,7 +183,8 @@ select f.scanned, f.last_scanned, f.matched,
        (select count(*)
         from scan s
         where (s.id > :first or :after_endpoint = '00000000-0000-0000-0000-000000000000')
-          and (f.matched < :deliveries_max or s.id <= l.event_id)) as completed
+          and (f.matched < :deliveries_max or s.id <= l.event_id)) as completed,
+       x.tenants, x.events, x.endpoints
 from (
   select (select count(*) from scan) as scanned,
          (select s.id from scan s order by s.id desc limit 1) as last_scanned,
@@ -194,6 +196,15 @@ left join (
   order by m.place desc
   limit 1
 ) as l on true
+cross join (
+  select coalesce(array_agg(s.tenant_id order by s.place), '{}') as tenants,
+         coalesce(array_agg(coalesce(v.public_id, public_id_of('evt', v.id)) order by s.place), '{}') as events,
+         coalesce(array_agg(e.public_id order by s.place), '{}') as endpoints
+  from (select * from match order by place limit :shown_max::integer) as s
+  join event v on v.id = coalesce(s.version_id, s.event_id)
+  join endpoint e on e.id = s.endpoint_id
+  where :count_only
+) as x
 
 -- name: restore_events
 -- Events of an archive: `archived` is a JSON array of rows as retention writes them. Events that exist stay unchanged.

@@ -89,7 +89,7 @@ export const netErrors: Record<string, Explanation> = {
     means: 'The receiving server probably does its work before it responds.',
     advice: 'Respond first, work later; or raise timeout_ms.',
   },
-  timeout_answer: {
+  timeout_response: {
     happened: 'The response began, but did not arrive in time.',
     means: 'The head of the response was not complete within the time limit.',
     advice: 'The receiving server is overloaded.',

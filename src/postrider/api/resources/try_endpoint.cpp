@@ -83,7 +83,7 @@ delivery::Row make_row(const Call& call, const registry::Endpoint& endpoint, con
   return row;
 }
 
-// Custom headers are secrets; the lines of postrider itself are for everybody to see.
+// Custom headers are secret; postrider's own header lines are not.
 std::string headers_json(std::string_view lines, size_t custom_bytes) {
   JsonObject json;
   const size_t custom_from = lines.size() - custom_bytes;
@@ -111,7 +111,7 @@ std::string response_json(const http::Answer& response, const delivery::AttemptF
 
 std::string phases_json(const delivery::AttemptFacts& facts) {
   JsonObject json;
-  json.add("lookup_us", facts.dns_us)
+  json.add("lookup_us", facts.lookup_us)
       .add("connect_us", facts.connect_us)
       .add("tls_us", facts.tls_us)
       .add("first_byte_us", facts.first_byte_us)
@@ -132,7 +132,7 @@ bool is_delivered(const http::Exchange& exchange) {
   return response != nullptr && response->status >= 200 && response->status <= 299;
 }
 
-// What the test means for an endpoint that is not active.
+// The effect of the test on an endpoint that is not active.
 struct Aftermath {
   model::EndpointStatus status;
   std::optional<std::string_view> resume;
@@ -179,7 +179,7 @@ struct Loaded {
   std::shared_ptr<const delivery::LaneConfig> config;
 };
 
-// The connection is given back before anything is sent.
+// The connection is returned to the pool before anything is sent.
 Task<base::Result<Loaded, registry::Rejection>> load(const Call& call) {
   registry::EndpointRef of{call.tenant(), call.parameter("endpoint")};
   const pg::Pool::Lease lease = co_await call.database();

@@ -54,10 +54,11 @@ base::Result<std::string, std::string> attempt_headers(const LaneConfig& config,
       .attempt = row.attempts + 1,
       .body = row.event->body};
   if (!append_signature_headers(headers, config.signer, input))
-    return base::Failure<std::string>{"the event's id has characters that no header can have"};
+    return base::Failure<std::string>{"the event's ID has characters that are not allowed in a header"};
   const std::string& traceparent = row.event->traceparent;
   if (!traceparent.empty() && !http::append_header(headers, "traceparent", traceparent))
-    return base::Failure<std::string>{"the event's traceparent has characters that no header can have"};
+    return base::Failure<std::string>{
+        "the event's traceparent has characters that are not allowed in a header"};
   headers += config.endpoint.header_lines;
   return headers;
 }
@@ -89,7 +90,7 @@ void add_response(AttemptFacts& facts, http::Answer& answer) {
 AttemptFacts attempt_facts(http::Exchange exchange, base::Timestamp started_at) {
   AttemptFacts facts;
   facts.started_at = started_at;
-  facts.dns_us = phase(exchange.times.lookup);
+  facts.lookup_us = phase(exchange.times.lookup);
   facts.connect_us = phase(exchange.times.connect);
   facts.tls_us = phase(exchange.times.tls);
   facts.send_us = phase(exchange.times.send);

@@ -14,14 +14,14 @@
 
 namespace postrider::delivery {
 
-// What the history keeps about one attempt.
+// The facts about one attempt that the history stores.
 struct AttemptFacts {
   bool is_exchange = true;  // false: it ended without one, for example because it expired
   std::optional<int> status_code;
   std::optional<std::string> error;         // a word
   std::optional<std::string> error_detail;  // a sentence
   base::Timestamp started_at{};
-  std::optional<int> dns_us, connect_us, tls_us, send_us, first_byte_us;
+  std::optional<int> lookup_us, connect_us, tls_us, send_us, first_byte_us;
   int total_us = 0;
   std::optional<std::string> preview;
   std::optional<std::string> address;

@@ -14,7 +14,7 @@ const Names kFailures = {"status_3xx",        "status_4xx",         "status_5xx"
                          "name_not_found",    "name_lookup_failed", "connection_refused", "connection_reset",
                          "connection_closed", "unreachable",        "tls_expired",        "tls_wrong_host",
                          "tls_untrusted",     "tls_failed",         "timeout_lookup",     "timeout_connect",
-                         "timeout_tls",       "timeout_send",       "timeout_first_byte", "timeout_answer",
+                         "timeout_tls",       "timeout_send",       "timeout_first_byte", "timeout_response",
                          "not_http",          "head_too_large",     "local_failure",      "canceled"};
 const Names kBlocked = {"plain_http",       "port",        "local_name",      "loopback",
                         "private_network",  "link_local",  "special_purpose", "multicast",
@@ -36,8 +36,8 @@ Metrics::Metrics(const telemetry::Metrics& all, const std::vector<std::string>& 
                                           {"status_class", kAttemptClasses})),
       deliveries_succeeded(
           all.counter("webhook_deliveries_succeeded_total", "Deliveries that were accepted.")),
-      deliveries_failed(all.counter_by("webhook_deliveries_failed_total", "Attempts that did not deliver.",
-                                       "reason", kFailures)),
+      deliveries_failed(
+          all.counter_by("webhook_deliveries_failed_total", "Attempts that failed.", "reason", kFailures)),
       dead_lettered(all.counter_by("webhook_dead_lettered_total", "Deliveries that failed permanently.",
                                    "cause", kCauses)),
       blocked_destinations(all.counter_by("webhook_blocked_destinations_total",

@@ -55,7 +55,7 @@ pg::Pending<S> add(pg::Batch& out, model::NodeId node, const Settlements& items,
         .attempts_before = column(items, [](const Settlement& s) { return s.row.attempts; }),
         .status_codes = column(items, [](const Settlement& s) { return s.facts.status_code; }),
         .started_at = column(items, [](const Settlement& s) { return s.facts.started_at; }),
-        .dns_us = column(items, [](const Settlement& s) { return s.facts.dns_us; }),
+        .lookup_us = column(items, [](const Settlement& s) { return s.facts.lookup_us; }),
         .connect_us = column(items, [](const Settlement& s) { return s.facts.connect_us; }),
         .tls_us = column(items, [](const Settlement& s) { return s.facts.tls_us; }),
         .first_byte_us = column(items, [](const Settlement& s) { return s.facts.first_byte_us; }),
@@ -252,7 +252,7 @@ void Settler::abandon() {
   commit_.cancel();
 }
 
-// The settlements that still wait form batches, too, which are given up.
+// Settlements that still wait form batches as well; these are dropped.
 runtime::Task<void> Settler::stop() {
   abandon();
   commit_.end_pause();

@@ -24,7 +24,7 @@ unnest(:buckets, :ids::uuid[], :epochs::bigint[], :attempts_before::int[], :stat
        :due_at::timestamptz[], :are_retries::boolean[], :causes::text[], :are_exchanges::boolean[],
        :probes_before::int[], :are_probes::boolean[], :are_extra::boolean[], :url_versions::int[], :send_us::int[],
        :bytes_sent::int[], :bytes_received::int[], :flags::int[], :content_types::text[], :response_headers::text[])
-  as result (bucket, id, epoch, attempts_before, status_code, started_at, dns_us, connect_us, tls_us, first_byte_us,
+  as result (bucket, id, epoch, attempts_before, status_code, started_at, lookup_us, connect_us, tls_us, first_byte_us,
              total_us, preview, address, error, error_detail, next_due_at, is_retry, cause, is_exchange,
              probes_before, is_probe, is_extra, url_version, send_us, bytes_sent, bytes_received, flags, content_type,
              response_headers)
@@ -37,19 +37,19 @@ queue.bucket = result.bucket
     and ((result.bucket, result.epoch) in (select bucket, epoch from lease)) is true
 
 -- part: settled
-queue.*, result.status_code, result.started_at, result.dns_us, result.connect_us, result.tls_us,
+queue.*, result.status_code, result.started_at, result.lookup_us, result.connect_us, result.tls_us,
             result.first_byte_us, result.total_us, result.preview, result.address, result.error, result.error_detail,
             result.cause, result.is_exchange, result.is_probe, result.is_extra, result.url_version, result.send_us,
             result.bytes_sent, result.bytes_received, result.flags, result.content_type, result.response_headers
 
 -- part: attempt_columns
-delivery_id, bucket, endpoint_id, event_id, tenant_id, status_code, started_at, dns_us, connect_us, tls_us,
+delivery_id, bucket, endpoint_id, event_id, tenant_id, status_code, started_at, lookup_us, connect_us, tls_us,
                      first_byte_us, total_us, preview, address, error, error_detail, node_id, created_at, replay_id,
                      is_probe, url_version, send_us, bytes_sent, bytes_received, flags, content_type,
                      response_headers, is_kept
 
 -- part: attempt_values
-id, bucket, endpoint_id, event_id, tenant_id, status_code, started_at, dns_us, connect_us, tls_us, first_byte_us,
+id, bucket, endpoint_id, event_id, tenant_id, status_code, started_at, lookup_us, connect_us, tls_us, first_byte_us,
        total_us, preview, address, error, error_detail, :node, created_at, replay_id,
        is_probe, url_version, send_us, bytes_sent, bytes_received, flags, content_type, response_headers,
        id < (select below from kept_since where name = 'attempts')

@@ -44,9 +44,9 @@ NetError timeout_in(Phase phase) {
     case Phase::first_byte:
       return NetError::timeout_first_byte;
     case Phase::answer:
-      return NetError::timeout_answer;
+      return NetError::timeout_response;
   }
-  return NetError::timeout_answer;
+  return NetError::timeout_response;
 }
 
 }  // namespace
@@ -219,7 +219,7 @@ bool Client::State::send_rest(ExchangeInProgress& current, std::string_view byte
   return true;
 }
 
-// Reads what has come, up to the exchange's share of this turn.
+// Reads the available bytes, up to the exchange's share of this turn.
 void Client::State::receive(ExchangeInProgress& current) {
   size_t turn_bytes = 0;
   while (current.connection->is_ready(Connection::kReadable) && !current.reader.is_done()) {

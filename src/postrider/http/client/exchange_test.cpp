@@ -155,7 +155,7 @@ const FailureCase failure_cases[] = {
                   peer.write("HTTP/1.1 200 OK\r\nX-");
                   peer.hang();
                 },
-                "timeout_answer"},
+                "timeout_response"},
     FailureCase{"TricklesTheHead",
                 [](Peer& peer) {
                   peer.read_request();
@@ -163,7 +163,7 @@ const FailureCase failure_cases[] = {
                   pollfd nothing{peer.descriptor(), 0, 0};
                   while (peer.write("x")) poll(&nothing, 1, 5);
                 },
-                "timeout_answer"},
+                "timeout_response"},
     FailureCase{"ClosesWithoutAnAnswer", [](Peer& peer) { peer.read_request(); }, "connection_closed"},
     FailureCase{"ClosesInTheHead",
                 [](Peer& peer) {
