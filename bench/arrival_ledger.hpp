@@ -1,7 +1,7 @@
-// Which numbered events have arrived, when, and which are being answered right now.
+// The arrival times of numbered events, and the events whose requests are open.
 //
-// Both tables are sparse mappings indexed by the event's number: a million numbers cost what they touch. The
-// arrival times may be backed by a file (one native-endian u64 per number, 0 = never), to be read by others.
+// Both tables are sparse mappings indexed by the event's number, so only pages that are touched use memory.
+// The arrival times may be in a file (one native-endian u64 per number, 0 = never) that other programs read.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class ArrivalLedger {
   ArrivalLedger& operator=(const ArrivalLedger&) = delete;
 
   void arrive(std::uint64_t number, std::uint64_t at_ns);  // also begins its being in flight
-  void leave(std::uint64_t number);                        // answered, or its connection closed
+  void leave(std::uint64_t number);                        // responded, or its connection closed
   void clear();
   const Counts& counts() const { return counts_; }
 
@@ -36,7 +36,7 @@ class ArrivalLedger {
   Descriptor times_file_;
   std::uint64_t* times_ = nullptr;
   Descriptor open_file_;
-  std::uint8_t* open_ = nullptr;  // sendings under way per number
+  std::uint8_t* open_ = nullptr;  // open requests per number
   Counts counts_;
 };
 

@@ -93,7 +93,7 @@ TEST(ArrivalLedger, TellsDuplicatesFromSimultaneousSendings) {
   ArrivalLedger ledger{""};
   ledger.arrive(5, 100);
   ledger.leave(5);
-  ledger.arrive(5, 200);  // again, after the first was answered
+  ledger.arrive(5, 200);  // again, after the response to the first
   ledger.arrive(5, 300);  // while the second is unanswered
   EXPECT_EQ(ledger.counts().unique, 1u);
   EXPECT_EQ(ledger.counts().duplicates, 2u);

@@ -25,7 +25,7 @@ void ClientConnection::send(std::string_view request) {
   if (!flush()) watch(epoll_, socket_.get(), EPOLLIN | EPOLLOUT, tag_);
 }
 
-// A refused write is not reported here: the read that follows sees the closed connection.
+// A failed write is not reported here: the read that follows sees the closed connection.
 bool ClientConnection::flush() {
   if (unsent_.empty()) return true;
   const ssize_t sent = ::send(socket_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);

@@ -22,7 +22,7 @@ class ClientConnection {
 
   void send(std::string_view request);
   std::optional<Response>
-  read();  // call when the socket has an event; nothing when the answer is not whole yet
+  read();  // call when the socket has an event; no value until the response is complete
 
   bool is_busy() const { return is_busy_; }
   std::uint64_t sent_ns() const { return sent_ns_; }

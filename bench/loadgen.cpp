@@ -95,7 +95,7 @@ struct Result {
   std::vector<std::uint64_t> record;
 };
 
-// A batch is answered with one status per item: counts those that are not 2xx.
+// The response to a batch has one status per item: counts those that are not 2xx.
 std::uint64_t rejected_items(std::string_view body) {
   std::uint64_t rejected = 0;
   constexpr std::string_view name = "\"status\":";
@@ -173,7 +173,7 @@ class LoadGenerator {
 
   void wait_for_events() {
     std::uint64_t wait_ns =
-        poll_step_ns;  // answers and the receiver's count are events; nothing else opens a slot
+        poll_step_ns;  // responses and the receiver's count are events; nothing else opens a slot
     if (options_.rate > 0 && !free_.empty()) {
       const std::uint64_t due = due_ns(result_.sent + options_.batch - 1);
       const std::uint64_t now = now_ns();

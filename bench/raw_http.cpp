@@ -4,7 +4,7 @@
 //
 // One request in flight per connection; the connections are spread over the receiver's hosts. --rate paces
 // the requests (with one connection: the latency of one POST on an idle machine); 0 sends the next as soon as
-// an answer is there. Prints JSON: requests per second, CPU time per request of this process and of the
+// a response arrives. Prints JSON: requests per second, CPU time per request of this process and of the
 // receiver, latency.
 #include <sys/epoll.h>
 
@@ -36,7 +36,7 @@ std::string delivery_like_request(std::size_t body_bytes) {
          std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
-// Asks the receiver over a connection of its own and waits for the answer.
+// Sends a request to the receiver over a separate connection and waits for the response.
 std::uint64_t receiver_cpu_us(Address target) {
   const Descriptor epoll = make_epoll();
   ClientConnection connection{target, epoll.get(), 0};

@@ -145,7 +145,7 @@ class Session {
       throw std::runtime_error(PQerrorMessage(get()));
   }
 
-  // Ends the group and waits for all its answers.
+  // Ends the group and waits for all its results.
   void sync() {
     PQpipelineSync(get());
     for (;;) {

@@ -2,12 +2,11 @@
 //
 //   bench_receiver --listen 127.0.0.1:9000 [--hosts N] [--record FILE]
 //
-// The path says how a request is answered: /ok… at once with 200, /delay/MS/… after MS milliseconds,
-// /fail/STATUS/… at once with that status, /hang… never. Anything else is answered like /ok, so the receiver
-// can stand in for an API. A body may carry "bench_t":NS (CLOCK_MONOTONIC when it was published) and
-// "bench_seq":N (its number): the first feeds the latency histogram, the second tells duplicates and
-// simultaneous sendings. GET /__stats gives all figures as JSON, /__count the requests received, /__reset
-// sets everything to zero.
+// The path decides the response: /ok… at once with 200, /delay/MS/… after MS milliseconds, /fail/STATUS/… at
+// once with that status, /hang… never. Any other path is treated like /ok, so the receiver can stand in for
+// an API. A body may have "bench_t":NS (CLOCK_MONOTONIC when it was published) and "bench_seq":N (its
+// number): the first feeds the latency histogram, the second detects duplicates and simultaneous requests.
+// GET /__stats gives all figures as JSON, /__count the requests received, /__reset sets everything to zero.
 // --hosts N listens on N addresses, 127.1.0.1 and up, on the same port: N distinct hosts for a client's pool.
 #include <sys/socket.h>
 #include <unistd.h>

@@ -92,7 +92,7 @@ def run(env, names, commit):
 
 
 def save(env, machine, commit):
-    """After each scenario: whoever stops a long run keeps what it has measured."""
+    """After each scenario, so that a long run that is stopped keeps its figures."""
     out = ROOT / "build/bench/report"
     out.mkdir(parents=True, exist_ok=True)
     report.write_json(env, machine, out / "results.json")

@@ -1,4 +1,4 @@
-// What judging an event by its schema costs: parsing the data and checking it, per event, on one core.
+// The cost of validating an event by its schema: parsing the data and checking it, per event, on one core.
 #include <chrono>
 #include <cstdio>
 #include <string>

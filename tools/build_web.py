@@ -24,7 +24,7 @@ def run(*command):
 
 
 def install():
-    """Once for all presets: whoever comes second waits for the first."""
+    """Once for all presets: a second build waits for the first."""
     for program in ("node", "npm"):
         if not shutil.which(program):
             fail(f"{program} is not installed, and the console is built with it. `apt-get install nodejs npm` "

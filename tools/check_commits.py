@@ -16,7 +16,7 @@ VERBS = {"bring", "embed", "exceed", "feed", "need", "ping", "seed", "shed", "sp
 
 
 def git(*arguments):
-    """The output, or None if git or the repository is missing or cannot answer."""
+    """The output, or None if git or the repository is missing or git fails."""
     try:
         done = subprocess.run(["git", *arguments], cwd=tree.ROOT, capture_output=True, encoding="utf-8", errors="replace")
     except OSError:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Rejects links of Markdown pages that lead nowhere: to a file that is not in the project, or a heading that is not on
-the page. Links to other sites are not looked at."""
+the page. Links to other sites are not checked."""
 
 import posixpath
 import re

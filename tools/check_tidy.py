@@ -4,7 +4,7 @@
 usage: check_tidy.py BUILD_DIR [--changed]
 
 --changed: only files that differ from the main branch (origin/main, or else main), committed or not; all of them take
-two cores about a quarter of an hour. A file that passed is not looked at again until it, a header it includes, its flags
+two cores about a quarter of an hour. A file that passed is not checked again until it, a header it includes, its flags
 or .clang-tidy change; the record is BUILD_DIR/tidy. Findings are printed as they are found.
 """
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Rejects words that docs/glossary.md retires, in what people read: pages, examples, help texts of the command line, the
-OpenAPI document, and the comments and errors of SQL.
+"""Rejects words that docs/glossary.md retires, in all that people read: pages, examples, the OpenAPI document, the comments
+and strings of C++ and SQL, and the docstrings and comments of Python.
 """
 
 import re
@@ -8,8 +8,8 @@ import sys
 
 import tree
 
-# The glossary must name what it retires.
-EXEMPT = {"docs/glossary.md"}
+# The glossary and the test of this check must name what is retired.
+EXEMPT = {"docs/glossary.md", "tools/check_words_test.py"}
 
 # Word or phrase → what to write. Whole words, in any case.
 RETIRED = {
@@ -21,7 +21,7 @@ RETIRED = {
     r"bur(?:y|ies|ied)": "mark as failed, remove",
     r"hurr(?:y|ies|ied)": "retry now",
     r"answer(?:s|ed|ing)?": "response, respond; result",
-    r"(?<!connection )(?<!connections )(?:refuse|refuses|refused|refusing|refusal|refusals)(?! connections)":
+    r"(?<!connection )(?<!connections )(?<!connections are )(?:refuse|refuses|refused|refusing|refusal|refusals)(?! connections)":
         "reject, rejected; blocked for a destination",
     r"(?<!in )(?<!in-)flights?": "exchange; in flight",
     r"tall(?:y|ies|ied)": "rollup counts",
@@ -46,6 +46,8 @@ CODE = re.compile(r"^```.*?^```|`[^`]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL | re.
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 # Names are not words: settings, fields, paths, test names. Only text with a space in it is for people.
 VALUES = re.compile(r"""[`'"]refuse[`'"]""")  # of the setting on_invalid, a fixed name
+NAME = re.compile(r'"[^\s"]*"|--[a-z][-a-z]*|\b\w+\.(?:mjs|hpp|cpp|py|sql|md)\b|\b\w+::\w+|\b\w+\(\)|\b[A-Z]\w+::')
+PYTHON_TEXT = re.compile(r'"""[\s\S]*?"""|(?m:(?:^|(?<=\s))#[^\n]*)')
 SQL_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 
 
@@ -62,17 +64,30 @@ def only(pattern, text):
     return "".join(kept) + re.sub(r"[^\n]", " ", text[end:])
 
 
+def cpp_prose(name, text):
+    """The comments, and the strings unless it is a test: a test's strings are often data of the other side."""
+    is_test = name.endswith("test.cpp")
+    kept, end = [], 0
+    for match in tree.NOT_CODE.finditer(text):
+        if match.group().startswith(("//", "/*")) or (not is_test and match.group().startswith('"')):
+            kept += [re.sub(r"[^\n]", " ", text[end:match.start()]), match.group()]
+            end = match.end()
+    return NAME.sub(blank, "".join(kept) + re.sub(r"[^\n]", " ", text[end:]))
+
+
 def prose_of(path):
-    """What people read of a file, every character in its place; None if it is not looked at."""
+    """The text of a file that people read, every character in its place; None if the file is not checked."""
     name = str(path)
     if path.suffix == ".md":
         return CODE.sub(blank, tree.read(path))
-    if name.startswith("src/postrider/cli/") and path.suffix == ".cpp" and not name.endswith("_test.cpp"):
-        return only(STRING, tree.code_only(tree.read(path), keep_strings=True))
+    if path.suffix in (".cpp", ".hpp"):
+        return cpp_prose(name, tree.read(path))
     if name.startswith("src/postrider/api/openapi/") and path.suffix == ".json":
         return re.sub(r"`[^`]*`", blank, only(STRING, tree.read(path)))
     if name.startswith("examples/") and path.suffix in (".py", ".mjs"):
         return tree.read(path)
+    if path.suffix == ".py":
+        return NAME.sub(blank, re.sub(r"`[^`\n]*`", blank, only(PYTHON_TEXT, tree.read(path))))
     if path.suffix == ".sql" and name != "sql/schema.sql":
         return only(SQL_TEXT, tree.read(path))
     return None
@@ -80,12 +95,18 @@ def prose_of(path):
 
 def find(prose):
     """(offset, word, advice) of each retired word."""
-    return [(match.start(), match.group(), ADVICE[int(match.lastgroup[1:])]) for match in PATTERN.finditer(prose)]
+    found, start = [], 0
+    for line in prose.splitlines(keepends=True):
+        text = line.strip()  # most of a line of code is blanked out
+        at = start + line.find(text)
+        found += [(at + match.start(), match.group(), ADVICE[int(match.lastgroup[1:])]) for match in PATTERN.finditer(text)]
+        start += len(line)
+    return found
 
 
 def main():
     wrong = []
-    for path in tree.files(".md", ".cpp", ".json", ".sql", ".py", ".mjs"):
+    for path in tree.files(".md", ".cpp", ".hpp", ".json", ".sql", ".py", ".mjs"):
         prose = prose_of(path) if str(path) not in EXEMPT else None
         if prose is not None:
             prose = VALUES.sub(blank, prose)

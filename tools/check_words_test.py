@@ -22,6 +22,15 @@ class Words(unittest.TestCase):
         prose = check_words.only(check_words.SQL_TEXT, "select answer -- nobody\nfrom a where b = 'for good'")
         self.assertEqual(words(prose), ["nobody", "for good"])
 
+    def test_comments_and_strings_of_cpp_are_read_and_names_are_not(self):
+        text = 'int tell();  // nobody answers; see tell() and Door::wish\nlog("given up: x", "answered");'
+        self.assertEqual(words(check_words.cpp_prose("a.cpp", text)), ["nobody", "answers", "given up"])
+        self.assertEqual(words(check_words.cpp_prose("a_test.cpp", text)), ["nobody", "answers"])
+
+    def test_docstrings_and_comments_of_python_are_read(self):
+        prose = check_words.only(check_words.PYTHON_TEXT, 'def answer():\n    """Tells\n    all."""\n    x = "wish"  # door')
+        self.assertEqual(words(prose), ["Tells", "door"])
+
     def test_code_in_pages_is_not_read(self):
         prose = check_words.CODE.sub(check_words.blank, "`give up`\n```text\nnobody\n```\n[a](tell)\nsomebody\n")
         self.assertEqual(words(prose), ["somebody"])

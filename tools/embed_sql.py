@@ -31,7 +31,7 @@ LITERAL = re.compile(
     r"|(?P<line_comment>--[^\n]*)|(?P<block_comment>/\*)",
     re.DOTALL,
 )
-# Everybody may call a function that was just made, unless told otherwise.
+# By default, every role may call a new function.
 REVOKE = """;
 do $revoke$
 declare
@@ -112,7 +112,7 @@ def sections(path):
         if not SNAKE_NAME.fullmatch(name):
             raise SqlError(f"`{name}` is not a snake_case name")
         if name in names:
-            raise SqlError(f"`{name}` is there twice")
+            raise SqlError(f"`{name}` is defined twice")
         names.add(name)
         commented = source[mark.end() : following.start() if following else len(source)]
         text = strip_comments(commented).removesuffix(";").rstrip()

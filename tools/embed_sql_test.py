@@ -61,7 +61,7 @@ class Statements(unittest.TestCase):
         self.refused("-- part: b\n{{b}}\n-- name: a\nselect {{b}}", "contains itself")
         self.refused("select 1", "no `-- name:` line")
         self.refused("select 1;\n-- name: a\nselect 2", "before the first")
-        self.refused("-- name: a\nselect 1\n-- name: a\nselect 2", "`a` is there twice")
+        self.refused("-- name: a\nselect 1\n-- name: a\nselect 2", "`a` is defined twice")
         self.refused("-- name: a\nselect 1; select 2", "more than one statement")
         self.refused("-- name: a\n-- nothing\n", "`a` is empty")
         self.refused("-- name: NotSnake\nselect 1", "not a snake_case name")

@@ -21,7 +21,7 @@ def read(path):
     return (ROOT / path).read_text(encoding="utf-8", errors="surrogateescape")
 
 
-_NOT_CODE = re.compile(
+NOT_CODE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|R"(?P<mark>[^()\s\\]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'""",
     re.DOTALL,
 )
@@ -38,7 +38,7 @@ def code_only(text, keep_strings=False):
             return found
         return found[0] + re.sub(r"[^\n]", "_", found[1:-1]) + found[-1]
 
-    return _NOT_CODE.sub(blank, text)
+    return NOT_CODE.sub(blank, text)
 
 
 def line_of(text, offset):

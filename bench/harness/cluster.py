@@ -29,7 +29,7 @@ def server_binary(name):
 
 
 class Cluster:
-    """Use as a context manager. Postgres refuses to run as root, so it then runs as the user postgres."""
+    """Use as a context manager. Postgres does not run as root, so for root it runs as the user postgres."""
 
     def __init__(self, settings=None):
         self.settings = {**SETTINGS, **(settings or {})}

@@ -3,7 +3,7 @@
 
   flood.py --target 127.0.0.1:8090 --key KEY --tenant greedy [--seconds 10 | --answers N] [--connections 60]
 
-Ends after that time, or when each kind of call was answered N times and one succeeded, and prints the statuses it got, by
+Ends after that time, or when each kind of call got N responses and one succeeded, and prints the statuses it got, by
 kind, as JSON. With --seconds it runs only when nothing else wants the processor (SCHED_IDLE): a flood from elsewhere would not
 take processor time from the node either. A lower nice value is not enough, since a woken process waits for the running one's
 slice of 3 ms anyway."""

@@ -14,7 +14,7 @@ HOSTS = TENANTS * ENDPOINTS_EACH
 
 
 def measure(env):
-    """Fills env.figures["limits"]; notes when the machine is too slow or too busy to judge by."""
+    """Fills env.figures["limits"]; notes when the machine is too slow or too busy for valid figures."""
     limits = env.figures["limits"] = cpu_limit(env) | idle_times(env)
     env.say(f"raw HTTP loop, {HOSTS} connections: {limits['raw_requests_per_s']:,.0f}/s, {limits['raw_http_us']:.1f} µs CPU "
             f"per request (64 connections: {limits['raw_requests_per_s_64']:,.0f}/s, {limits['raw_http_us_64']:.1f} µs)")

@@ -8,7 +8,7 @@ import time
 
 from . import processes
 
-OTHERS_SHARE_MAX = 0.15  # a machine of which others use more is too busy to judge times by
+OTHERS_SHARE_MAX = 0.15  # if other programs use more of the machine, times are not valid
 
 
 def machine_busy_us():
@@ -67,7 +67,7 @@ class Measured:
 
     @property
     def is_complete(self):
-        """Whether enough arrived to judge by: a figure over deliveries that never happened is none."""
+        """Whether enough deliveries arrived for a valid figure."""
         return self.deliveries > 0
 
 

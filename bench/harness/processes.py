@@ -1,4 +1,4 @@
-"""The programs of a run: tools and nodes, their answers and the CPU time they used."""
+"""The programs of a run: tools and nodes, their output and the CPU time they used."""
 
 import json
 import os
@@ -67,7 +67,7 @@ class Tail(threading.Thread):
 
 
 class Program:
-    """A child process whose standard output is read by whoever started it."""
+    """A child process whose standard output is read by the caller."""
 
     def __init__(self, command, **options):
         options.setdefault("text", True)

@@ -85,7 +85,7 @@ def everybody_notifies(env, database):
 
 @contextlib.contextmanager
 def messages(env, database):
-    """emit() writes messages and nobody reads them: the application's part alone."""
+    """emit() writes messages that no relay reads: only the application's part."""
     env.cluster.sql(database, """
         select pg_create_logical_replication_slot('bench', 'pgoutput');
         select setval('postrider.outbox_capture', ((extract(epoch from clock_timestamp())::bigint - 1600000000 + 3600) << 32)
@@ -128,7 +128,7 @@ def publish_cost(env):
 
 
 def relay_delays(env, node, database, function, count, gap_s):
-    """Commit answered → receiver has the request, in ms, of single transactions with gaps between them."""
+    """Commit returned → receiver has the request, in ms, of single transactions with gaps between them."""
     first = env.take_numbers(count)
     env.receiver.reset()
     session = env.cluster.session(database)

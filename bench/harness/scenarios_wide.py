@@ -82,7 +82,7 @@ def judge_takeover(env, first, record, killed_ns, published, stats):
     sent, acked = read_records(record)
     arrived = read_arrivals(env, first, len(sent))
     lost = sum(1 for a, r in zip(acked, arrived) if a and not r)
-    # The worst wait of anything that was due while nobody served it, counted from the kill or from its publish.
+    # The longest wait of deliveries that were due while no node served them, counted from the kill or the publish.
     waits = [(r - max(s, killed_ns)) / 1e9 for s, r in zip(sent, arrived) if r > killed_ns]
     worst = max(waits, default=0.0)
     env.plots["takeover"] = sorted(((s - killed_ns) / 1e9, (r - s) / 1e6) for s, r in zip(sent, arrived) if r)

@@ -14,7 +14,7 @@ function headersOf(head) {
   const headers = {};
   for (const line of head.slice(0, -2).split("\r\n")) {
     const [, name, value] = /^([a-z0-9-]+): (\S.*)$/.exec(line) ?? assert.fail(`not a header line: ${line}`);
-    assert.ok(!(name in headers), `${name} is there twice`);
+    assert.ok(!(name in headers), `${name} is sent twice`);
     headers[name] = value;
   }
   return headers;

@@ -1,4 +1,4 @@
-// Prints signed requests, one JSON object per line, for judge.mjs: as much as a receiver sees, and its
+// Prints signed requests, one JSON object per line, for judge.mjs: the parts that a receiver sees, and its
 // secrets.
 #include <fmt/format.h>
 

@@ -12,7 +12,7 @@ from harness.wait import wait_until
 
 @pytest.fixture
 def tried(node, tenant, receiver):
-    """Three events at two endpoints: one takes everything, the other fails once (503), then refuses (400)."""
+    """Three events at two endpoints: one accepts everything, the other fails once (503), then rejects (400)."""
     good, bad = receiver.hook(), receiver.hook()
     bad.reply(*[Reply(503, body=b"secret-answer"), Reply(400, body=b"secret-answer")] * 3)
     ids = {"good": node.api.create_endpoint(tenant, good.url)["id"],

@@ -146,7 +146,7 @@ def address(node):
 
 
 def exchange(address, sent):
-    """The whole answer, until the server closes. Sending may fail half-way: the answer says why."""
+    """The whole response, until the server closes. Sending may fail half-way: the response has the reason."""
     with socket.create_connection(address, timeout=60) as connection:
         try:
             connection.sendall(sent)

@@ -66,7 +66,7 @@ def test_sources_of_the_configuration_file_are_made_at_every_start_and_only_chan
                         lambda **settings: {**environment(**settings), "HOOK_SECRET_SHOP": "second-secret-of-the-shop"})
     settings = {"database_url": database_url, "secret_environment_prefix": "HOOK_SECRET_"}
     node = start_node(words=("serve", *words), **settings)
-    # Its tenant is not there yet: senders are told so, operators why, and it is made as soon as it can be.
+    # Its tenant does not exist yet: senders get an error, operators the reason, and it is created as soon as possible.
     assert "does not exist yet" in node.wait_for_log("source_not_applied", source="shop")["error"]
     assert send_to_shop(node, "first-secret-of-the-shop", "o-0") == 404
     node.api.create_tenant("acme")

@@ -37,7 +37,7 @@ class Acme:
         return contact["confirmed_at"] is not None, contact["unsubscribed_at"] is not None
 
     def notice(self, api=None):
-        """Makes an endpoint and disables it, which contacts are told. Its id."""
+        """Creates an endpoint and disables it, of which contacts are notified. Returns its ID."""
         api = api or self.operator
         endpoint = api.create_endpoint("acme", self.hook.url)["id"]
         reason = {"reason": "Your account is closed today: https://evil.example/login"}

@@ -15,7 +15,7 @@ from harness.postgres import Postgres
 from harness.wait import wait_until
 
 SOCKET = ".s.PGSQL.5432"
-# What belongs to a session cannot go through a pooler that gives a connection to somebody else after each transaction.
+# Session state cannot go through a pooler that gives the connection to another client after each transaction.
 OF_A_SESSION = (b"listen ", b"set_config(name, value, false)", b"update session_lease")
 ENGINE_SETTINGS = ("search_path = postrider", "timezone = 'UTC'", "jit = off", "statement_timeout = '30s'")
 

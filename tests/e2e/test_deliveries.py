@@ -1,4 +1,4 @@
-"""What receivers get, and what happens to a delivery after their answer."""
+"""The requests that receivers get, and the effect of their responses on a delivery."""
 
 import json
 

@@ -145,7 +145,7 @@ def make_dead_letter(node, tenant, hook):
     return {"endpoint": endpoint, "event": event, "delivery": delivery}
 
 
-# What the three answers to each question contain.
+# What each of the three ways shows for each question.
 SUPPORT_ANSWERS = {
     "Which endpoints receive `invoice.paid`?": "{endpoint}",
     "Did this endpoint receive this event?": "dead_letter",

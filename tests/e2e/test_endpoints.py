@@ -1,4 +1,4 @@
-"""Endpoints as people run them: trying one out, canceling what waits, changing what somebody else changed."""
+"""Endpoints in daily work: testing one, canceling pending deliveries, concurrent changes."""
 
 import datetime
 import json

@@ -1,4 +1,4 @@
-"""One tenant's key that floods the API with slow calls: others publish as before, and the tenant is told to slow down."""
+"""One tenant's key floods the API with slow calls: others publish as before, and the tenant gets 429."""
 
 import json
 import pathlib

@@ -72,7 +72,7 @@ def test_a_delivery_canceled_while_it_is_sent_stays_canceled(node, tenant, hook)
     [running] = deliveries(node, tenant)
     node.api.post(f"/v1/tenants/{tenant}/deliveries/{running['id']}/cancel").expect(200)
     hook.release()
-    # The endpoint goes on: what is published now is settled after the late answer was dropped.
+    # The endpoint continues: events that are published now are settled after the late result was dropped.
     node.api.publish(tenant, "later.on")
     wait_until(lambda: any(d["event_type"] == "later.on" and d["status"] == "delivered"
                            for d in deliveries(node, tenant)), "the later one arrived")

@@ -15,7 +15,7 @@ LARGE = 16 << 20
 
 
 class EndlessReceiver:
-    """Answers each request with chunk extensions until the other side closes. Counts what it could send."""
+    """Responds to each request with chunk extensions until the client closes. Counts the bytes that it could send."""
 
     def __init__(self):
         self.sent = []  # bytes, per connection that ended

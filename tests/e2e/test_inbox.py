@@ -1,4 +1,4 @@
-"""Inbound webhooks: verified at the door, stored once, worked on later."""
+"""Inbound webhooks: verified on arrival, stored once, processed later."""
 
 import base64
 import hashlib
@@ -321,7 +321,7 @@ def test_a_node_without_the_role_takes_no_webhooks(start_node, database_url):
 
 
 def raw_exchange(node, head, pieces=()):
-    """The answer's status line; the pieces are sent as long as the server takes them."""
+    """The status line of the response; the pieces are sent as long as the server reads them."""
     host, port = node.address.rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(head)
@@ -331,7 +331,7 @@ def raw_exchange(node, head, pieces=()):
                 connection.sendall(piece)
                 sent += len(piece)
         except OSError:
-            pass  # it has answered and closed
+            pass  # it has responded and closed
         return connection.makefile("rb").readline().decode().split(" ", 2)[1], sent
 
 
@@ -339,12 +339,12 @@ def test_too_large_a_body_is_refused_before_it_is_read(node):
     make_source(node, "small-door", body_bytes_max=2_000)
     make_source(node, "large-door", body_bytes_max=8 << 20)
     head = "POST /in/{} HTTP/1.1\r\nhost: x\r\n{}\r\n\r\n"
-    # Not a byte of the body is sent: the answer comes all the same.
+    # No byte of the body is sent, and the response comes anyway.
     assert raw_exchange(node, head.format("small-door", "content-length: 20001").encode())[0] == "413"
     assert raw_exchange(node, head.format("large-door", f"content-length: {(8 << 20) + 1}").encode())[0] == "413"
     asked = head.format("small-door", "content-length: 30000\r\nexpect: 100-continue").encode()
     assert raw_exchange(node, asked)[0] == "413"
-    # Without a length it is refused while it comes.
+    # Without a length it is rejected while it arrives.
     chunk = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
     status, sent = raw_exchange(node, head.format("small-door", "transfer-encoding: chunked").encode(), [chunk] * 5_000)
     assert status == "413" and sent < 5_000 * len(chunk)

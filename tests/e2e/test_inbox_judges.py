@@ -21,7 +21,7 @@ def judged(node):
     """Requests as the official libraries sign them, by the name of their source."""
     npm_install(CONFORMANCE)
     probe = node.api.post("/v1/sources", {"id": "judge_probe", "provider": "github"}).expect(201)
-    base = probe["url"].removesuffix("/in/judge_probe")  # what Twilio is told to call
+    base = probe["url"].removesuffix("/in/judge_probe")  # the URL that Twilio calls
     given = {"now": int(time.time()),
              "url": {name: f"{base}/in/judge_{name}" for name in ("twilio", "twilio_json")}}
     done = subprocess.run(["node", "sign_inbound.mjs"], cwd=CONFORMANCE, input=json.dumps(given), text=True, check=True,

@@ -39,7 +39,7 @@ def status_of(connection):
         answer.read()
         return answer.status
     except (ConnectionError, http.client.HTTPException):
-        return 503  # refused before it was read
+        return 503  # rejected before it was read
 
 
 def own_address():

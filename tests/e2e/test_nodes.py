@@ -129,7 +129,7 @@ def test_after_kill_nine_the_other_node_sends_its_work(start_node, database_url,
 
 
 def test_a_node_that_leaves_hands_its_buckets_over_at_once(start_node, database_url):
-    lease = 60  # so that nobody can have waited for it to run out
+    lease = 60  # so long that no test can have waited for its end
     first = start_node(database_url=database_url, lease_seconds=lease)
     second = start_node(database_url=database_url, lease_seconds=lease)
     wait_until(lambda: owners(first) == [32, 32], "each owns half of the buckets")

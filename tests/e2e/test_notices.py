@@ -1,4 +1,4 @@
-"""A tenant's contacts are told about their endpoint, by mail and by URL."""
+"""Notices to a tenant's contacts about an endpoint, by mail and by URL."""
 
 import base64
 import hmac
@@ -10,7 +10,7 @@ import pytest
 from harness.mail import mail_server
 from harness.wait import wait_until
 
-STAGES = (50, 70, 90)  # a newer one takes the place of one that nobody has been told yet
+STAGES = (50, 70, 90)  # a newer one replaces one that was not sent yet
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_contacts_hear_of_the_trouble_once_an_hour(start_node, data_dir, receive
     told = json.loads(posted.body)
     assert told["type"] == "endpoint.warning" and told["endpoint_id"] == endpoint and told["percent"] in STAGES
 
-    # Further stages pass, the endpoint is disabled: within the hour nobody hears more, also not after a restart.
+    # Further stages pass, the endpoint is disabled: no more notices are sent within the hour, even after a restart.
     wait_until(lambda: node.api.endpoint("acme", endpoint)["status"] == "disabled", "it is disabled", 90)
     assert node.stop() == 0
     again = start_node(**node.settings)

@@ -1,4 +1,4 @@
-"""The OpenAPI document against a running node: every operation, its good answers and its refusals, each judged by the
+"""The OpenAPI document against a running node: every operation, its successes and its errors, each validated against the
 schema that the document gives for it."""
 
 import datetime
@@ -207,7 +207,7 @@ UNAUDITED = {
 
 
 def changing_calls(api, document, world):
-    """Each changing operation once: as it was called, and the answer."""
+    """Each changing operation once: the request and the response."""
     for operation in document.operations():
         if operation.method == "get" or operation.id in UNAUDITED:
             continue
@@ -315,7 +315,7 @@ def test_paths_that_do_not_decode_are_malformed(document, node):
 
 
 def test_what_was_changed_meanwhile_is_left_alone(document, world, node):
-    """Every change with If-Match, so that one that looks at it and does not say so is found, too."""
+    """Every change with If-Match, so that an operation that reads it without documenting it is found, too."""
     wrong = []
     for operation in document.operations():
         if operation.method == "get":

@@ -17,7 +17,7 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture
 def application(postgres):
-    """A database of somebody else, with the outbox installed."""
+    """An application's database, with the outbox installed."""
     name = f"application_{next(NUMBERS)}"
     postgres.create(name)
     yield postgres.url(name)
@@ -43,7 +43,7 @@ def test_installing_can_be_repeated_and_is_refused_in_postriders_own_database(ap
         assert done.returncode == 0, done.stdout + done.stderr
     refused = install(database_url)
     assert refused.returncode != 0
-    assert "its outbox is there already" in refused.stderr
+    assert "it already has an outbox" in refused.stderr
 
 
 def test_committed_rows_of_another_database_are_delivered_and_marked(fresh, application, hook):

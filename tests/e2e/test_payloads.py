@@ -39,7 +39,7 @@ def fill(node, tenant, hook):
 
 
 def read_stream(node, key, path, since):
-    """What the stream has to tell of the time since then."""
+    """The stream's messages since that time."""
     connection = http.client.HTTPConnection(node.address, timeout=30)
     try:
         connection.request("GET", f"{path}?after=@{since}", headers={"authorization": f"Bearer {key}"})
@@ -53,7 +53,7 @@ def read_stream(node, key, path, since):
 
 
 def pages(node, names):
-    """Every GET of the API that can be answered, exports included."""
+    """Every GET of the API that succeeds, exports included."""
     for path, methods in node.api.get("/openapi.json").json["paths"].items():
         if "get" not in methods or "{token}" in path:  # pages for contacts, which have no key
             continue

@@ -1,4 +1,4 @@
-"""What publishers are told."""
+"""The responses to publishers."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The relay at the application's side: it hands over by HTTP, and postrider needs no access to that database."""
+"""The relay at the application's side: it publishes over HTTP, and postrider needs no access to that database."""
 
 import http.server
 import itertools

@@ -17,7 +17,7 @@ def dead_letters(node, tenant):
 
 
 def make_dead_letters(node, tenant, hook, count=1, **fields):
-    """Events that the endpoint refuses; from then on it accepts."""
+    """Events that the endpoint rejects; from then on it accepts."""
     endpoint = node.api.create_endpoint(tenant, hook.url, **fields)["id"]
     hook.reply(*[400] * count)
     for number in range(count):

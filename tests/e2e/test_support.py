@@ -149,7 +149,7 @@ def test_a_change_of_a_view_fails_with_the_function_to_call(node, view, function
     ("endpoint", "timeout_ms = 5000", "endpoint"), ("subscription", "enabled = false", "endpoint"),
     ("tenant", "max_in_flight = 3", "tenant")])
 def test_an_owners_direct_update_is_recorded_as_a_change_for_the_nodes(node, tenant, receiver, table, change, kind):
-    """Nodes follow control_log, whoever made the change."""
+    """Nodes follow control_log, whichever program made the change."""
     node.api.create_endpoint(tenant, receiver.hook().url, ["invoice.*"])
     changes = f"select count(*) from postrider.control_log where kind = '{kind}' and tenant_id = '{tenant}'"
     before = node.sql(changes)[0][0]

@@ -92,7 +92,7 @@ def test_a_day_is_dropped_under_load_and_nobody_notices(start_node, database_url
 
     def publish():
         while not stop.is_set():
-            node.api.publish("acme")  # fails the test if it is refused
+            node.api.publish("acme")  # fails the test if it is rejected
             sent.append(1)
 
     assert count_old() > 0

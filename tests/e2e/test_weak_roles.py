@@ -209,7 +209,7 @@ def test_calls_left_open_delay_no_lease_migration_forwarding_or_retention(postgr
         again.sql("select postrider.publish('acme', 'a.b', '{\"n\": 20}')")
         send_message(again, "shop", 21)
         assert bodies(hook, 5) == [1, 2, 3, 20, 21], "the relay has its lease, and messages are forwarded"
-        # Detaching a day waits for whoever uses its table, so those of the inbox wait for the consumer.
+        # Detaching a day waits for transactions that use its table, so those of the inbox wait for the consumer.
         wait_until(lambda: left() <= {"inbox"}, "days that are past their time are dropped")
         publisher.execute("commit")
         consumer.execute("commit")

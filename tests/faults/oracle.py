@@ -115,7 +115,7 @@ def check_history(world):
 # ── 1 and 2 ──
 
 def accepted_once(ledgers):
-    """Acknowledged → exactly one event, under the id of the answer; unknown → none or one, per unrepeatable send."""
+    """Acknowledged → exactly one event, under the ID in the response; unknown → none or one, per unrepeatable send."""
     for sent in ledgers.sent.values():
         found = ledgers.by_token.get(sent.token, [])
         if len(sent.answers) > 1:
@@ -170,7 +170,7 @@ def nothing_foreign(ledgers):
 # ── 3 ──
 
 def duplicates(ledgers):
-    """Requests again after one that the receiver accepted (or that was cut off before its answer)."""
+    """Requests again after one that the receiver accepted (or that was cut off before its response)."""
     found = 0
     per_fault = collections.Counter()
     for key, requests in ledgers.by_delivery.items():
@@ -178,9 +178,9 @@ def duplicates(ledgers):
             yield f"3: {key} came as several deliveries: {told(requests)}"
         for before, after in zip(requests, requests[1:]):
             if before.status is not None and not before.is_accepted:
-                continue                 # refused by the receiver: a retry
+                continue                 # rejected by the receiver: a retry
             if before.hook.is_hanging and before.status is None:
-                continue                 # never answered: a retry after the time-out
+                continue                 # no response: a retry after the timeout
             found += before.is_accepted
             fault = explanation(ledgers.faults, before, after)
             per_fault[fault and fault.start] += 1
@@ -190,7 +190,7 @@ def duplicates(ledgers):
         yield from after_the_end(ledgers, key, requests)
     ledgers.world.figures["duplicates"] = found
     for fault in ledgers.faults:
-        # Not more than was in flight, or answered so shortly before that it was not written down yet.
+        # At most what was in flight, or got its response so shortly before that it was not recorded yet.
         allowed = sum(endpoint.max_in_flight for endpoint in ledgers.endpoints.values())
         allowed += sum(1 for got in ledgers.requests if fault.end - UNSETTLED_SECONDS <= got.at <= fault.end)
         if per_fault[fault.start] > allowed:
@@ -310,7 +310,7 @@ def caps(ledgers):
 
 
 def strict_order(ledgers):
-    """A producer's thread sends an event only when the one before was answered, so a strict endpoint gets them in that
+    """A producer's thread sends an event only after the response to the previous one, so a strict endpoint gets them in that
     order; what is sent again comes after what was sent before."""
     token_of = {key: token for token, keys in ledgers.by_token.items() for key in keys}
     for endpoint in ledgers.endpoints.values():

@@ -1,4 +1,4 @@
-"""Stands between a node and Postgres on a unix socket and loses answers: the server has done what it was asked (and
+"""Stands between a node and Postgres on a unix socket and drops results: the server has executed the statement (and
 committed it), but the node never hears of it. Reads the server's side of the protocol message by message."""
 
 import asyncio
@@ -70,7 +70,7 @@ class PgProxy:
     def __init__(self, server_folder, seed):
         self.target = pathlib.Path(server_folder) / SOCKET
         self.folder = tempfile.mkdtemp(prefix="pr-proxy-", dir="/tmp")
-        self.share = 0.0         # of exchanges whose answer is lost
+        self.share = 0.0         # of exchanges whose result is lost
         self.lost = {}           # application → how many
         self._random = random.Random(seed)
         self._loop = asyncio.new_event_loop()

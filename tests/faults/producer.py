@@ -1,5 +1,5 @@
-"""The producers' ledger: what was sent, and what is known about it. An answer that never came is `unknown`, neither
-accepted nor refused; then the same event is sent again with the same id or Idempotency-Key, as a careful producer does."""
+"""The producers' ledger: what was sent, and what is known about it. Without a response it is `unknown`, neither
+accepted nor rejected; then the same event is sent again with the same id or Idempotency-Key, as a careful producer does."""
 
 import dataclasses
 import http.client
@@ -20,7 +20,7 @@ class Sent:
     event_id: str = None          # chosen by the producer
     key: str = None               # Idempotency-Key
     sends: int = 0
-    unknown: int = 0              # sends whose answer never came
+    unknown: int = 0              # sends without a response
     refused: int = 0              # sends that never reached a node
     answers: set = dataclasses.field(default_factory=set)  # the ids that were acknowledged
 
@@ -41,7 +41,7 @@ class Producer:
         self.name, self.addresses, self.tenants = name, addresses, tenants
         self.sent = []
         self.acknowledged = 0
-        self.errors = []             # answers that no fault explains
+        self.errors = []             # responses that no fault explains
         self._body_bytes = body_bytes
         self._changed = threading.Condition()
         self._stopping = threading.Event()
@@ -105,13 +105,13 @@ class Producer:
                     return
                 sent.unknown += 1    # it may have been committed before the database went away
             elif not sent.is_repeatable and sent.unknown:
-                return               # nobody can tell, and a repetition could be a second event
+                return               # unknown, and sending again could create a second event
             self._stopping.wait(RETRY_PAUSE_SECONDS)
             if self._stopping.is_set() and not sent.is_repeatable and sent.unknown:
                 return
 
     def _send(self, sent, body, headers, random_numbers):
-        """(status, body), or None when no answer came."""
+        """(status, body), or None without a response."""
         addresses = self.addresses()
         if not addresses:
             return None

@@ -1,5 +1,5 @@
 """The receivers' ledger: one loopback server for any number of hooks. It keeps every request with when it came, how many
-were in flight then and what was answered, and it answers as each hook is told to."""
+were in flight then and which response it sent. Each hook decides its own responses."""
 
 import asyncio
 import dataclasses
@@ -11,7 +11,7 @@ import time
 
 @dataclasses.dataclass
 class Got:
-    """One request as it came. `status` stays None when the sender went away before the answer was written."""
+    """One request as it arrived. `status` stays None if the sender disconnected before the response was written."""
     hook: "Hook"
     at: float                # wall clock, to compare with the database's
     headers: dict            # names in lower case
@@ -44,7 +44,7 @@ class Got:
 
 
 class Hook:
-    """One URL. `behave(got)` returns a status, or (status, seconds until it is answered), or None: no answer until
+    """One URL. `behave(got)` returns a status, or (status, seconds until the response), or None: no response until
     release() is called."""
 
     def __init__(self, server, path):
@@ -59,8 +59,8 @@ class Hook:
         self._held = []
 
     def count_in_flight(self):
-        """Whoever gives a request up closes its connection, and may send the next one at once. The two can be read here
-        in either order, so before there are too many, those that are closed already are told apart."""
+        """A client that abandons a request closes its connection, and may send the next one at once. Both can be read
+        here in either order, so before there are too many, those that are already closed are removed."""
         if self.max_in_flight is None or self.in_flight <= self.max_in_flight:
             return self.in_flight
         return self.in_flight - sum(connection.got is not None and connection.got.hook is self and connection.is_closed()
@@ -71,7 +71,7 @@ class Hook:
         self.behave = lambda got: None
 
     def recover(self):
-        """Answers from now on; what is held stays unanswered until it times out."""
+        """Responds from now on; requests that are held get no response and time out."""
         self.behave = lambda got: 204
 
     def release(self):
@@ -88,7 +88,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, server):
         self.server = server
         self.buffer = b""
-        self.got = None       # being answered
+        self.got = None       # its response is being written
         self.is_lost = False
 
     def connection_made(self, transport):
@@ -182,7 +182,7 @@ class Receivers:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def refuse(self):
-        """Closes the port and every connection: whoever comes is refused until listen()."""
+        """Closes the port and every connection: new connections are refused until listen()."""
         for hook in self.hooks.values():
             hook.is_refusing = True
         self.call(self._server.close)

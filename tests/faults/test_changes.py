@@ -1,4 +1,4 @@
-"""People change endpoints while hundreds of deliveries are under way."""
+"""Endpoints are changed while hundreds of deliveries are in flight."""
 
 import time
 
@@ -21,7 +21,7 @@ def busy(world, count=4):
 
 
 def wait_quiet(world, hook, producer, changed):
-    """Until nothing comes although others publish: whoever sends has noticed the change. From then on nothing may come."""
+    """Until no request arrives although others publish: every sender has noticed the change. Later requests are errors."""
     def is_quiet():
         before = len(hook.requests)
         producer.wait_acknowledged(100)
@@ -45,7 +45,7 @@ def test_pause_and_resume_with_many_in_flight(world):
 
 
 def test_delete_with_many_in_flight(world):
-    """What is pending is canceled, what is in flight ends, nobody else notices."""
+    """Pending deliveries are canceled, those in flight end, and other endpoints are not affected."""
     [endpoint, *_], producer = busy(world)
     endpoint.deleted_at = time.time()
     world.api.call("DELETE", path(endpoint)).expect(200, 204)

@@ -28,7 +28,7 @@ def crash(server, how):
 
 
 def restart(server):
-    """After kill -9 the old server's children may need a moment; until they are gone a new one refuses to start."""
+    """After kill -9 the old server's children may need a moment; until they are gone a new one does not start."""
     def starts():
         try:
             server.start()
@@ -100,7 +100,7 @@ def test_every_session_is_terminated_under_load(world):
 
 
 def test_answers_are_lost_after_the_commit(make_world, postgres, database_url, seed):
-    """The cut between COMMIT and its answer, on every kind of connection: what was done is found out, not done again."""
+    """The connection is cut between COMMIT and its result, on every kind of connection: what was committed is not repeated."""
     proxy = PgProxy(postgres.home, seed)
     try:
         world = make_world(url=database_url.replace(str(postgres.home), proxy.folder), wide_fanout_endpoints=8,
@@ -128,7 +128,7 @@ def test_answers_are_lost_after_the_commit(make_world, postgres, database_url, s
 
 
 def test_an_outage_longer_than_the_lease_makes_no_node_dead(make_world, own_postgres):
-    """Nobody could show a sign of life, so nobody may be judged by it: ownership stays, nothing is sent twice."""
+    """No node could send a heartbeat, so none may be declared dead for it: ownership stays, nothing is sent twice."""
     own_postgres.create("away")
     world = make_world(url=own_postgres.url("away"), lease_seconds=4)
     world.start_node()

@@ -12,7 +12,7 @@ GRACE = 60            # seconds
 
 
 class Outage:
-    """One endpoint with its deadline, and what became of its deliveries."""
+    """One endpoint with its deadline, and the results of its deliveries."""
 
     def __init__(self, world, deadline):
         self.world, self.deadline = world, deadline

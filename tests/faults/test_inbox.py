@@ -50,13 +50,13 @@ def send_once(address, source, message_id, body):
         connection.request("POST", f"/in/{source}", body, senders.standard(SECRET, message_id, body))
         return connection.getresponse().status
     except (OSError, http.client.HTTPException):
-        return None  # nobody knows
+        return None  # unknown
     finally:
         connection.close()
 
 
 def send_all(door, source, numbers, accepted):
-    """Each until it is answered 2xx; a node that is gone is waited for."""
+    """Sends each until it gets a 2xx, and waits for a node that is down."""
     for number in numbers:
         message_id, body = f"msg-{number}", senders.event(n=number, key=f"k{number % 50}")
         while (status := send_once(door.address, source, message_id, body)) != 200:

@@ -58,7 +58,7 @@ def test_three_nodes_one_is_killed(make_world):
 
 
 def test_nodes_join_and_leave_under_load(make_world):
-    """Hand-overs drain first: nothing is sent twice although nobody waits for anybody."""
+    """A node drains a bucket before it releases it: nothing is sent twice, and no node waits for another."""
     world = make_world()
     producer = loaded(world, 1)
     second, third = world.start_node(), world.start_node()
@@ -91,7 +91,7 @@ def test_a_stopped_node_comes_back_too_late(make_world):
 
 
 def test_a_node_stopped_alone_burns_no_attempts(make_world):
-    """Nobody takes over; when it wakes up, every timer has run out, and none of that is held against anybody."""
+    """No node takes over. When it wakes up, every timer has expired, and this has no effect on any endpoint."""
     world = make_world(lease_seconds=2)
     producer = loaded(world, 1, timeout_ms=TIMEOUT_SECONDS * 1000, max_attempts=2)
     [node] = world.nodes

@@ -1,7 +1,7 @@
 """The outbox under kill -9: exactly the events of committed transactions arrive, each at least once.
 
 Three ways: rows in postrider's own database, rows in another one that postrider reads, and rows in another one that a relay
-at the application's side hands over by HTTP. `--size 100000` takes the big run, whatever else is chosen."""
+at the application's side publishes over HTTP. `--size 100000` selects the large run."""
 
 import collections
 import json

@@ -54,7 +54,7 @@ def test_kill_nine_around_the_publish_commit_then_the_same_again(world):
 
 
 def test_kill_nine_during_a_wide_fan_out(make_world, is_short):
-    """The fan-out goes on where it was; every endpoint gets the event."""
+    """The fan-out continues where it stopped; every endpoint gets the event."""
     width = 200 if is_short else 3000
     chunk = 20 if is_short else 200
     world = make_world(lease_seconds=2, wide_fanout_endpoints=chunk, fanout_chunk_rows=chunk, endpoints_max=100000)

@@ -1,4 +1,4 @@
-"""Receivers that fail, refuse, hang and come back; no fault on our side."""
+"""Receivers that fail, reject, hang and recover; no fault on our side."""
 
 import time
 
@@ -53,7 +53,7 @@ def failed_probes(world):
 
 
 def test_every_probe_of_an_open_breaker_is_in_the_history(make_world):
-    """Breakers open after two failures; receivers answer 503, hang and refuse, and each request is a row. No fault of ours."""
+    """Breakers open after two failures; receivers send 503, hang or close, and each request is a row. No fault of ours."""
     world = make_world(breaker_failures=2)
     world.start_node()
     tenant = world.tenant("a")

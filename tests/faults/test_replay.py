@@ -83,7 +83,7 @@ def test_a_replay_survives_that_its_node_is_killed_twice(make_world, sized):
     assert world.sql("select count(*), count(distinct event_id) from postrider.replayed") == [(count, count)]
     got = world.requests()
     assert len({request.event for request in got}) == count
-    # One POST may be repeated for each that was not settled or was under way when a node died, never more.
+    # One POST may be repeated for each that was not settled or was in flight when a node died, never more.
     world.figures["repeated"] = repeated = len(got) - count
     world.figures["unsettled"] = unsettled
     assert repeated <= unsettled + 2 * ENDPOINTS * IN_FLIGHT

@@ -17,7 +17,7 @@ from oracle import Fault, check
 from producer import Producer
 from receivers import Receivers
 
-LEASE_SECONDS = 10          # nobody is missed because the machine is slow; experiments that lose a node say less
+LEASE_SECONDS = 10          # long, so that a slow machine loses no node; experiments that lose one set less
 DRAIN_SECONDS = 90          # invariant 8: after the last fault the backlog is gone within this
 DESCRIPTORS_SPARE = 4       # short-lived: a name lookup, a log file, a health check
 
@@ -103,7 +103,7 @@ class World:
         wait_until(lambda: node.process.poll() is not None, f"{note} is reached", seconds)
         assert node.wait_exit() == -signal.SIGKILL, node.describe()
         self.leave(node)
-        # It may have died long before anybody looked, while another node was being started.
+        # It may have died long before this check, while another node was being started.
         self.faults.append(Fault("kill", min(start, node.ended_at), node.ended_at, note))
 
     @contextlib.contextmanager

@@ -24,10 +24,10 @@ class Answer:
 
 
 class Judge:
-    """Every answer is judged by the OpenAPI document: one that it does not describe fails the test that got it."""
+    """Every response is validated against the OpenAPI document: one that it does not describe fails the test that got it."""
 
     is_asked = False  # not where nodes are killed: asking for the document could fail a call that went well
-    document = None   # asked of the first node that answers
+    document = None   # read from the first node that responds
 
     @classmethod
     def look(cls, api, method, path, answer):

@@ -1,5 +1,5 @@
 """Hostile values, one list for every entry point. Values that try to inject something contain INJECTED, so that a receiver
-can tell where it came out."""
+shows where it came out."""
 
 import itertools
 import json

@@ -6,7 +6,7 @@ import subprocess
 
 
 def npm_install(folder):
-    """Returns when `folder` has the packages of its lock file; whoever comes second waits for the first."""
+    """Returns when `folder` has the packages of its lock file; a second caller waits for the first."""
     with open(folder / "package-lock.json") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not is_installed(folder, json.load(lock)["packages"]):

@@ -1,4 +1,4 @@
-"""Walks an OpenAPI 3.1 document: operations, their schemas, and judging answers by them (python3-jsonschema)."""
+"""Walks an OpenAPI 3.1 document: operations, their schemas, and validation of responses against them (python3-jsonschema)."""
 
 import datetime
 import json
@@ -11,7 +11,7 @@ FORMATS = jsonschema.FormatChecker()
 
 @FORMATS.checks("date-time", raises=ValueError)
 def is_time(value):
-    """RFC 3339 in UTC: what every time in an answer is."""
+    """RFC 3339 in UTC: the format of every time in a response."""
     if isinstance(value, str):
         if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z", value):
             raise ValueError(value)
@@ -71,7 +71,7 @@ class Operation:
         return {parameter["name"]: parameter for parameter in all_of_them if parameter["in"] == where}
 
     def streams(self):
-        """Its good answer has no end."""
+        """Its successful response does not end."""
         return "text/event-stream" in self.fields["responses"].get("200", {}).get("content", {})
 
     def target(self, values):
@@ -94,7 +94,7 @@ class Operation:
         return self.document.at(media["schema"]).get("examples", [None])[0]
 
     def judge(self, answer):
-        """What is wrong about an answer, as a list; empty if the document allows it."""
+        """The errors in a response, as a list; empty if the document allows it."""
         if str(answer.status) not in self.fields["responses"]:
             return [f"{self}: status {answer.status} is not documented: {answer.body[:300]!r}"]
         response = self.document.at(self.fields["responses"][str(answer.status)])

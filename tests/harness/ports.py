@@ -9,7 +9,7 @@ RANGE = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def lasting_port():
-    """A free port from below those that the system gives to anybody who asks: a server that ends finds it again."""
+    """A free port below the system's ephemeral range, so that a server that restarts can use it again."""
     first_given = int(RANGE.read_text().split()[0])
     above = first_given if first_given > 2 * LOWEST else 65536
     while True:

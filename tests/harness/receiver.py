@@ -1,4 +1,4 @@
-"""A server that receives webhooks: each hook has a path of its own, keeps what it got and answers as it is told."""
+"""A server that receives webhooks: each hook has a path of its own, keeps its requests and sends the responses that the test sets."""
 
 import dataclasses
 import http.server
@@ -37,14 +37,14 @@ class Hook:
         self._changed = threading.Condition()
 
     def reply(self, *replies, then=None):
-        """These answers one after the other, as Reply or status; `then` (204) for all later ones."""
+        """These responses one after the other, as Reply or status; `then` (204) for all later requests."""
         as_reply = lambda what: what if isinstance(what, Reply) else Reply(what)
         with self._changed:
             self._replies = [as_reply(what) for what in replies]
             self._default = as_reply(204 if then is None else then)
 
     def hold(self):
-        """Requests wait for release() before they are answered."""
+        """Requests wait for release() before they get a response."""
         self._gate.clear()
 
     def release(self):

@@ -32,7 +32,7 @@ SINGLETONS = ["outbox_relay", "outbox_setting", "outbox_slot"]
 
 
 class Attack:
-    """What all attackers have: a stop sign, a count of what they did, and no interest in answers."""
+    """The base of all attackers: a stop flag and a count of their actions. They ignore responses."""
 
     def __init__(self, config):
         self.config = config
@@ -157,7 +157,7 @@ REPLIES = {
 
 
 def attack_receivers(attack):
-    """Endpoints of the hostile tenant that answer in each of these ways, and events for them."""
+    """Endpoints of the hostile tenant that respond in each of these ways, and events for them."""
     urls = {}
     replies = {name: reply for name, reply in REPLIES.items() if attack.takes_part(f"answers: {name}")}
     if not replies:
@@ -274,7 +274,7 @@ def main():
     attack.stopping.set()
     print(json.dumps(attack.counts))
     sys.stdout.flush()
-    os._exit(0)  # threads that wait for answers are not waited for
+    os._exit(0)  # without waiting for threads that wait for responses
 
 
 if __name__ == "__main__":

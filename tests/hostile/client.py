@@ -42,7 +42,7 @@ class Client:
             except TimeoutError:
                 raise Hang(f"no answer in {ANSWER_SECONDS} s to {raw[:300]!r}") from None
             except ConnectionError:
-                # The server may close a kept connection at any time, or refuse what it has not read to its end.
+                # The server may close a kept connection at any time, or reject a request that it has not read completely.
                 answer = self._rest()
                 if answer is not None:
                     return answer

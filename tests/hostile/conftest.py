@@ -17,7 +17,7 @@ class Scene:
         self.node, self.api = node, node.api
         self.receiver = StrictReceiver()
         self.published = []
-        self.refusals = []       # what the healthy tenant was told instead of 202
+        self.refusals = []       # the responses that the healthy tenant got instead of 202
         self._stopping = threading.Event()
         self._hook = self.receiver.hook()
         self.api.create_tenant("healthy")
@@ -40,7 +40,7 @@ class Scene:
                 self.refusals.append((answer.status, answer.body))
 
     def hostile_tenant(self, name, is_plain=True):
-        """A tenant with an endpoint that gets everything; what arrives there is looked at, too."""
+        """A tenant with an endpoint that gets everything; the requests that arrive there are checked as well."""
         self.api.create_tenant(name)
         hook = self.receiver.hook(is_plain)
         created = self.api.create_endpoint(name, hook.url)

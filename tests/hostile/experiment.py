@@ -1,7 +1,7 @@
 """Healthy tenants beside attackers of every kind at once: first quiet, then under attack, then the figures of both.
 
-`./dev hostile [MINUTES]` runs it against the release build and exits with 1 if a node ended, a healthy tenant was refused, or
-a receiver saw a byte that does not belong there. The ratio of the p99s is printed, not judged: it needs a quiet machine.
+`./dev hostile [MINUTES]` runs it against the release build and exits with 1 if a node ended, a healthy tenant was rejected, or
+a receiver saw a byte that does not belong there. The ratio of the p99s is printed but has no limit: it needs a quiet machine.
 
 The attack: each attacker of each kind acts up to fifty times a second, as fast as it gets responses. One tenant makes hundreds
 of API calls a second, and its lists, exports, statistics and dry-run replays keep the one database connection that it may use

@@ -54,7 +54,7 @@ class HealthyTenant:
             self.refused.append((phase, answer.status))
 
     def latencies(self, phase):
-        """Seconds until the answer, and until the receiver had it."""
+        """Seconds until the response, and until the receiver had it."""
         mine = {event: times for event, times in self.sent.items() if times[0] == phase}
         answers = [accepted - start for _, start, accepted in mine.values()]
         arrivals = [self.hook.arrived[event] - start for event, (_, start, _) in mine.items() if event in self.hook.arrived]

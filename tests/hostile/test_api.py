@@ -20,7 +20,7 @@ from test_openapi import World  # noqa: E402
 PROBLEM_MEMBERS = {"type", "title", "status", "detail", "request_id"}
 # Of any request, whatever it is for: the document describes them in one place.
 OF_THE_CONNECTION = {400, 408, 413, 414, 415, 431}
-# Answers that take as long as the caller says, and those without an end.
+# Responses that take as long as the caller says, and those without an end.
 SHORT = {"claim_messages": {"wait_seconds": 0}}
 
 

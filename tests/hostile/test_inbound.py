@@ -87,7 +87,7 @@ def test_no_inbound_request_harms_the_node_or_others(scene):
                 wrong.append(f"target {shown(target)}: {answer}")
     client.close()
     assert not wrong, f"{len(wrong)} of {sent}:\n" + "\n".join(wrong[:20])
-    # Everything that was stored is forwarded, or given up with a reason.
+    # Everything that was stored is forwarded, or fails with a reason.
     wait_until(lambda: scene.node.sql("""select count(*) from postrider.inbox_queue
         where bucket >= 0 and work = 'forward' and attempts = 0""") == [(0,)], "every message was tried", 90)
     assert hook.events

@@ -138,7 +138,7 @@ def fresh_id():
 
 
 def insert_hostile_rows(session, url):
-    """One row for each column and value; those that the table itself refuses are refused."""
+    """One row for each column and value; those that violate the table's constraints are skipped."""
     inserted = 0
     for column, kind in columns(url, "outbox"):
         for value in [None, *some(BY_TYPE.get(kind, []), next(NUMBERS), 60)]:

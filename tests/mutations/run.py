@@ -4,11 +4,11 @@
     tests/mutations/run.py [--log FILE] [RULE…]
                                        those rules only, by number; `client`: what is sent and shown of an exchange;
                                        `cdc`: what change data capture promises;
-                                       `see`: what is shown, and to whom;
+                                       `see`: what is shown, and to which reader;
                                        `deadline`: when deliveries expire; `probe`: each request is in the history;
                                        `rights`: what customers may do
 
---log FILE keeps the results. A run that was interrupted goes on after the mutations that the file has; those that
+--log FILE keeps the results. A run that was interrupted continues after the mutations that the file has; those that
 survived or are stale run again.
 
 Changes files of this working copy and puts them back; commit before. Builds in build/test. Not part of ./dev test:

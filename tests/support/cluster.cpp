@@ -38,7 +38,7 @@ std::string server_binary(const char* name) {
 
 bool is_logical_wanted = false;
 
-// Postgres refuses to run as root.
+// Postgres does not run as root.
 const passwd* server_user() {
   return geteuid() == 0 ? getpwnam("postgres") : nullptr;
 }

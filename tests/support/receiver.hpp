@@ -1,5 +1,5 @@
-// An endpoint for tests: answers as told, per path, and keeps what it received. Its own thread; any thread
-// may ask.
+// An endpoint for tests: sends the response that is set for a path, and keeps its requests. It has its own
+// thread; any thread may call it.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ class Receiver {
   struct Answer {
     int status = 200;
     std::string retry_after = {};  // empty: no such header
-    bool hangs = false;            // until another answer is set for the path
+    bool hangs = false;            // until another response is set for the path
     std::chrono::milliseconds delay{0};
   };
   struct Received {
@@ -45,7 +45,7 @@ class Receiver {
   std::vector<Received> received(const std::string& path) const;
   std::vector<std::string> bodies(const std::string& path) const;
   size_t count(const std::string& path) const { return received(path).size(); }
-  int concurrent(const std::string& path) const;      // being answered now
+  int concurrent(const std::string& path) const;      // requests in progress
   int concurrent_max(const std::string& path) const;  // ever at once; "" for all paths together
 
   // Until the condition, which may use all of the above, holds; false after a minute.

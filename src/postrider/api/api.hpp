@@ -27,7 +27,7 @@ class Api {
   const std::vector<Routes::Entry>& routes() const { return routes_.entries(); }
   const Services& services() const { return services_; }
 
-  // On the loop's thread, for each piece of the control log that the node has read: drops what is cached.
+  // On the loop's thread, for each piece of the control log that the node has read: drops cached entries.
   void apply(std::span<const registry::Change> changes);
 
  private:

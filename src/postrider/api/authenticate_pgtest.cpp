@@ -1,4 +1,4 @@
-// Who calls is known whatever other calls keep the database busy with.
+// Callers are authenticated even while other calls keep the database busy.
 #include "postrider/api/pgtest_fixture.hpp"
 #include "postrider/api/stuck_calls.hpp"
 

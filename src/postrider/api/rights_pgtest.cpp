@@ -63,7 +63,7 @@ TEST_F(Rights, BoundKeysOfAnyRoleChangeOnlyNameContactsAndMetadataOfTheirTenant)
   EXPECT_EQ(changed.at("/metadata/a"), "1");
 }
 
-// Whatever the record gains later.
+// Also for fields that the record gains later.
 TEST_F(Rights, NoOtherFieldOfTheTenantIsForABoundKeyToWrite) {
   const auto before = get(acme);
   const auto document = before.json();

@@ -18,7 +18,7 @@ constexpr Role kRoles[] = {Role::admin, Role::operator_, Role::customer, Role::p
 enum class Bound { no, own, other };
 constexpr Bound kBounds[] = {Bound::no, Bound::own, Bound::other};
 
-// Answers that do not end by themselves, or only after a while: asked only where they must be rejected.
+// Responses that do not end, or only after a while: requested only where they must be rejected.
 bool is_long(const Routes::Entry& route) {
   return route.pattern.ends_with("/stream") || route.pattern == "/v1/inbox/claim";
 }
@@ -143,7 +143,7 @@ TEST_F(Roles, ACustomerIsAlwaysBound) {
   EXPECT_ANY_THROW(make_cell(Role::customer, Bound::no));
 }
 
-// What a customer may do, operation by operation: a route that is added or opened must be added here, too.
+// The operations that customers may call. A new route for customers must be added here, too.
 TEST_F(Roles, ACustomerUsesTheseOperationsAndNoOthers) {
   const std::set<std::string> wanted = {
       "PATCH /v1/tenants/{tenant}",

@@ -19,14 +19,14 @@ class RateLimiter {
  public:
   // False if the key's rate is exceeded. Bursts of up to a second's worth, but at least one.
   bool try_take(const std::string& key, SteadyTime now);
-  // What is left of a limit, to show it to the caller; nothing without a limit.
+  // The rest of a limit, to show it to the caller; no value without a limit.
   struct Allowance {
     double rate_per_second;
     int64_t remaining;                // whole ones
     std::chrono::seconds next_after;  // until there is one more, at least 1 if none is left
   };
   std::optional<Allowance> allowance(const std::string& key, SteadyTime now);
-  // No rate: no limit. The use from which a new rate was learned counts.
+  // No rate: no limit. The call from which a new rate was read counts.
   void set_rate(const std::string& key, std::optional<double> rate_per_second, SteadyTime now);
 
  private:

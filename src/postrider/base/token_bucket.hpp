@@ -43,7 +43,7 @@ class TokenBucket {
     return now + std::chrono::ceil<std::chrono::nanoseconds>(wait);
   }
 
-  // Keeps what is in the bucket, so that changing the limit grants no burst.
+  // Keeps the tokens in the bucket, so that changing the limit grants no burst.
   void set_rate(double rate_per_second, SteadyTime now) {
     fill(now);
     rate_ = usable(rate_per_second);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kShownValue = 60;
 
-// One object of the manifest, and what has to be done about it.
+// One object of the manifest, and the request that applies it.
 struct Step {
   std::string kind, id;
   Target target;
@@ -265,7 +265,7 @@ Manifest read_manifest(const std::string& path) {
   }
 }
 
-// What was applied before a failure stays: applying the corrected manifest again does the rest.
+// Changes before a failure are kept. Applying the corrected manifest again makes the others.
 void apply_step(Remote& server, const Step& step) {
   try {
     step.apply(server, step);

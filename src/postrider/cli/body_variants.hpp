@@ -1,4 +1,4 @@
-// What commonly happens to a webhook's body between the sender and the code that verifies it. Pure.
+// Common changes to a webhook's body between the sender and the code that verifies it. Pure.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Which server a command talks to, and with which key.
+// Chooses the server and the key of a command.
 #include "postrider/cli/invocation.hpp"
 #include "postrider/cli/profiles.hpp"
 

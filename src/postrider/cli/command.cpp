@@ -113,7 +113,7 @@ Command group(std::string name, std::string help, std::vector<Command> commands)
 
 namespace {
 
-// What people type because other tools call it that.
+// Names that people know from other tools.
 bool is_alias(const Command& command, const std::string& word) {
   if (std::count(command.aliases.begin(), command.aliases.end(), word) > 0) return true;
   if (word == "ls") return command.name == "list";

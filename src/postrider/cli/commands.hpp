@@ -1,5 +1,5 @@
 // One function per command, each in its own file. They print to stdout, log to stderr and return the exit
-// code; what they throw is reported by run() in cli.cpp.
+// code; run() in cli.cpp reports their exceptions.
 #pragma once
 
 #include "postrider/config/load.hpp"

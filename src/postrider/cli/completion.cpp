@@ -8,7 +8,7 @@ namespace postrider::cli {
 
 namespace {
 
-// What may follow a path of commands: commands below it, or options with what they take.
+// The words that may follow a path of commands: subcommands, or options with their values.
 struct Node {
   std::string path;  // "tenant list"; empty for the top
   const Command* command = nullptr;

@@ -1,4 +1,4 @@
-// What people see of a delivery: what happened in each attempt, and what to do next.
+// Shows a delivery to people: each attempt, and the next step.
 #pragma once
 
 #include "postrider/cli/invocation.hpp"

@@ -23,7 +23,7 @@ const Layout& whole_layout() {
   return layout;
 }
 
-// What is as it should be needs no line.
+// Normal values are not shown.
 json::object for_people(const json::value& endpoint) {
   json::object shown = endpoint.as_object();
   if (shown.contains("breaker") && shown["breaker"] == "closed") shown.erase("breaker");

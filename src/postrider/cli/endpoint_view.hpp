@@ -1,4 +1,4 @@
-// What people see of an endpoint and of a test request to it.
+// Shows an endpoint, and a test request to it, to people.
 #pragma once
 
 #include "postrider/cli/invocation.hpp"

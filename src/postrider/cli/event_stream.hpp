@@ -44,7 +44,7 @@ struct StreamOptions {
   std::optional<std::chrono::steady_clock::time_point> until;
 };
 
-// Follows until `until`, or until a problem that reconnecting does not solve. `take` gets every message but
+// Follows until `until`, or until an error that reconnecting cannot fix. `take` gets every message but
 // ready and gap and returns whether it was new; repeats are counted and reported.
 class EventStream {
  public:

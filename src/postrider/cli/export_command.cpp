@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kPageRows = "250";
 
-// What the API shows and a manifest does not contain: state, and what the server has counted or decided.
+// Fields of the API that a manifest does not have: state, counts, and decisions of the server.
 constexpr std::string_view kTenantState[] = {"status",     "status_reason", "status_since",  "status_by",
                                              "created_at", "updated_at",    "endpoint_count"};
 constexpr std::string_view kTypeState[] = {"created_at", "updated_at"};

@@ -24,7 +24,7 @@ std::vector<Parameter> field_parameters(const std::vector<Field>& fields);
 // The same, with those of these names marked as required.
 std::vector<Parameter> field_parameters(const std::vector<Field>& fields,
                                         const std::vector<std::string>& required);
-// Adds what was given to the document; `none` for anything but a text is null.
+// Adds the given options to the document; `none` is null, except for a text.
 void set_fields(const Invocation& invocation, const std::vector<Field>& fields, json::object& document);
 // --file FILE, then the fields over it.
 json::object read_document(const Invocation& invocation, const std::vector<Field>& fields);

@@ -1,4 +1,4 @@
-// How times, durations, sizes and IDs are written for people and read from them. Pure.
+// Formats and parses times, durations, sizes and IDs for people. Pure.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -20,7 +20,7 @@ std::string duration_text(std::chrono::microseconds duration);
 std::string bytes_text(int64_t bytes);  // "256 KiB"
 std::string share_text(double share);   // 0.44 → "44 %"
 
-// What tables on a terminal show of an ID made by postrider: enough to distinguish it, and accepted as
+// The short form of a generated ID in tables on a terminal: enough to distinguish it, and accepted as
 // an argument (see IdPattern). IDs chosen by callers stay as they are.
 std::string short_id(const std::string& id);
 

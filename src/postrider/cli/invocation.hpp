@@ -23,7 +23,7 @@ namespace postrider::cli {
 
 namespace json = boost::json;
 
-// The command line asks for something that cannot be done. what() says what to change; exit code 2.
+// The command line is invalid. what() explains how to correct it; exit code 2.
 struct Misuse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -82,7 +82,7 @@ class Invocation {
   std::unique_ptr<Remote> server_;
 };
 
-// What was given on the command line wins over the environment, and that over the profile.
+// The command line overrides the environment, and the environment overrides the profile.
 ServerChoice choose_server(const Invocation& invocation);
 
 // The text of a file, of standard input for "-". Throws Misuse.

@@ -1,4 +1,4 @@
-// Who runs a command that changes the database itself, for the audit log.
+// The user who runs a command that changes the database directly, for the audit log.
 #pragma once
 
 #include "postrider/registry/caller.hpp"

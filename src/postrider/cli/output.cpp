@@ -21,7 +21,7 @@ const json::array& rows_of(const json::value& response) {
   return response.at("data").as_array();
 }
 
-// Never with an exponent, which JSON has for every fraction; six places are enough for people.
+// Without an exponent, which Boost.JSON writes for every fraction; six decimals are enough for people.
 std::string number_text(double value) {
   std::string text = fmt::format("{:.6f}", value);
   text.erase(text.find_last_not_of('0') + 1);
@@ -47,7 +47,7 @@ std::string pairs(const json::object& object) {
   return text.empty() ? "-" : text;
 }
 
-// What identifies a row for `-o name`.
+// The ID of a row for `-o name`.
 std::string name_of(const json::value& row) {
   const json::object* object = row.if_object();
   for (const char* field : {"id", "name", "pattern", "delivery_id", "endpoint_id", "reason"})

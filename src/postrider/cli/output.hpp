@@ -1,5 +1,5 @@
-// What commands print: tables and records for people, JSON, YAML or IDs for programs. Text from a server is
-// printed without control characters, so that no name can manipulate the terminal.
+// The output of commands: tables and records for people, JSON, YAML or IDs for programs. Text from a server
+// is printed without control characters, so that no name can manipulate the terminal.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -13,7 +13,7 @@ namespace postrider::cli {
 
 enum class Format { table, wide, json, yaml, name };
 
-// How a value is written for people.
+// The format of a value for people.
 enum class Style { text, id, age, due, time, milliseconds, microseconds, seconds, share, bytes, yes_no };
 
 // A column of a table: the value at `pointer` in each row.
@@ -30,7 +30,7 @@ struct Column {
   Shown shown = Shown::always;
 };
 
-// What a table or a record is made for.
+// The place where a table or a record is shown.
 struct View {
   base::Timestamp now;
   size_t columns = 0;  // 0: lines may have any length, and nothing is shortened
@@ -74,7 +74,7 @@ class Output {
 std::string visible(std::string_view text);
 // Terminal columns that the text fills; wide characters are counted as one.
 size_t display_width(std::string_view text);
-// At most `width` columns, cut at a whole character; what was cut ends in "…".
+// At most `width` columns, cut between characters; a text that was cut ends in "…".
 std::string shortened(const std::string& text, size_t width);
 
 // Texts plain, null as "-", arrays joined, fractions without an exponent, objects as name=value.

@@ -146,7 +146,7 @@ class ApplicationRelay {
     thread_.start();
   }
 
-  // What is being handed over ends and is marked.
+  // Rows that are being relayed are completed and marked.
   void stop() {
     thread_.run([this] { return drain(); });
     thread_.stop();
@@ -164,7 +164,7 @@ class ApplicationRelay {
   }
   Task<http::Response> ready() {
     if (!link_.is_up()) return text(503, "no connection to the outbox's database\n");
-    if (!sink_.is_reachable()) return text(503, "the events are not taken now\n");
+    if (!sink_.is_reachable()) return text(503, "the events cannot be published at the moment\n");
     return text(200, relay_.is_active() ? "ready\n" : "ready, another one relays\n");
   }
   Task<void> drain() {

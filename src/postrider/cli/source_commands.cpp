@@ -17,7 +17,7 @@ const std::vector<Field>& fields() {
       {Kind::json, "--signature", "Signature format of the provider hmac: a JSON object, or @FILE"},
       {Kind::seconds,
        "--tolerance",
-       "How far a timestamp may be off, such as 5m (default: 5m)",
+       "Maximum difference of a timestamp, such as 5m (default: 5m)",
        {},
        "tolerance_seconds"},
       {Kind::text, "--idempotency-key",

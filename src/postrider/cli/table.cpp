@@ -24,7 +24,7 @@ struct TableColumn {
   bool is_empty() const {
     return std::all_of(cells.begin(), cells.end(), [](const std::string& cell) { return cell == "-"; });
   }
-  // What may be cut when the table is too wide; numbers, times and statuses are short and stay whole.
+  // Columns that may be cut when the table is too wide; numbers, times and statuses are short and stay whole.
   size_t width_min() const {
     if (is_first && style == Style::id) return width;
     if (style == Style::text) return std::min(width, std::max(kCutTextMin, display_width(title)));

@@ -133,7 +133,7 @@ int export_all(Invocation& in) {
   Progress bar("lines");
   uint64_t lines = 0;
   bool is_written = true;
-  std::string last;  // the line that is coming, or the last one
+  std::string last;  // the line being read, or the last one
   const bool is_whole = in.server().stream(call, [&](std::string_view data) {
     is_written = is_written && std::fwrite(data.data(), 1, data.size(), file) == data.size();
     for (const char c : data) {

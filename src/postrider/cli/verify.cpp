@@ -17,7 +17,7 @@ using crypto::SignatureScheme;
 
 constexpr size_t kEntriesMax = 20;
 
-// What a scheme reads, and what it signs.
+// The headers that a scheme reads, and the text that it signs.
 struct Parts {
   std::string id, timestamp, body;
 };

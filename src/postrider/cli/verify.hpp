@@ -24,7 +24,7 @@ struct SignedRequest {
 struct SignatureReport {
   bool is_valid = false;
   std::string scheme;
-  std::vector<std::string> findings;  // sentences: what is wrong
+  std::vector<std::string> findings;  // sentences about errors
 };
 SignatureReport verify_signature(const SignedRequest& request);
 

@@ -1,4 +1,4 @@
-// What the tests of nodes share.
+// Shared by the tests of nodes.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ class LeaseClock {
     until_ = renewal.until.time_since_epoch().count();
     sent_at_ = renewal.sent_at.time_since_epoch().count();
   }
-  // Whatever was held under it is lost, also when it is renewed afterwards: that is another term.
+  // Everything held under it is lost, even if it is renewed afterwards, because that is another term.
   void end() {
     ++term_;
     until_ = 0;

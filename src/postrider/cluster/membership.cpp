@@ -56,7 +56,7 @@ runtime::Task<void> Membership::join() {
       const auto read_at = before + (base::BootClock::now() - before) / 2;
       const auto row = registered.front();
       if (row.slot < 0 || row.slot >= model::IdSource::kSlots)
-        throw pg::Error(pg::Kind::other, "this node was given a slot that no id can hold");
+        throw pg::Error(pg::Kind::other, "the slot of this node is too large for an ID");
       ids_.synchronise(row.slot, row.read_at, read_at);
       renewed(before);
       co_return;
@@ -129,7 +129,7 @@ runtime::Task<void> Membership::look() {
   if (mine > share) release_surplus(mine - share);
 }
 
-// What the table says is what holds: a bucket that is no longer ours there is dropped here.
+// The table is authoritative: a bucket that this node no longer owns there is dropped here.
 void Membership::compare(const std::vector<Lease>& leases) {
   size_t lost = 0;
   for (const Lease& lease : leases) {
@@ -158,8 +158,7 @@ void Membership::lose_everything() {
 }
 
 void Membership::server_changed() {
-  telemetry::log_warn("database_changed")
-      .field("note", "leases are taken up again as the new server has them");
+  telemetry::log_warn("database_changed").field("note", "leases continue as the new server has them");
   lose_everything();
   peers_.clear();
   beat_at_ = {};
@@ -169,7 +168,8 @@ void Membership::server_changed() {
 runtime::Task<void> Membership::reap_dead_nodes(const std::map<model::NodeId, int64_t>& heartbeats) {
   // A node that could not read the table declares no other node dead: after an outage the others could not
   // send heartbeats either.
-  // So the time between two looks counts only in part, and a dead node is one that several looks found still.
+  // Therefore only part of the time between two reads counts, and a node is dead only if several reads in a
+  // row found no new heartbeat.
   const auto now = base::BootClock::now();
   const auto watched =
       std::min<base::SteadyTime::duration>(now - looked_at_, options_.lease / kLooksPerLease);

@@ -37,14 +37,14 @@ struct MembershipOptions {
 struct MembershipEvents {
   std::function<void(int bucket, int64_t epoch)> taken;
   std::function<void(int bucket)> lost;  // stop at once; also called after a drain, before the release
-  // All at once; what is taken from now on is held under that term of the lease.
+  // All at once; buckets that are taken from now on are held under that term of the lease.
   std::function<void(int64_t term)> lost_everything;
-  // True: nothing of it is under way, and nothing will be. False: it is lost, or this node stops.
+  // True: nothing of it is in progress or will start. False: it is lost, or this node stops.
   std::function<runtime::Task<bool>(int bucket, std::chrono::milliseconds patience)> drain;
   std::function<void()> renewed;
 };
 
-// How many of `buckets` the node at place `rank` of `nodes` should have: as even as it gets.
+// The number of buckets for the node at place `rank` of `nodes`: as equal as possible.
 int fair_share(int buckets, int nodes, int rank);
 
 class Membership : public runtime::Service {
@@ -94,7 +94,7 @@ class Membership : public runtime::Service {
   MembershipOptions options_;
   MembershipEvents events_;
   std::map<int, int64_t> owned_;  // bucket → epoch
-  std::set<int> releasing_;       // until the release is answered
+  std::set<int> releasing_;       // until the release has completed
   std::map<model::NodeId, Peer> peers_;
   base::SteadyTime beat_at_{};
   base::SteadyTime looked_at_{};  // at the others' heartbeats

@@ -2,7 +2,7 @@
 -- here are tiny.
 
 -- name: register_node
--- A new node takes the smallest free slot; a known one (it was thought dead) comes back to life with its own.
+-- A new node takes the smallest free slot; a known one (it was marked as dead) returns with its own.
 -- Two nodes that want the same slot at once: one gets a unique violation and tries again.
 -- not null: all
 insert into node (id, slot, name, version, delivers)

@@ -84,7 +84,8 @@ struct MembershipTest : testing::Test {
     return fresh;
   }
 
-  // What a node serves while it may send is what the table says, so no bucket has two owners.
+  // While a node may send, it serves exactly the buckets that it owns in the table, so no bucket has two
+  // owners.
   void expect_one_owner_each() {
     for (size_t i = 0; i < keepers.size(); ++i)
       for (const auto& [bucket, epoch] : keepers[i]->serving) {

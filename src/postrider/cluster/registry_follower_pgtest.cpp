@@ -74,7 +74,7 @@ TEST_F(RegistryFollowerTest, AServerThatLacksTheLastChangesIsFollowedFromWhereIt
   change("a");
   change("lost");
   EXPECT_THAT(look(), ElementsAre("a", "lost"));
-  // What a standby that had not received the last change looks like, once it is promoted.
+  // The state of a promoted standby that had not received the last change.
   db.sql(
       "delete from control_log where tenant_id = 'lost'; update registry_version set version = version - 1");
   lose_connection();

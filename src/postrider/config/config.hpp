@@ -38,7 +38,7 @@ struct OutboxConfig {
   bool operator==(const OutboxConfig&) const = default;
 };
 
-// A source of inbound webhooks: a [[source]] table of the file. What its fields may be is the API's to say.
+// A source of inbound webhooks: a [[source]] table of the file. The API validates its fields.
 struct SourceConfig {
   std::string id;
   std::string document;                       // JSON, as POST /v1/sources takes it, without its secrets
@@ -99,7 +99,7 @@ struct Config {
   std::vector<milliseconds> default_retry_schedule;  // empty: the schedule of delivery::RetrySchedule
   std::string user_agent = "postrider/" + std::string(base::kVersion);
 
-  // What customers may set at most
+  // Maximum values for customers
   int customer_max_in_flight = 0;
   int customer_timeout_ms = 0;
   int customer_rate_per_second = 0;  // 0: no maximum
@@ -145,7 +145,7 @@ struct Config {
   seconds retain_inbox{0};
   seconds retain_audit{0};
   seconds retain_rollups{0};
-  std::string archive_dir;  // empty: what is dropped is gone
+  std::string archive_dir;  // empty: dropped days are not archived
 
   // Endpoint health
   seconds disable_after{0};
@@ -154,7 +154,7 @@ struct Config {
   int degraded_below = 0;  // percent; 0: never
   int degraded_attempts = 0;
 
-  // Telling people
+  // Notices and mail
   std::string smtp_url;
   std::string mail_from;
   int notices_per_tenant = 0;              // per day

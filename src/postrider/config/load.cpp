@@ -148,7 +148,7 @@ void apply(const Setting& setting, const Given& given, Config& config) {
       fmt::format("The setting {} ({}) {}{}.", setting.key, given.from, applied.error(), value));
 }
 
-// What depends on other settings or on the machine.
+// Defaults that depend on other settings or on the machine.
 void fill_in(Config& config) {
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (config.shards == 0) config.shards = std::max(1, cores / 2);

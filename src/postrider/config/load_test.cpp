@@ -369,7 +369,7 @@ TEST_F(Load, RefusesASourceWithASentenceThatHasTheLineAndNoSecret) {
   EXPECT_THAT(complaint(id + secret + "tolerance_seconds = 1.5\n"),
               HasSubstr("tolerance_seconds (file " + directory_ + "/postrider.toml:4)"));
   EXPECT_THAT(complaint(id + secret + "[[source]]\n" + id + secret),
-              HasSubstr("postrider.toml:4) is there twice"));
+              HasSubstr("postrider.toml:4) is defined twice"));
   write("postrider.toml", "source = \"x\"\n");
   EXPECT_THAT(error(), HasSubstr("[[source]]"));
   write("postrider.toml", "[[tenant]]\nid = \"x\"\n");

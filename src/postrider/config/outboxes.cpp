@@ -80,7 +80,7 @@ void add_outboxes(const std::vector<FileTable>& tables, Loaded& loaded) {
     OutboxConfig outbox = reader.read();
     const auto is_same = [&](const OutboxConfig& other) { return other.name == outbox.name; };
     if (std::ranges::any_of(outboxes, is_same))
-      throw ConfigError(fmt::format("The outbox {} ({}) is there twice.", outbox.name, reader.from()));
+      throw ConfigError(fmt::format("The outbox {} ({}) is defined twice.", outbox.name, reader.from()));
     loaded.settings.push_back({.key = "outbox." + outbox.name,
                                .shown = without_password(outbox.database_url),
                                .from = reader.from()});

@@ -8,8 +8,8 @@
 
 namespace postrider::config {
 
-// Adds them to the configuration and, with masked URLs, to what is shown. Throws ConfigError, which never
-// contains a URL.
+// Adds them to the configuration and, with masked URLs, to the shown settings. Throws ConfigError, which
+// never contains a URL.
 void add_outboxes(const std::vector<FileTable>& tables, Loaded& loaded);
 
 // The text of a file that holds one secret. Throws ConfigError.

@@ -30,7 +30,7 @@ class Descriptor {
   int number_;
 };
 
-// Null-terminated, as execve wants it. Made before the fork: in the child nothing may allocate.
+// Null-terminated, as execve requires. Made before the fork: in the child nothing may allocate.
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> all;
   for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));

@@ -27,7 +27,7 @@ std::string read_id(const FileDocument& document) {
   if (found == document.nodes.end()) refuse("A source", document.from, "needs an id");
   const FileNode& node = found->second;
   if (node.texts.size() != 1 || node.texts[0].empty())
-    refuse("A source's id", node.from, "must be a text that is not empty");
+    refuse("A source's id", node.from, "must be a non-empty string");
   return node.texts[0];
 }
 
@@ -46,9 +46,8 @@ std::vector<std::string> read_secrets(const FileDocument& document, const std::s
   const bool is_list = given->json.starts_with('[');
   const bool is_empty = given->texts.empty() || std::ranges::count(given->texts, "") > 0;
   if (is_list != (key == "secrets") || is_empty)
-    refuse(
-        fmt::format("The {} of the source {}", key, id), given->from,
-        key == "secrets" ? "must be a list of texts that are not empty" : "must be a text that is not empty");
+    refuse(fmt::format("The {} of the source {}", key, id), given->from,
+           key == "secrets" ? "must be a list of non-empty strings" : "must be a non-empty string");
   if (key == "secret_file") return {read_secret_file(given->texts[0], given->from)};
   return given->texts;
 }
@@ -80,7 +79,7 @@ void add_sources(const std::vector<FileDocument>& documents, Loaded& loaded) {
     source.secrets = read_secrets(document, source.id);
     const auto is_same = [&](const SourceConfig& other) { return other.id == source.id; };
     if (std::ranges::any_of(sources, is_same))
-      refuse("The source " + source.id, source.from, "is there twice");
+      refuse("The source " + source.id, source.from, "is defined twice");
     loaded.settings.push_back({.key = "source." + source.id, .shown = shown(source), .from = source.from});
     sources.push_back(std::move(source));
   }

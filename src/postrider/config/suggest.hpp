@@ -7,7 +7,7 @@
 
 namespace postrider::config {
 
-// The candidate that is fewest edits away, if that is few enough to be a slip; otherwise empty.
+// The candidate with the smallest edit distance, if it is small enough to be a typo; otherwise empty.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace postrider::config

@@ -56,7 +56,7 @@ FileTable read_table(const toml::table& table, const std::string& path) {
   return values;
 }
 
-// Turns what is inside a [[source]] into JSON and remembers where it stood.
+// Converts a [[source]] table to JSON and records the positions of its keys.
 class DocumentReader {
  public:
   explicit DocumentReader(const std::string& path) : path_(path) {}

@@ -26,7 +26,7 @@ constexpr size_t kKeysMax = 16;
 constexpr size_t kPlaintextBytesMax = 1 << 20;
 constexpr std::string_view kCheckPlaintext = "postrider master key";
 constexpr std::string_view kCheckContext = "master_key_check";
-// In the order of Purpose. Part of what is stored: a changed text is another key.
+// In the order of Purpose. These are part of the stored values: a changed text gives another key.
 constexpr std::array<std::string_view, kPurposes> kPurposeInfo = {
     "postrider/1/stored_secret", "postrider/1/cursor", "postrider/1/check_value"};
 

@@ -18,8 +18,8 @@ namespace postrider::crypto {
 
 using KeyId = Bytes<8>;  // derived from the key, so that it says nothing about it
 
-// What a key is for. Random nonces limit how much one key may seal, and callers decide how many cursors there
-// are: they must not use up the key of the secrets. A new use gets a purpose of its own.
+// The purpose of a key. Random nonces limit how much one key may seal, and callers decide how many cursors
+// there are: they must not use up the key of the secrets. A new use gets a purpose of its own.
 enum class Purpose {
   stored_secret,  // secrets, custom headers and database URLs at rest
   cursor,         // of list calls
@@ -52,14 +52,14 @@ class MasterKeys {
   base::Result<std::string, OpenError> open(Purpose purpose, std::string_view sealed,
                                             std::string_view context) const;
 
-  // Sealed with a key other than the current one: worth sealing again. False for what is malformed.
+  // Sealed with a key other than the current one: it should be sealed again. False for malformed values.
   bool is_outdated(std::string_view sealed) const;
   const KeyId& current_id() const { return keys_.front().id; }
 
-  // A constant, sealed: kept in the database, so that a start with the wrong key is refused before it does
+  // A sealed constant in the database. It detects a start with the wrong key before that start does any
   // harm.
   std::string make_check_value() const;
-  // Whether one of the keys made this check value.
+  // True if one of the keys created this check value.
   bool accepts(std::string_view check_value) const;
 
  private:

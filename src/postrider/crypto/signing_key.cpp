@@ -27,9 +27,9 @@ Decoded decode_hmac(std::string_view secret) {
   if (!secret.starts_with(kHmacPrefix))
     return failure("must begin with \"whsec_\", followed by 24 to 64 bytes in base64");
   std::optional<std::string> bytes = base::base64_decode(secret.substr(kHmacPrefix.size()));
-  if (!bytes) return failure("must be valid base64 with padding behind \"whsec_\"");
+  if (!bytes) return failure("must be valid base64 with padding after \"whsec_\"");
   if (bytes->size() < kHmacKeyBytesMin || bytes->size() > kHmacKeyBytesMax)
-    return failure("must have 24 to 64 bytes behind \"whsec_\" once decoded, and has " +
+    return failure("must have 24 to 64 bytes after \"whsec_\" once decoded, and has " +
                    std::to_string(bytes->size()));
   return std::variant<std::string, Ed25519Key>(std::move(*bytes));
 }
@@ -40,16 +40,16 @@ Decoded decode_ed25519(std::string_view secret) {
   if (!secret.starts_with(kPrivatePrefix))
     return failure("must begin with \"whsk_\", followed by an Ed25519 private key in base64");
   const std::optional<std::string> bytes = base::base64_decode(secret.substr(kPrivatePrefix.size()));
-  if (!bytes) return failure("must be valid base64 with padding behind \"whsk_\"");
+  if (!bytes) return failure("must be valid base64 with padding after \"whsk_\"");
   const size_t pair_bytes = kEd25519SeedBytes + sizeof(Ed25519PublicKey);
   if (bytes->size() != kEd25519SeedBytes && bytes->size() != pair_bytes)
     return failure(
-        "must have 32 bytes (seed) or 64 bytes (seed and public key) behind \"whsk_\" once decoded, and "
+        "must have 32 bytes (seed) or 64 bytes (seed and public key) after \"whsk_\" once decoded, and "
         "has " +
         std::to_string(bytes->size()));
   std::optional<Ed25519Key> key = Ed25519Key::from_seed(bytes->substr(0, kEd25519SeedBytes));
   if (bytes->size() == pair_bytes && bytes->substr(kEd25519SeedBytes) != key->public_key().view())
-    return failure("has a public key behind \"whsk_\" that does not belong to its seed");
+    return failure("has a public key after \"whsk_\" that does not belong to its seed");
   return std::variant<std::string, Ed25519Key>(std::move(*key));
 }
 

@@ -1,6 +1,6 @@
 // Secrets of endpoints: their outside text forms, and the decoded form that signs.
 //
-// What a secret looks like follows from the scheme:
+// The form of a secret depends on the scheme:
 //   standard            whsec_<base64 of 24 to 64 bytes>; the bytes are the HMAC key
 //   standard_ed25519    whsk_<base64 of seed, or of seed and public key>; customers are given whpk_<base64>
 //   hex_v1, sha256      16 to 256 printable characters, used as they are

@@ -68,7 +68,7 @@ TEST(SigningKey, SaysWhatIsWrongWithASecret) {
       {SignatureScheme::standard, base::base64_encode(std::string(32, 'k')), "must begin with \"whsec_\""},
       {SignatureScheme::standard, "whsec_not base64!", "valid base64"},
       {SignatureScheme::standard, "whsec_YWJjZA", "valid base64 with padding"},
-      {SignatureScheme::standard, whsec(23), "24 to 64 bytes behind \"whsec_\" once decoded, and has 23"},
+      {SignatureScheme::standard, whsec(23), "24 to 64 bytes after \"whsec_\" once decoded, and has 23"},
       {SignatureScheme::standard, whsec(65), "has 65"},
       {SignatureScheme::standard_ed25519, whsec(32), "must begin with \"whsk_\""},
       {SignatureScheme::standard_ed25519,

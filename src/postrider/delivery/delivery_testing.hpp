@@ -1,4 +1,4 @@
-// What the Postgres tests of this folder share: a database with tenants and endpoints, rows in its queue, and
+// Shared by the Postgres tests of this folder: a database with tenants and endpoints, rows in its queue, and
 // nodes' parts on threads of their own.
 #pragma once
 

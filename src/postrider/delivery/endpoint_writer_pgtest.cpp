@@ -1,4 +1,4 @@
-// What is written about endpoints, and that a locked endpoint keeps nothing else waiting.
+// Writes to endpoints, and that a locked endpoint does not delay others.
 #include "postrider/delivery/settle/endpoint_writer.hpp"
 
 #include "postrider/delivery/delivery_testing.hpp"

@@ -292,8 +292,7 @@ runtime::Task<bool> Engine::State::drain_bucket(int bucket, std::chrono::millise
   co_return is_drained;
 }
 
-// In this order, nothing is missed: the log's and the registry's cursors are taken before the first bucket
-// is.
+// The cursors of the log and the registry are taken before the first bucket, so that no change is missed.
 runtime::Task<void> Engine::State::begin(base::SteadyTime deadline) {
   lease_link.start();
   log_link.start();
@@ -419,7 +418,7 @@ void Engine::drain(std::chrono::milliseconds timeout) {
 void Engine::stop() {
   State& state = *state_;
   if (!state.on_control.is_running()) return;
-  // First, because other nodes send what is unsettled once this node has left.
+  // First, because other nodes send unsettled deliveries again once this node has left.
   for (const auto& each : state.shards) each->on.run([&shard = each->shard] { return shard.cut_off(); });
   state.on_control.run([&state] { return state.stop_control(); });
   for (const auto& each : state.shards) {

@@ -23,7 +23,7 @@
 
 namespace postrider::delivery {
 
-// What the engine works with. All of it outlives the engine.
+// The engine's dependencies. All of them outlive the engine.
 struct EngineTools {
   const config::Config& config;
   std::string database_url;         // of the database in use, the private one included

@@ -1,4 +1,4 @@
-// How a node's configuration becomes the options of its parts.
+// Derives the options of a node's parts from its configuration.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the tests of whole nodes share.
+// Shared by the tests of whole nodes.
 #pragma once
 
 #include "postrider/delivery/delivery_testing.hpp"

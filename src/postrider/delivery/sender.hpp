@@ -51,7 +51,7 @@ class Sender {
 
   // The lane may have become ready for this turn.
   void add(const LanePtr& lane, Turn turn);
-  // Something that may let sending go on has changed: a slot, a limit, the lease.
+  // A change after which sending may be able to continue: a slot, a limit, the lease.
   void send_soon();
   // All buckets were lost with their lease. Nothing is sent under the lease's new term before this is called:
   // its renewal is visible at once, while rows of the lost term may still be here.
@@ -60,7 +60,7 @@ class Sender {
   void dead_letter(const LanePtr& lane, Row row, Ending ending);
 
   // ── deadlines ──
-  // Which rows of the lane have expired by now. The lane is configured.
+  // The rows of the lane that have expired. The lane is configured.
   Expiry expiry_of(const Lane& lane) const;
   // As dead_letter(), for a row that has expired.
   void expire(const LanePtr& lane, Row row);

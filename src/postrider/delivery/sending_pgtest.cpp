@@ -1,4 +1,4 @@
-// How a shard treats endpoints: limits, breaker, Retry-After, statuses, and what hangs.
+// A shard's treatment of endpoints: limits, breaker, Retry-After, statuses, and receivers that hang.
 #include <set>
 
 #include "postrider/delivery/delivery_testing.hpp"
@@ -131,7 +131,7 @@ TEST_F(SendingTest, GoneDisablesTheEndpointAndSweepsTheRest) {
   EXPECT_EQ(receiver.count("/in"), 1u);
   EXPECT_EQ(db.sql("select cause, count(*) from dead_letter group by 1 order by 1"),
             "endpoint_disabled|1199\ngone|1");
-  // What is committed for it later is swept too.
+  // Deliveries that are committed later are swept, too.
   shard.offer(commit(endpoint, {"late"}));
   wait_until_drained();
   EXPECT_EQ(receiver.count("/in"), 1u);
@@ -169,7 +169,7 @@ TEST_F(SendingTest, APausedEndpointHoldsAndDrainsWhenResumed) {
   wait_until_drained();
   set_status(endpoint, model::EndpointStatus::paused);
   shard.refresh(endpoint);
-  // What a later delivery of another endpoint proves: the lane has heard of it.
+  // A later delivery of another endpoint proves that the lane has received the change.
   shard.offer(commit(other, {"x"}));
   ASSERT_TRUE(receiver.wait_for_count("/other", 1));
   shard.offer(commit(endpoint, numbered(200)));

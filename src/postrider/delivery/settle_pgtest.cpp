@@ -96,7 +96,7 @@ struct SettleTest : DeliveryTest {
     while (told.empty() && db.sql(are_enough) != "t") co_await turn.wait_for(1ms);
   }
 
-  // Nothing of it in the database, told as late and counted.
+  // The database has nothing of it; it is reported as late and counted.
   void expect_late(Settlement one) {
     const std::string before = db.sql("select * from queue where bucket >= 0");
     const double late = metrics.late_settles_dropped.value();
@@ -227,7 +227,7 @@ TEST_F(SettleTest, AnItemThatIsNeverTakenDoesNotHoldUpOthers) {
   EXPECT_EQ(db.sql("select count(*) from attempt where outcome = 'delivered'"), "49");
 }
 
-// The refusals are counted by a sequence, which no rollback takes back.
+// Rejected writes are counted with a sequence, because a rollback does not undo it.
 constexpr const char* kDiskFull =
     "create sequence refusals; "
     "create function refuse() returns trigger language plpgsql as $$ begin perform nextval('refusals'); "
@@ -259,8 +259,8 @@ TEST_F(SettleTest, AMissingPartitionIsMadeOnDemand) {
   EXPECT_EQ(db.sql("select count(*) from dead_letter_" + day), "1");
 }
 
-// Whoever waits for the first row holds no other one yet, so two that settle the same rows never wait
-// crosswise.
+// A transaction that waits for the first row holds no other one yet, so two that settle the same rows cannot
+// deadlock.
 TEST_F(SettleTest, RowsAreLockedInOneOrderWhateverOrderTheyEndedIn) {
   for (const auto kind : kKinds) {
     SCOPED_TRACE(static_cast<int>(kind));

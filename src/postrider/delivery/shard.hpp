@@ -34,7 +34,7 @@ struct ShardOptions {
   size_t settle_batch_items_max = 500;
 };
 
-// What a shard works with. All of it outlives the shard.
+// A shard's dependencies. All of them outlive the shard.
 struct ShardTools {
   runtime::Loop& loop;
   pg::Link& link;
@@ -72,7 +72,7 @@ class Shard : private LoaderEvents {
   void refresh_endpoint(model::EndpointId endpoint);
   void refresh_tenant(const model::TenantId& tenant);
   void refresh_all();
-  // The same for what was just committed; returns when it is in force, at the latest at the deadline.
+  // The same for the latest commit; returns when it is in force, at the latest at the deadline.
   runtime::Task<void> take_effect(registry::ChangedEndpoints changed, base::SteadyTime deadline);
 
   // ── ending ──
@@ -81,7 +81,7 @@ class Shard : private LoaderEvents {
   runtime::Task<void> drain(base::SteadyTime deadline);
   // Ends the exchanges in flight without a result; those that already have one may still be settled.
   runtime::Task<void> cut_off();
-  // Drops what is left. The database client is stopped with it.
+  // Drops the remaining work. The database client is stopped with it.
   runtime::Task<void> stop();
 
   // ── what can be seen ──

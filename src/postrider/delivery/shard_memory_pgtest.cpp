@@ -1,4 +1,4 @@
-// Which rows of a lane are in memory, and that none of the others waits longer than it has to.
+// The rows of a lane that are in memory, and that the others do not wait longer than necessary.
 #include <algorithm>
 
 #include "postrider/delivery/delivery_testing.hpp"
@@ -78,7 +78,7 @@ TEST_F(ShardMemoryTest, AnAnnouncedRowIsReadAlthoughEnoughLaterOnesAreInMemory) 
   shard.offer(commit(endpoint, {"fresh"}));
   ASSERT_TRUE(receiver.wait_for_count("/in", 1));
   wait_for_left("20");
-  // So old that the hand-over counts as an announcement only.
+  // So old that the handoff only counts as an announcement.
   shard.offer(commit(endpoint, {"late"}, {.age = 15s}));
   ASSERT_TRUE(receiver.wait_for_count("/in", 2));
   wait_for_left("20");
@@ -170,7 +170,7 @@ TEST_F(ShardMemoryTest, ASweepEndsOnlyWhenNothingIsLeft) {
   auto endpoint = make_endpoint("acme", receiver.url("/in"));
   commit(endpoint, numbered(1'200), {.due_in = 1h});
   set_status(endpoint, model::EndpointStatus::disabled);
-  // Somebody cancels one of the first 500 while the sweep waits for its lock.
+  // One of the first 500 is canceled while the sweep waits for its lock.
   support::SyncSql canceling(db.url());
   canceling(
       "begin; delete from queue where id = (select id from queue where bucket >= 0 order by due_at limit 1)");

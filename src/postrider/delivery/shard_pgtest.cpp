@@ -271,7 +271,7 @@ TEST_F(ShardTest, ABucketIsDrainedWhenItsSlowestAttemptIsOver) {
   receiver.answer("/slow", {});
   EXPECT_TRUE(drained.get());
   EXPECT_EQ(receiver.concurrent("/slow"), 0);
-  // From now on it is somebody else's.
+  // From now on another node owns it.
   shard.offer(commit(quick, {"b"}));
   auto beside = make_endpoint_in(4, "/beside");
   shard.offer(commit(beside, {"c"}));

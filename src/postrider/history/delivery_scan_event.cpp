@@ -95,7 +95,7 @@ Merged merge(OfEvent of_event, size_t rows_max) {
   Merged merged{.deliveries = std::move(of_event.history), .covered_from = {}};
   base::Uuid floor;
   if (of_event.history_rows == rows_max) {
-    if (merged.deliveries.size() > 1) merged.deliveries.pop_back();  // attempts of it may be missing
+    if (merged.deliveries.size() > 1) merged.deliveries.pop_back();  // attempts of this page may be missing
     floor = merged.deliveries.back().id.uuid;
   }
   if (of_event.queued_rows == rows_max) floor = std::max(floor, of_event.queued.back().id.uuid);

@@ -1,5 +1,5 @@
-// What the nodes report as in flight, newest first. These are few at any time, but a filter may drop most of
-// them.
+// Deliveries that the nodes report as in flight, newest first. These are few at any time, but a filter may
+// drop most of them.
 #include <algorithm>
 #include <utility>
 

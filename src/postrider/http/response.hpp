@@ -33,7 +33,7 @@ struct Response {
   std::string body;
   std::vector<std::pair<std::string, std::string>>
       headers;  // names in lower case; values must not contain CR or LF
-  // If set, it writes the body, chunked. It runs after the head was sent and owns what it captured.
+  // If set, it writes the body, chunked. It runs after the head was sent and owns its captures.
   base::UniqueFunction<runtime::Task<void>(BodyStream&)> stream;
   bool close = false;  // close the connection after this response
 

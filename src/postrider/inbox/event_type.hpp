@@ -13,7 +13,7 @@ namespace postrider::inbox {
 std::string check_type_template(std::string_view text);
 
 // Always an event type: what a value must not contain becomes an underscore, dots stay, a missing value is
-// `unknown`, and what is too long is cut.
+// `unknown`, and a name that is too long is cut.
 std::string event_type(std::string_view text, Picker& picker);
 
 }  // namespace postrider::inbox

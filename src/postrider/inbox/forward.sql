@@ -15,7 +15,7 @@ from inbox_forwards(:worker::text, :source::text, :rows::integer, make_interval(
                     :bytes_max::bigint) as f
 
 -- name: finish_forwards
--- Locks the messages; see inbox_finish. A message that is locked by a consumer's open transaction is given back: it is
+-- Locks the messages; see inbox_finish. A message that is locked by a consumer's open transaction is returned: it is
 -- published again under the same ID, which creates nothing new, and finished then.
 with free as materialized (
   select inbox_lock_free(:ids::uuid[]) as ids
@@ -32,7 +32,7 @@ select inbox_return('forward', :worker::text, :ids::uuid[], :error::text,
                        make_interval(secs => :pause_seconds::float8)) as given_back
 
 -- name: fail_forward
--- The next attempt follows after the usual pause. As in finish_forwards, a message that is locked is given back.
+-- The next attempt follows after the usual pause. As in finish_forwards, a message that is locked is returned to the queue.
 select case
          when cardinality(inbox_lock_free(array[:id::uuid])) > 0
            then inbox_fail('forward', :worker::text, :id, :error::text, null)

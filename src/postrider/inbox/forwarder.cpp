@@ -34,7 +34,7 @@ std::optional<Headers> read_headers(std::string_view json) {
   return headers;
 }
 
-// A stored message as it came, so that it is read as at the door.
+// A stored message as it was received, so that it is parsed as on arrival.
 class Stored {
  public:
   Stored(const Headers& headers, std::string_view body) {
@@ -63,7 +63,7 @@ bool is_final(Rejected::Reason reason) {
          reason == Rejected::Reason::invalid;
 }
 
-// Whatever the message were, it would have been refused: no attempt of it.
+// The publisher would have rejected any message, so this does not count as an attempt.
 bool is_blameless(Rejected::Reason reason) {
   return reason == Rejected::Reason::too_fast || reason == Rejected::Reason::overloaded ||
          reason == Rejected::Reason::unavailable;
@@ -134,7 +134,7 @@ Forwarder::Job Forwarder::read_job(const sql::take_forwards::Row& row, const For
     job.data = stored.arrival().body;
   else
     job.error = "the body is neither JSON nor a form";
-  // The publisher never has room for it. A form grows when it becomes JSON.
+  // It never fits into the publisher. A form grows when it becomes JSON.
   if (job.data.size() > kDataBytesMax) job.error = "the body is too large for an event";
   return job;
 }

@@ -29,8 +29,8 @@ class Forwarder : public runtime::Service {
   // Bodies in memory at once, but for one that is larger; a fraction of what a publisher lets wait.
   static constexpr int64_t kBatchBytes = 8 << 20;
   static constexpr size_t kDataBytesMax = 32 << 20;
-  // What the publisher refused through no fault of the messages (too much, too fast, no database) goes back
-  // into the queue for so long, without an attempt used up, and its source is left alone meanwhile.
+  // Messages that the publisher could not take now (too many, too fast, no database) return to the queue for
+  // this time without using up an attempt, and their source is not read meanwhile.
   static constexpr std::chrono::milliseconds kHold{1'000};
   // Longer than a publisher tries; what a dead node held waits so long.
   static constexpr double kLeaseSeconds = 15;
@@ -56,7 +56,7 @@ class Forwarder : public runtime::Service {
   };
   struct Outcome {
     std::vector<base::Uuid> done;
-    std::vector<base::Uuid> held;  // refused through no fault of theirs
+    std::vector<base::Uuid> held;  // not taken now, for a reason that is not theirs
     std::string held_error;        // the last of them
     std::vector<Failure> refused;
   };

@@ -1,4 +1,4 @@
-// What becomes of the messages of a batch, and what is no attempt.
+// The results of a batch's messages, and which of them count as an attempt.
 #include "postrider/inbox/forwarder.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class ForwarderTest : public publish::PublishTest {
     return run(forwarder.forward_due(base::BootClock::now()));
   }
 
-  // How many messages are left, how many of them are leased, and their attempts, added up.
+  // The number of remaining messages, how many of them are leased, and the sum of their attempts.
   std::string left() {
     return db.sql(
         "select count(*), count(leased_by), coalesce(sum(attempts), 0) from inbox_queue where source_id = "

@@ -1,4 +1,4 @@
-// How a generic source signs: every part of it is configuration.
+// The signature scheme of a generic source; every part of it is configurable.
 #pragma once
 
 #include <optional>
@@ -41,7 +41,7 @@ struct TemplatePiece {
   std::string text;  // the literal, or the header's name in lower case
 };
 
-// The error is a sentence for whoever wrote the template.
+// The error is a sentence for the author of the template.
 base::Result<std::vector<TemplatePiece>, std::string> parse_template(std::string_view text);
 
 std::string to_json(const HmacScheme& scheme);

@@ -1,4 +1,4 @@
-// What the inbox of a node does in the background: wakes consumers after messages were stored, records
+// The background work of a node's inbox: wakes consumers after messages were stored, records
 // rejections and measures the lag. One loop; wake_consumers() from any thread.
 #pragma once
 

@@ -21,8 +21,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// Which headers are kept: those of the provider, those that were asked for, and those that the message is
-// judged by. Never what could open another door.
+// Stored are the provider's headers, the configured ones, and those by which the message is verified. Headers
+// with credentials are never stored.
 bool matters(const LoadedSource& loaded, std::string_view name) {
   if (name == "authorization" || name == "proxy-authorization" || name == "cookie") return false;
   if (name == "content-type" || name == "user-agent") return true;
@@ -79,7 +79,7 @@ Content content_of(const LoadedSource& loaded, const Arrival& arrival) {
   return content;
 }
 
-// Without an id of its own, a message is the same when what was signed is.
+// Messages without an ID are the same if their signed content is the same.
 std::string key_of(const Content& content) {
   return std::string(content_key_prefix) +
          base::hex_encode(crypto::sha256({content.digest.view(), content.topic}).view());

@@ -1,4 +1,4 @@
-// From what came in to what is stored. Pure.
+// Converts a received request to a stored message. Pure.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace postrider::inbox {
 
-// What the sender signed. One message per source, content and topic, and few topics: see store.sql.
+// The signed content. One message per source, content and topic, and few topics: see store.sql.
 struct Content {
   crypto::Digest256 digest;
   std::string topic;  // unsigned, and part of what the message means: Shopify sends one body under several
@@ -32,13 +32,13 @@ struct NewMessage {
   bool is_forwarded = false;
 };
 
-// Why a genuine message cannot be stored, or nothing: its body is not text.
+// The reason why a genuine message cannot be stored (its body is not text), or no value.
 std::optional<Rejection> unfit_body(const LoadedSource& source, std::string_view body);
 
 // Of a verified arrival.
 NewMessage make_message(const LoadedSource& source, const Arrival& arrival);
 
-// Slack asks once whether anybody is there; what it wants to hear, or nothing for any other message.
+// The response to Slack's URL verification request; no value for any other message.
 std::optional<std::string> slack_challenge(const Arrival& arrival);
 
 }  // namespace postrider::inbox

@@ -1,4 +1,4 @@
-// What is picked out of a message: the type of its event, its id, and what it is recognised by.
+// Values that are read from a message: the type of its event, its ID, and its deduplication key.
 #include "postrider/inbox/message.hpp"
 
 #include <gtest/gtest.h>

@@ -41,25 +41,25 @@ struct MessageFilter {
 };
 struct MessagePage {
   std::vector<Message> messages;
-  std::optional<model::MessageId> next;  // what follows begins behind this one; none: nothing follows
+  std::optional<model::MessageId> next;  // the next page begins after this one; none: there is no next page
 };
 // The newest first. A status that no index knows is looked for among a limited number of messages, so a page
 // may be short, or empty, although more follows.
 runtime::Task<MessagePage> list_messages(pg::Link& link, MessageFilter filter);
 runtime::Task<std::optional<Message>> find_message(pg::Link& link, SourceId source, model::MessageId id);
 
-// Which messages to repair: these, or (none given) up to `repair_max` of the oldest dead ones.
+// The messages to repair: these, or (none given) up to `repair_max` of the oldest dead ones.
 struct Repair {
   SourceId source;
   std::vector<model::MessageId> ids;
   std::optional<std::string> reason;
 };
 inline constexpr int repair_max = 1'000;
-// How many were put back; they are due at once. Both are written to the audit log, with the ids.
+// Returns the number of messages, which are due at once. Both are written to the audit log, with the IDs.
 runtime::Task<int64_t> retry_messages(pg::Link& link, const registry::Caller& caller, Repair repair);
 runtime::Task<int64_t> discard_messages(pg::Link& link, const registry::Caller& caller, Repair repair);
 
-// What inbox_claim gives.
+// A row of inbox_claim.
 struct Claimed {
   std::string id;
   std::string source;

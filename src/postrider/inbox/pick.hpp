@@ -23,7 +23,7 @@ class Picker {
   Picker& operator=(const Picker&) = delete;
 
   // `where` begins with a slash: a JSON pointer (of a form: /Name); otherwise it is a header's name. Strings,
-  // numbers and booleans are values; nothing for all else, and for what is empty.
+  // numbers and booleans are values; no value for other types and for empty strings.
   std::optional<std::string> at(std::string_view where);
   // The body is JSON, or a form.
   bool is_json();
@@ -43,7 +43,7 @@ constexpr size_t kKeyBytesMax = 255;
 // Keys that are made, not given.
 inline constexpr std::string_view content_key_prefix = "content:", hash_key_prefix = "sha256:";
 
-// What the index takes: keys that are too long, have a NUL or look like a made one are replaced by their
+// Keys that fit the index: keys that are too long, have a NUL or look like a made one are replaced by their
 // hash.
 std::string storable_key(std::string value);
 

@@ -1,6 +1,6 @@
 // Claims and acknowledgements read the rows they are about, whatever state the queue was in when their plans
-// were made. The statements are inside functions that applications call on sessions of their own, so what is
-// looked at is how many rows were read, with the server's own settings.
+// were made. The statements are inside functions that applications call on sessions of their own, so the test
+// checks how many rows were read, with the server's own settings.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Who sends inbound webhooks, and what each is known for.
+// The known senders of inbound webhooks, and their properties.
 #pragma once
 
 #include <optional>
@@ -24,10 +24,10 @@ struct ProviderTraits {
 };
 const ProviderTraits& traits(Provider provider);
 
-// How a message that came before is recognised.
+// How duplicates are recognised.
 enum class Deduplicate {
   id,       // by its idempotency key alone
-  content,  // also by what was signed: a recorded request is the same message under any unsigned id
+  content,  // also by the signed content: a recorded request is the same message under any unsigned ID
 };
 std::string_view label(Deduplicate deduplicate);
 std::optional<Deduplicate> parse_deduplicate(std::string_view text);

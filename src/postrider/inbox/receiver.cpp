@@ -74,7 +74,7 @@ pg::Batch store_batch(std::span<Waiting* const> batch, int buckets) {
   return store;
 }
 
-// What a message gets that came in one batch behind another with its key.
+// The result of a message that follows another with the same key in one batch.
 Stored answer_behind(const Waiting& leader, const Waiting& follower) {
   if (leader.answer == Stored::stored) return Stored::duplicate;
   // The leader left its key free, and this may be the message that the key belongs to: let it come again.
@@ -149,11 +149,11 @@ Task<void> Receiver::State::flush(Batch batch) {
     const pg::CommitAttempt first{.deadline = *deadline};
     co_await commit.run(*this, leaders, first);
   } else {
-    const pg::Error error(pg::Kind::unavailable, "no time was left after a batch that failed");
+    const pg::Error error(pg::Kind::unavailable, "no time is left after a batch that failed");
     give_up(leaders, error, {});
   }
   for (const auto& [follower, leader] : followers) follower->answer = answer_behind(*leader, *follower);
-  // Answering takes a while for a large batch; meanwhile the next one is already on its way.
+  // Sending the responses of a large batch takes a while; meanwhile the next batch is already in progress.
   loop.post([this, answered = std::move(batch)] { finish(answered); });
 }
 

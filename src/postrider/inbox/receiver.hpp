@@ -1,5 +1,5 @@
 // Stores verified messages: one transaction for as many as arrived together, one row per source and key and,
-// where the source asks for it, per content. Callers are answered after the commit.
+// where the source asks for it, per content. Callers get their results after the commit.
 //
 // One receiver per loop, on a link that others may use, too; used on that loop only.
 #pragma once
@@ -21,7 +21,7 @@ enum class Stored {
   stored,
   duplicate,          // it was there already, committed
   duplicate_content,  // its content was, under another id; nothing is kept of this one
-  unacceptable,       // the database refuses this message
+  unacceptable,       // the database rejects this message
   overloaded,         // nothing was tried
   unavailable,        // no database; whether it was stored may be unknown, and sending it again is safe
 };
@@ -40,14 +40,14 @@ class Receiver {
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
-  // Called on the loop after each commit that stored something, with the sources: whoever wakes consumers
-  // coalesces there.
+  // Called on the loop after each commit that stored something, with the sources. The
+  // callee coalesces wake-ups.
   void on_stored(base::UniqueFunction<void(std::vector<SourceId> sources)> callback);
 
   // Does not throw.
   runtime::Task<Stored> store(NewMessage message);
 
-  // Until everything taken on is answered. Store nothing afterwards.
+  // Returns when every accepted message has its result. Store nothing afterwards.
   runtime::Task<void> stop();
 
  private:

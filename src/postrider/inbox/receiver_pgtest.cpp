@@ -1,4 +1,4 @@
-// What storing does when there is no database.
+// Storing messages without a database.
 #include "postrider/inbox/receiver.hpp"
 
 #include <gtest/gtest.h>

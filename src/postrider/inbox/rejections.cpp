@@ -11,7 +11,7 @@ namespace postrider::inbox {
 
 void Rejections::count(const SourceId& source, const Rejection& rejection, base::Timestamp at) {
   metrics_.rejected.at(label(rejection.reason)).add();
-  // Not louder than debug: whoever knows the URL could fill the log.
+  // At debug level only, because anyone who knows the URL could fill the log.
   telemetry::log_debug("inbox_rejected")
       .field("source", source)
       .field("reason", label(rejection.reason))

@@ -1,6 +1,6 @@
-// What was refused at the door, and what was dropped because its content was stored before, counted for
-// operators: in the metrics at once, per source in the database every few seconds. Senders learn nothing of
-// it. Threads: any.
+// Counts rejected requests and duplicates that were dropped. Operators see the counts in the metrics at
+// once, and per source in the database every few seconds. Senders do not see them.
+// Threads: any.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ class Rejections {
   void count(const SourceId& source, const Rejection& rejection, base::Timestamp at);
   // Dropped by content; the metric is the receiver's. `detail` names the id under which it came.
   void count_dropped(const SourceId& source, std::string detail, base::Timestamp at);
-  // Writes what was counted since; keeps it when that fails. Throws pg::Error.
+  // Writes the counts since the last write, and keeps them if that fails. Throws pg::Error.
   runtime::Task<void> write(pg::Link& link);
 
  private:

@@ -1,5 +1,5 @@
-// What each scheme signs: one definition, for verification and for deduplication by content. Pure. Private to
-// inbox/.
+// The signed text of each scheme: one definition, for verification and for deduplication by content. Pure.
+// Private to inbox/.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace postrider::inbox {
 
-// What the headers claim, before any of it is verified. Views into the arrival.
+// The values in the headers, before any of them is verified. Views into the arrival.
 struct SignatureClaim {
   std::vector<std::string_view> hmacs;     // without their prefixes
   std::vector<std::string_view> ed25519s;  // Standard Webhooks v1a

@@ -40,7 +40,7 @@ class SourceCache {
     SourcePtr source;       // null: there is none
   };
   Found find(std::string_view id, base::SteadyTime now) const;
-  // Asks the database and keeps the answer.
+  // Queries the database and caches the result.
   runtime::Task<SourcePtr> load(pg::Link& link, const crypto::MasterKeys& keys, SourceId id);
 
   void apply(std::span<const registry::Change> changes);
@@ -54,7 +54,7 @@ class SourceCache {
     SourcePtr source;
     base::SteadyTime expires;
   };
-  uint64_t generation_ = 0;  // counts changes, so that what was read before one is not kept after it
+  uint64_t generation_ = 0;  // counts changes, so that a result from before one is not cached after it
   std::unordered_map<std::string, Entry> entries_;
   std::unordered_map<std::string, base::SteadyTime> unknown_;  // until when
 };

@@ -1,4 +1,4 @@
-// Sources: who may send inbound webhooks, how they prove it, and what becomes of what they send.
+// Sources: the senders of inbound webhooks, how their requests are verified, and where their messages go.
 //
 // Every change is one transaction that writes to the audit log and ends with its note in the control log.
 #pragma once
@@ -31,7 +31,7 @@ struct Forward {
   bool operator==(const Forward&) const = default;
 };
 
-// What the caller chooses, validated.
+// The caller's settings, validated.
 struct SourceSettings {
   std::optional<std::string> description;
   HmacScheme signature;  // provider hmac

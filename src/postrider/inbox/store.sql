@@ -1,4 +1,4 @@
--- Storing what came in.
+-- Storing received messages.
 
 -- name: store
 -- Arrays of one length, in the order of arrival, no key twice. A message without a digest is not deduplicated by content.

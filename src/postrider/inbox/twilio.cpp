@@ -78,7 +78,7 @@ std::optional<Rejection> verify_twilio(std::span<const VerifyKey> keys, const Ar
     return Rejection{RejectReason::signature_mismatch,
                      "no active secret matches for " +
                          arrival.public_url.substr(0, arrival.public_url.find('?')) +
-                         "; is public_url what Twilio calls?"};
+                         "; check that public_url is the URL that Twilio calls"};
   // Only now is the body worth a pass over it.
   const auto body_hash = body_hash_in(arrival.public_url);
   if (body_hash &&

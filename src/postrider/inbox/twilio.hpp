@@ -9,8 +9,8 @@
 
 namespace postrider::inbox {
 
-// The form's parameters as Twilio signs them, after the URL: empty where the URL's query has the hash of the
-// body. Nothing: the body is neither.
+// The form's parameters in the order in which Twilio signs them after the URL. Empty if the URL's query has
+// the hash of the body instead. No value if the body is neither a form nor hashed.
 std::optional<std::string> twilio_parameters(const Arrival& arrival);
 
 std::optional<Rejection> verify_twilio(std::span<const VerifyKey> keys, const Arrival& arrival);

@@ -45,7 +45,7 @@ Checked check_time(const SignatureClaim& claim, const Verification& how, const A
   return std::nullopt;
 }
 
-// How an HMAC is made and written.
+// The computation and encoding of an HMAC.
 struct MacForm {
   Hash hash = Hash::sha256;
   SignatureEncoding encoding = SignatureEncoding::hex;
@@ -140,7 +140,7 @@ std::optional<Rejection> verify(const Verification& how, std::span<const VerifyK
                                 const Arrival& arrival) {
   if (keys.empty()) return Rejection{RejectReason::no_secret, "the source has no secret that can be used"};
   if (how.provider == Provider::twilio) return verify_twilio(keys, arrival);
-  // What costs little comes first: the sender is not authenticated yet.
+  // Cheap checks come first, because the sender is not authenticated yet.
   auto claim = read_claim(how, arrival);
   if (!claim) return claim.error();
   if (!claim->time_header.empty())

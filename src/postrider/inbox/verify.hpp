@@ -1,5 +1,5 @@
-// Whether an inbound webhook comes from whom it says. Pure: no clock, no I/O; signatures are compared in
-// constant time, in the form in which they are sent, so that no other spelling of the same bytes passes.
+// Verifies the signature of an inbound webhook. Pure: no clock, no I/O. Signatures are compared in constant
+// time, in the form in which they are sent, so that no other encoding of the same bytes passes.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace postrider::inbox {
 
-// What came in. Views live as long as the request.
+// The received request. Views live as long as the request.
 struct Arrival {
   std::string_view body;
   std::span<const http::Field> fields;

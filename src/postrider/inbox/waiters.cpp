@@ -12,7 +12,7 @@ runtime::Task<void> Waiters::wait(SourceId source, base::SteadyTime until) {
   waiting_.erase(place);
 }
 
-// A woken one goes on at once and leaves the list, so the next is looked up first.
+// A woken one continues at once and leaves the list, so the next is looked up first.
 void Waiters::wake(std::string_view source) {
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     Waiting* waiting = *next++;

@@ -19,7 +19,7 @@ class Waiters {
   runtime::Task<void> wait(SourceId source, base::SteadyTime until);
   void wake(std::string_view source);
   void wake_all();
-  void stop();  // wakes all, and nobody waits again
+  void stop();  // wakes all; later calls do not wait
   bool is_stopping() const { return is_stopping_; }
 
  private:

@@ -27,7 +27,7 @@ struct InboxWorkTest : testing::Test {
         works + "'::text[]) w order by n");
   }
 
-  // How many messages a claim of a thousand answers.
+  // The number of messages that a claim of a thousand returns.
   std::string claimed(const std::string& worker = "c") {
     return db.sql("select count(body) from inbox_claim('" + worker + "', 's', 1000, '1 minute')");
   }
@@ -86,7 +86,8 @@ TEST_F(InboxWorkTest, AClaimWaitsForNobodyToGiveAMessageUp) {
   support::SyncSql late(db.url());
   late("begin");
   const std::string held = late(
-      "select public_id_of('msg', id) from inbox order by id limit 1 for update");  // as an answer begins
+      "select public_id_of('msg', id) from inbox order by id limit 1 for update");  // as an acknowledgement
+                                                                                    // begins
   db.sql("set statement_timeout = '30s'");
   EXPECT_EQ(claimed(), "0");
   EXPECT_EQ(statuses(), "dead,pending");
@@ -95,8 +96,8 @@ TEST_F(InboxWorkTest, AClaimWaitsForNobodyToGiveAMessageUp) {
   EXPECT_EQ(statuses(), "dead,done");
 }
 
-// A consumer claims and answers in one transaction what a slow one, whose lease has expired, answers
-// meanwhile.
+// A consumer claims and acknowledges messages in one transaction, while a slow one whose lease has expired
+// acknowledges the same messages.
 TEST_F(InboxWorkTest, ALateAnswerAndTheNextClaimDoNotDeadlock) {
   struct Answer {
     std::string call, result;

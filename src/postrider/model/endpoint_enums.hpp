@@ -8,11 +8,11 @@ namespace postrider::model {
 
 enum class EndpointStatus { active, paused, disabled, deleted };
 enum class TenantStatus { active, paused, deleted };
-// Who acts: a key that is bound to a tenant acts for the customer, every other person or program for the
+// The actor: a key that is bound to a tenant acts for the customer, every other person or program for the
 // operator.
 enum class Actor { customer, operator_, postrider };
 enum class Ordering { none, strict };
-// What to do with 3xx and with 4xx that are not known to pass.
+// The treatment of 3xx, and of 4xx that are not known to be temporary.
 enum class OnRejected { dead_letter, retry, pause };
 
 std::string_view label(EndpointStatus status);

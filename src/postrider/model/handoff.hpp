@@ -1,4 +1,4 @@
-// What publish gives to delivery right after a commit, in memory, so that the usual delivery needs no fetch.
+// Publish passes this to delivery in memory right after a commit, so that the usual delivery needs no fetch.
 #pragma once
 
 #include <memory>

@@ -25,8 +25,8 @@ class IdSource {
   // `database_now` as read at `read_at`. Called at start, and again whenever the node registers anew. Time
   // never runs backwards: IDs continue from the last one if the database's clock was set back.
   void synchronise(int slot, base::Timestamp database_now, base::SteadyTime read_at);
-  // The same while the slot stays: a clock may be set at any time. A difference that the reading itself
-  // explains
+  // The same while the slot is unchanged; the clock may be set at any time. A difference that the reading
+  // itself explains
   // (`uncertainty`) changes nothing, so that time advances evenly.
   void correct(base::Timestamp database_now, base::SteadyTime read_at, base::Microseconds uncertainty);
   bool is_ready() const;

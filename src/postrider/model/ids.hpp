@@ -83,7 +83,7 @@ inline constexpr std::string_view kTenantIdRule =
 // Owns the operational events. Only postrider itself publishes to it.
 inline constexpr std::string_view kReservedTenant = "postrider";
 
-// Which of `buckets` an endpoint belongs to. Fixed for ever: it is stored on the endpoint's row.
+// The bucket of an endpoint, of this number of buckets. It never changes: the endpoint's row stores it.
 int bucket_of(EndpointId endpoint, int buckets);
 
 // The last 12 hex digits of every delivery id of this endpoint.

@@ -83,7 +83,7 @@ Task<milliseconds> Capture::State::pass() {
   try {
     pause = co_await work();
   } catch (const pg::Error& error) {
-    // Too early or too busy: retry the same batch. Otherwise it is unknown what was done: read from the slot.
+    // Too early or too busy: retry the same batch. Otherwise the result is unknown: read from the slot again.
     if (error.kind() != pg::Kind::retry) stop_reading();
     failed = error.what();
   } catch (const std::exception& error) {
@@ -155,8 +155,8 @@ void Capture::State::show(const CaptureView& view) {
   series.age_seconds.set(std::chrono::duration<double>(now - all_read_at).count());
 }
 
-// Under the lease: after another relay has taken it, nothing is done. The lease is looked at first, since not
-// all of these statements can be rolled back.
+// Under the lease: nothing is done after another relay has taken it. The lease is checked first, because some
+// of these statements cannot be rolled back.
 template <pg::Query S>
 Task<pg::RowsOf<S>> Capture::State::write(S statement) {
   pg::Batch batch;
@@ -176,7 +176,7 @@ Task<void> Capture::State::say(std::string state, std::optional<std::string> rea
   said = saying;
   stored_state = state;
   const bool is_trouble = state == "fallback" || state == "impossible" || (state == "draining" && reason);
-  // What is as it was before a restart is worth a line only when somebody has to act.
+  // A state that is unchanged since before a restart is logged only if it requires action.
   if (changed.empty() && !(is_first && is_trouble)) co_return;
   auto line = is_trouble ? telemetry::log_error("capture_state") : telemetry::log_info("capture_state");
   line.field("outbox", options.name).field("state", state).field("reason", reason.value_or(""));
@@ -321,7 +321,7 @@ Task<void> Capture::State::drain(const CaptureView& view) {
 
 Task<void> Capture::State::drop(const CaptureView& view) {
   stop_reading();
-  while (!service.is_stopping() && is_leader()) {  // until the server has seen that nobody reads it
+  while (!service.is_stopping() && is_leader()) {  // until the server reports no reader
     bool is_in_use = false;
     try {
       co_await write(sql::drop_slot{.slot = view.slot_name});
@@ -338,7 +338,7 @@ Task<void> Capture::State::drop(const CaptureView& view) {
   rest_until = base::BootClock::now() + options.rest;
   std::optional<std::string> reason;
   if (view.is_wanted)
-    reason = "the slot was over its limit and is dropped; nothing is lost: emit() writes rows";
+    reason = "the slot was over its limit and was dropped. Nothing is lost: emit() writes rows.";
   const std::string state = view.is_wanted ? "fallback" : "off";
   co_await say(state, reason);
 }

@@ -20,8 +20,8 @@ namespace postrider::outbox {
 struct CaptureOptions {
   std::string name = "local";                // of the outbox
   pg::ConnectOptions connect = {};           // to the outbox's database, not through a pooler
-  std::chrono::milliseconds look{1'000};     // how often the slot is looked at
-  std::chrono::seconds mark{30};             // how long emit() trusts that somebody reads
+  std::chrono::milliseconds look{1'000};     // how often the slot is checked
+  std::chrono::seconds mark{30};             // how long emit() assumes that the slot has a reader
   std::chrono::milliseconds rest{60'000};    // after falling back, before a new slot is made
   std::chrono::milliseconds refused{5'000};  // before the next try, when the server does not allow it
   int rows_max = 500;
@@ -35,7 +35,7 @@ CaptureOptions capture_options(const std::string& name, const std::string& url, 
 struct CaptureTools {
   runtime::Loop& loop;
   pg::Link& link;  // whose session holds the lease, in the outbox's database
-  pg::Link& home;  // to postrider's own database: operators are told there
+  pg::Link& home;  // to postrider's own database, for operational events
   const pg::Lease& lease;
   CapturePublisher& capture_publisher;
   CaptureMetrics series;
@@ -48,7 +48,7 @@ class Capture : public runtime::Service {
   ~Capture() override;
 
  private:
-  // One look and what follows from it; reading ends when the slot has nothing more for now.
+  // Checks once and acts; reading ends when the slot has nothing more for now.
   runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
   runtime::Task<void> interrupt() override;
   runtime::Task<void> finish() override;

@@ -1,4 +1,4 @@
-// Change data capture of postrider's own outbox: what becomes of an event.
+// Change data capture of postrider's own outbox: the path of an event.
 #include "postrider/outbox/capture_testing.hpp"
 
 namespace postrider::outbox {
@@ -12,7 +12,7 @@ TEST_F(CaptureTest, AnEmittedEventIsPublishedAndNoRowIsWritten) {
   until_published(1);
   EXPECT_EQ(db.sql("select 'evt_' || replace(id::text, '-', '') from event"), id);
   EXPECT_THAT(db.sql("select body from event"), HasSubstr(",\"data\":{\"n\": 1e400}}"));
-  run(on.stop());  // it is handed over a moment after it is committed
+  run(on.stop());  // it is published a moment after its commit
   EXPECT_EQ(on.handoff.deliveries.size(), 1u);
   nodes.clear();
   // The table was never touched: its first row would have made a page.

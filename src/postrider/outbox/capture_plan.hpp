@@ -1,4 +1,4 @@
-// What is to be done about an outbox's replication slot. Pure.
+// Decides the next step for an outbox's replication slot. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace postrider::outbox {
 
-// One look at the outbox's database.
+// The state of the outbox's database in one check.
 struct CaptureView {
   bool is_wanted = false;  // the outbox's mode is cdc
   int64_t bytes_max = 0;   // of log that the slot may keep the server from removing
@@ -18,7 +18,7 @@ struct CaptureView {
   std::string wal_level;
   std::string slot_name;
   bool has_slot = false;
-  bool is_slot_lost = false;  // the server has removed what it had not sent
+  bool is_slot_lost = false;  // the server has removed data that it had not sent
   std::optional<int32_t> reader_pid;
   int64_t retained_bytes = 0;  // of log that the server keeps for the slot
   int64_t behind_bytes = 0;    // of log that is not confirmed
@@ -34,7 +34,7 @@ enum class CaptureStep {
   make_slot,  // wanted, and there is none
   mourn,      // a slot is gone or invalid that we had: messages may be lost
   read,       // read it, and let emit() write messages
-  drain,      // let emit() write rows, read what is left, drop the slot
+  drain,      // let emit() write rows, read the rest, drop the slot
 };
 // `is_resting`: it fell back a short while ago.
 CaptureStep plan(const CaptureView& view, bool is_resting);

@@ -96,14 +96,15 @@ void add_position(pg::Batch& batch, const LogPosition& position, const DrainLimi
 
 // No other relay can have got further while this session holds the lease.
 void check_advanced(const pg::Rows& rows) {
-  if (rows.empty()) throw pg::Error(pg::Kind::unavailable, "another relay has got further in the slot");
+  if (rows.empty()) throw pg::Error(pg::Kind::unavailable, "another relay has read further in the slot");
 }
 
 std::string rejection_by_database(const pg::Error& error) {
   return "the database rejects it (SQLSTATE " + error.sqlstate() + ")";
 }
 
-// Why it is rejected before anything is written, by the same rules as a row. Otherwise `row` has its event.
+// The reason why it is rejected before anything is written, by the same rules as a row. Otherwise `row` has
+// its event.
 std::optional<RejectedMessage> rejection_of(const Captured& message, Row& row, const Validator* validator) {
   row.event = message.event();
   if (row.event.data.size() > static_cast<size_t>(kDataBytesMax))

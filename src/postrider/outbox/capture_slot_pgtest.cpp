@@ -1,4 +1,4 @@
-// Change data capture: the slot is made, taken over, given up and told.
+// Change data capture: the slot is created, taken over, dropped and reported.
 #include <signal.h>
 
 #include "postrider/outbox/capture_testing.hpp"
@@ -22,7 +22,7 @@ TEST_F(CaptureTest, WhileNobodyReadsEmitWritesRows) {
 
 TEST_F(CaptureTest, ACopyOfTheDatabaseWritesRows) {
   capturing();
-  // What a mark says of another server process or database.
+  // A mark of another server process or database.
   db.sql(
       "select setval('outbox_capture', (last_value >> 32 << 32) | ((last_value + 1) & 4294967295)) from "
       "outbox_capture");

@@ -1,4 +1,4 @@
-// How change data capture of one outbox stands, and how it is switched; in the database where the outbox is.
+// The state of change data capture of one outbox, and switching it, in the outbox's database.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct CaptureChange {
   std::optional<int64_t> bytes_max;
 };
 
-// Makes the change, if any, and asks: the last answer is the state.
+// Applies the change, if any, and queries the state: the last result of the batch.
 pg::Batch capture_state_batch(const CaptureChange& change = {});
 // For the audit log, in postrider's own database.
 pg::Batch capture_note(const registry::Caller& caller, const std::string& outbox,

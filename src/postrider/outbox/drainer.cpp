@@ -45,7 +45,7 @@ pg::Batch fail_batch(const std::vector<Failure>& failures, const DrainLimits& li
   for (const auto& failure : failures) sorted.push_back(&failure);
   std::sort(sorted.begin(), sorted.end(), [](const Failure* a, const Failure* b) { return a->id < b->id; });
   std::vector<int64_t> ids;
-  std::vector<std::string> errors;  // they may repeat what is in the rows
+  std::vector<std::string> errors;  // they may repeat data of the rows
   std::vector<int64_t> final_ids;
   for (const Failure* failure : sorted) {
     ids.push_back(failure->id);

@@ -54,7 +54,7 @@ const std::vector<Hostile> kHostile = {
     {"data", "'\"' || repeat('x', 17000000) || '\"'"},
 };
 
-// What the owner of a database can always do.
+// Statements that the owner of a database can always execute.
 void disarm(support::SyncSql& sql) {
   sql("drop trigger outbox_event_form on postrider.outbox");
   for (const char* column : {"tenant_id", "type", "data", "event_id", "created_at"})

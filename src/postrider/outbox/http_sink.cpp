@@ -30,7 +30,8 @@ bool is_about_us(int status) {
 
 std::string detail_of(const json::object& problem) {
   const json::value* detail = problem.if_contains("detail");
-  std::string text = detail != nullptr && detail->is_string() ? std::string(detail->get_string()) : "refused";
+  std::string text =
+      detail != nullptr && detail->is_string() ? std::string(detail->get_string()) : "rejected";
   const json::value* errors = problem.if_contains("errors");
   if (errors == nullptr || !errors->is_array()) return text;
   for (const json::value& each : errors->get_array()) {
@@ -46,7 +47,7 @@ std::string detail_of(const json::object& problem) {
 Outcome outcome_of(const json::value& item) {
   const json::object* object = item.if_object();
   const json::value* status = object == nullptr ? nullptr : object->if_contains("status");
-  if (status == nullptr || !status->is_int64()) return {Outcome::Kind::later, "the answer has no status"};
+  if (status == nullptr || !status->is_int64()) return {Outcome::Kind::later, "the response has no status"};
   const int64_t code = status->get_int64();
   if (code >= 200 && code < 300) return {Outcome::Kind::published, {}};
   if (code == 429) return {Outcome::Kind::throttled, detail_of(*object)};
@@ -119,7 +120,8 @@ Task<bool> HttpSink::wait_until_due() {
   co_return !is_stopping_ && base::BootClock::now() >= due_at_;
 }
 
-// A batch that is refused as a whole for what is in it is sent again in halves, until the item is found.
+// A batch that is rejected as a whole because of its contents is sent again in halves, until the item is
+// found.
 Task<void> HttpSink::send_part(const Events& events, Part part, std::vector<Outcome>& outcomes) {
   std::vector<std::string> items;
   for (size_t i = part.first; i < part.first + part.count; ++i) items.push_back(item_json(events[i]));
@@ -130,7 +132,7 @@ Task<void> HttpSink::send_part(const Events& events, Part part, std::vector<Outc
       http::append_header(headers, "authorization", "Bearer " + options_.key()) &&
       http::append_header(headers, "content-type", "application/json");
   if (!has_headers) {
-    not_now("the API key has characters that no header can have", "");
+    not_now("the API key has characters that are not allowed in a header", "");
     co_return;
   }
   http::OutboundRequest request{.url = options_.url};
@@ -156,7 +158,7 @@ Task<void> HttpSink::send_part(const Events& events, Part part, std::vector<Outc
     co_return;
   }
   if (answer.status < 400 || is_passing(answer.status) || is_about_us(answer.status)) {
-    not_now(answer.status == 200 ? "the answer is not one of a postrider" : problem_text(answer),
+    not_now(answer.status == 200 ? "the response is not from a postrider server" : problem_text(answer),
             answer.retry_after);
     co_return;
   }

@@ -1,5 +1,5 @@
-// Into a postrider elsewhere, over its API: the events go to /v1/events/batch under their ids, so that what
-// is sent twice is one event.
+// Publishes to a remote postrider over its API. Events go to /v1/events/batch under their IDs, so an event
+// that is sent twice is stored once.
 //
 // Whatever may pass (nobody there, 429, 5xx, a key that is not accepted now) leaves the rows as they are and
 // makes the next call wait: as long as Retry-After says, otherwise twice as long as the time before. A 429 of
@@ -31,7 +31,7 @@ class HttpSink : public Sink {
   runtime::Task<std::vector<Outcome>> send(std::vector<publish::NewEvent> events) override;
   bool tells_itself() const override { return true; }
 
-  // Waits no longer; from here on events are taken by nobody.
+  // Ends the wait. No more events are taken.
   void stop();
   bool is_reachable() const { return is_reachable_; }
 
@@ -53,7 +53,7 @@ class HttpSink : public Sink {
   bool is_reachable_ = true, is_stopping_ = false;
 };
 
-// One item of the batch, and what the answer says about each. Pure. Nothing: it is not an answer to so many.
+// The items of the batch with the result of each. Pure. No value if the response has another number of items.
 std::string item_json(const publish::NewEvent& event);
 std::optional<std::vector<Outcome>> read_outcomes(std::string_view answer, size_t count);
 

@@ -32,12 +32,10 @@ Task<std::optional<std::string>> relay_obstacle(runtime::Loop& loop, std::string
   options.application_name = "postrider relay";
   const auto connection = co_await pg::Connection::open(loop, options);
   const auto rows = co_await connection->run(sql::outbox_here{});
-  if (rows.empty())
-    co_return "There is no outbox in this database: `postrider outbox install` puts it there.";
+  if (rows.empty()) co_return "There is no outbox in this database: `postrider outbox install` creates it.";
   if (rows.front().may_move) co_return std::nullopt;
   const std::string role(rows.front().role);
-  co_return "The role " + role + " may not move the rows of this outbox: grant postrider_relay to " + role +
-      ".";
+  co_return "The role " + role + " may not relay this outbox: grant postrider_relay to " + role + ".";
 }
 
 std::string MissingRoles::listed() const {
@@ -67,7 +65,7 @@ Task<MissingRoles> install(runtime::Loop& loop, std::string url) {
   const auto connection = co_await pg::Connection::open(loop, options);
   const auto own = co_await connection->run(sql::is_postriders_own{});
   if (own.front().is_own)
-    throw pg::Error(pg::Kind::other, "this is a database of postrider itself: its outbox is there already");
+    throw pg::Error(pg::Kind::other, "this is postrider's own database: it already has an outbox");
   pg::Transaction transaction = co_await connection->begin();
   co_await transaction.run(sql::create_schema{}, sql::create_relay_role{});
   co_await transaction.script(application_side());

@@ -22,8 +22,8 @@ runtime::Task<MissingRoles> missing_roles(pg::Connection& connection);
 // Throws pg::Error; Error(other) with a sentence when this is a database of postrider itself.
 runtime::Task<MissingRoles> install(runtime::Loop& loop, std::string url);
 
-// Why a relay cannot work there: the outbox is not installed, or the role has no right to it. Throws
-// pg::Error if the database cannot be reached.
+// The reason why a relay cannot work there: the outbox is not installed, or the role has no right to it.
+// Throws pg::Error if the database cannot be reached.
 runtime::Task<std::optional<std::string>> relay_obstacle(runtime::Loop& loop, std::string url);
 
 // The part of the migration that belongs there.

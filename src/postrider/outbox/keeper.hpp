@@ -57,7 +57,7 @@ class RelayKeeper : public runtime::Service {
   std::map<std::string, std::unique_ptr<Unit>> units_;
 };
 
-// How a relay's two sessions in the outbox's database are set up.
+// The settings of a relay's two sessions in the outbox's database.
 pg::LinkOptions relay_link(const std::string& url);
 pg::LinkOptions listen_link(const std::string& url);
 

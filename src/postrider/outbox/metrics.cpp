@@ -26,7 +26,7 @@ CaptureMetrics::CaptureMetrics(const telemetry::Metrics& all, const std::string&
                              "Write-ahead log that is not read from the slot.", {{"outbox", name}})),
       retained_bytes(all.gauge("webhook_capture_retained_bytes",
                                "Write-ahead log that the server keeps for the slot.", {{"outbox", name}})),
-      age_seconds(all.gauge("webhook_capture_age_seconds", "Since the slot was last read to its end.",
+      age_seconds(all.gauge("webhook_capture_age_seconds", "Time since the slot was last read to its end.",
                             {{"outbox", name}})),
       spilled(all.counter("webhook_capture_spilled_total",
                           "Messages that became rows: the slot was over its limit.", {{"outbox", name}})),

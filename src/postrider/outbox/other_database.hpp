@@ -16,7 +16,7 @@ class OtherDatabaseDrainer : public OutboxDrainer {
   // The link is the one to the other database, whose session holds the lease.
   OtherDatabaseDrainer(std::string name, pg::Link& link, Sink& sink, OutboxMetrics series,
                        DrainLimits limits);
-  // Operators are told of rows that are set aside; otherwise only the log is.
+  // Rows that are set aside are reported as an operational event; otherwise only in the log.
   void report_to(StuckReporter& reporter) { stuck_ = &reporter; }
 
   runtime::Task<bool> drain_fresh(Window& window) override;

@@ -20,7 +20,7 @@ struct Emitted {
   std::string_view content;
 };
 struct Commit {
-  pg::Lsn end;  // behind the commit: what may be confirmed when the transaction is done
+  pg::Lsn end;  // after the commit: the position to confirm when the transaction is done
 };
 struct OtherChange {};
 using Change = std::variant<Begin, Emitted, Commit, OtherChange>;

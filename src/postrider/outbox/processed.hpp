@@ -1,4 +1,4 @@
-// Rows that were processed and are still kept: what remains of events that postrider's own database has lost.
+// Rows that were processed and are still kept: the copies of events that postrider's own database has lost.
 #pragma once
 
 #include <optional>

@@ -46,11 +46,11 @@ struct Relay::State {
 
   bool is_active = false;  // holds the lease, as far as was said
   bool is_asleep = false;
-  base::SteadyTime asleep_at{};  // when publish() was last told
+  base::SteadyTime asleep_at{};  // when publish() was last informed
   Window window;
   base::SteadyTime full_pass_at{};
   base::SteadyTime shown_at{};   // the state of the outbox
-  base::SteadyTime failed_at{};  // when refused rows are looked at again
+  base::SteadyTime failed_at{};  // when rejected rows are retried
 
   std::string failed_with;  // by the last pass
 
@@ -185,7 +185,7 @@ Task<bool> Relay::State::drain_all() {
   co_return has_moved || has_retried;
 }
 
-// Once publish() has been told to notify, one more look: what was committed just before did not.
+// Once publish() is set to notify, scans once more: transactions that committed just before did not notify.
 Task<void> Relay::State::sleep() {
   if (service.is_stopping()) co_return;
   if (!listener || !listener->is_listening()) {
@@ -203,7 +203,7 @@ Task<void> Relay::State::sleep() {
   co_await nap();
 }
 
-// For longer than until the next poll; a relay that dies asleep does not make everybody notify for ever.
+// For longer than until the next poll; after a relay dies asleep, publishers stop notifying.
 Task<void> Relay::State::fall_asleep() {
   const milliseconds span = 2 * options.lease + options.poll;
   pg::Batch batch;

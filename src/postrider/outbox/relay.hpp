@@ -1,9 +1,9 @@
-// Moves the committed rows of one outbox. Any number of relays may run for it: the one whose session holds
-// the lease works, the others wait and take over.
+// Publishes the committed rows of one outbox. Any number of relays may run for it: the one whose session
+// holds the lease works, the others wait and take over.
 //
-// It is woken by NOTIFY when it sleeps and polls as a safety net; once a minute it looks at everything, so
-// that rows which somebody had locked, and those of a server that was restored, are found, too. Used on one
-// loop.
+// NOTIFY wakes it when it sleeps, and it polls as a safety net. Once a minute it scans all rows, so that
+// rows that were locked, and those of a restored server, are found as well.
+// Used on one loop.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct RelayOptions {
   std::string owner = {};      // who relays, for people
   std::chrono::milliseconds poll{500};
   std::chrono::milliseconds lease{10'000};      // a relay whose beat stands still for this long is superseded
-  std::chrono::milliseconds full_pass{60'000};  // how often everything is looked at
+  std::chrono::milliseconds full_pass{60'000};  // how often all rows are scanned
   bool may_be_notified = true;                  // false: publish() never sends a NOTIFY
   int data_bytes_max = 256 << 10;               // what publish() accepts
   pg::LinkOptions listen = {};                  // a session of its own, not through a pooler

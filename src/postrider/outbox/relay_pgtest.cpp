@@ -79,7 +79,7 @@ class RelayTest : public publish::PublishTest {
         " and a.backend_start = l.backend_start",
         "0");
   }
-  // Whether publish() sends a NOTIFY.
+  // True if publish() sends a NOTIFY.
   bool hears_a_publish();
 
   std::vector<std::unique_ptr<TestRelay>> relays;

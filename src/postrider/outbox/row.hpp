@@ -1,4 +1,4 @@
-// A row of the outbox on its way through the relay.
+// A row of the outbox in the relay.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ inline constexpr int64_t kDataBytesMax = 16 << 20;
 // tables: any column but ID and transaction may be null.
 std::vector<Row> read_rows(const pg::Rows& rows);
 
-// Why the row can never be published as it is: it breaks a rule of all events, or its data is not JSON.
-// Removes white space around the data.
+// The reason why the row can never be published as it is: it breaks a rule of all events, or its data is not
+// JSON. Removes white space around the data.
 std::optional<std::string> error_of(Row& row);
 
 struct Failure {

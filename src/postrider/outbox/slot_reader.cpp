@@ -72,7 +72,8 @@ bool SlotReader::collect(std::string_view key) {
 
 void SlotReader::accept(std::string_view bytes, std::string_view key) {
   const auto change = decode(bytes);
-  if (!change) throw pg::Error(pg::Kind::other, "the replication slot sends what is not pgoutput's");
+  if (!change)
+    throw pg::Error(pg::Kind::other, "the replication slot sent data that is not in pgoutput's format");
   if (const auto* begin = std::get_if<Begin>(&*change)) transaction_ = begin->commit;
   if (const auto* commit = std::get_if<Commit>(&*change)) done_ = std::max(done_, commit->end);
   const auto* emitted = std::get_if<Emitted>(&*change);

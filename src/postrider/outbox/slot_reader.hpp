@@ -1,4 +1,4 @@
-// What a replication slot sends, as batches of messages in the order of commits. On one loop.
+// Reads a replication slot: batches of messages in the order of commits. On one loop.
 #pragma once
 
 #include <memory>
@@ -26,18 +26,18 @@ class SlotReader {
   // Messages up to `taken` are left out: they are done.
   runtime::Task<void> open(std::string name, LogPosition taken);
   bool is_open() const { return stream_ != nullptr; }
-  void interrupt();  // whoever waits gets Error(unavailable)
-  void close();      // forgets what is not done: the slot sends it again
+  void interrupt();  // a caller that waits gets Error(unavailable)
+  void close();      // drops unconfirmed changes: the slot sends them again
 
-  // Adds to the batch what has come. True when there is nothing more for now; otherwise the batch is full.
+  // Adds the received messages to the batch. True if there are no more for now; otherwise the batch is full.
   bool collect(std::string_view key);
   const std::vector<Captured>& batch() const { return batch_; }
   void batch_done();
-  // How far everything is done, once the batch is.
+  // Everything up to this position is done once the batch is.
   pg::Lsn done() const { return done_; }
-  // Tells the slot. Asked to, the server answers, which moves done().
+  // Confirms done() to the slot. If asked to, the server responds, which advances done().
   void confirm(bool is_answer_wanted = false);
-  void beat();  // tells the server that somebody reads, although nothing is done
+  void beat();  // keeps the connection alive while nothing is confirmed
   // Until there may be more, or the deadline.
   runtime::Task<void> wait(runtime::SteadyTime deadline);
 

@@ -1,4 +1,4 @@
-// The state of one outbox, read in the database where it is, and the repair of what was set aside.
+// The state of one outbox, read in the database where it is, and the repair of rows that were set aside.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct OutboxState {
   int64_t stuck = 0;
   std::optional<std::string> relay;  // who relays it
   std::optional<base::Timestamp> relay_beat_at;
-  std::optional<std::string> damage;  // what is missing in its tables, and how to repair it
+  std::optional<std::string> damage;  // missing rows in its tables, and how to repair them
 };
 pg::Batch state_batch();
 OutboxState read_state(const std::vector<pg::Rows>& answers);
@@ -58,7 +58,7 @@ struct Waiting {
   int64_t waiting = 0, failing = 0;  // counted up to outbox_counted_max
   std::vector<FailingRow> failing_rows;
 };
-// What people ask about the outbox: state_batch(), and then its setting and what waits.
+// The state of the outbox for people: state_batch(), and then its setting and the waiting rows.
 pg::Batch status_batch();
 // "refuse" or "set_aside"; none when the tables are damaged.
 std::optional<std::string> read_on_invalid(const std::vector<pg::Rows>& results);

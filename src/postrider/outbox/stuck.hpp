@@ -1,6 +1,6 @@
-// Rows that were set aside become the operational event `outbox.stuck`: the first at once, what follows
-// within a minute together. What a dying node had not told yet is not told; the rows themselves are listed
-// and in the metrics.
+// Reports rows that were set aside with the operational event `outbox.stuck`: the first row at once, later
+// ones together after at most a minute. Reports that a node had not sent when it died are lost; the rows
+// are still listed and counted in the metrics.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ class StuckReporter {
   // The link is one to postrider's own database.
   StuckReporter(std::string outbox, pg::Link& link) : tally_(std::move(outbox)), link_(link) {}
   void add(const std::vector<SetAside>& rows) { tally_.add(rows); }
-  // Tells what is due; does not throw: what could not be told is told later.
+  // Sends the reports that are due. Does not throw: a report that fails is sent later.
   runtime::Task<void> report();
 
  private:

@@ -22,7 +22,7 @@ class Validator {
 
   // Reads the catalogue, if it has changed. Throws pg::Error.
   runtime::Task<void> refresh();
-  // Why the event is rejected. A warning is only logged and counted.
+  // The reason why the event is rejected. A warning is only logged and counted.
   std::optional<std::string> error_of(const publish::NewEvent& event) const;
 
   void apply(const registry::Change& change) { cache_.apply({&change, 1}); }

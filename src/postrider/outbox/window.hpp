@@ -31,7 +31,7 @@ class Window {
   // Nothing that it will still read is before this.
   Position first_unread() const;
 
-  // What a chunk brought, and the snapshot taken before it was read: the next window begins with the one that
+  // The rows of a chunk, and the snapshot taken before it was read: the next window begins with the one that
   // was taken before the first chunk. A chunk without rows is the last.
   void read(std::string_view snapshot, const std::vector<Row>& late, const std::vector<Row>& fresh);
   // Transactions that were in progress when the last window began.

@@ -4,7 +4,7 @@
 // - A batch that fails because of its data is split until the bad item is found. The others are committed.
 // - If the connection is lost during a commit, the result is unknown. The batch is tried again with the same
 //   IDs, and the writer learns that it may have been committed already.
-// - What is missing, such as the partition of a new day, is created.
+// - Missing objects, such as the partition of a new day, are created.
 //
 // BatchWriter has the statements and decides what a failure means for the items; CommitPolicy has the limits.
 #pragma once
@@ -51,10 +51,10 @@ class BatchWriter {
 
   // One transaction. Throws Error, and then nothing was written; or, Kind::unknown, perhaps everything.
   virtual runtime::Task<void> write(Items items, CommitAttempt attempt) = 0;
-  // The database rejects this item, whatever it is combined with. What this throws ends the run.
+  // The database rejects this item, in any batch. An exception ends the run.
   virtual runtime::Task<void> reject(const Item& item, const Error& error) = 0;
   // These items were not written, or perhaps they were (attempt.may_be_committed): the deadline has passed,
-  // the error is not one to retry, or the run was canceled. What this throws ends the run.
+  // the error is not one to retry, or the run was canceled. An exception ends the run.
   virtual void give_up(Items items, const Error& error, CommitAttempt attempt) = 0;
 
   // Called for Kind::item and Kind::retry. Creates what the items need.
@@ -73,7 +73,7 @@ class BatchWriter {
 // A row found no partition: a check violation without a constraint.
 bool is_missing_partition(const Error& error);
 
-// What follows a failed attempt, if nothing could be repaired. Pure.
+// The next step after a failed attempt, if nothing could be repaired. Pure.
 enum class NextStep { retry, simplify, split, reject, give_up };
 struct CommitProgress {
   size_t items = 1;
@@ -91,12 +91,12 @@ class BatchCommit {
 
   BatchCommit(runtime::Loop& loop, CommitPolicy policy) : policy_(policy), pause_(loop) {}
 
-  // Returns when each item was written, rejected or given up. The items must live until then. Throws only
+  // Returns when each item was written, rejected or abandoned. The items must live until then. Throws only
   // what the writer's reject(), give_up() and repair() throw.
   runtime::Task<void> run(BatchWriter<Item>& writer, Items items, CommitAttempt first = {});
 
-  // No further attempt is made: what is not written yet is given up, as soon as the attempt in progress has
-  // ended. end_pause() also ends a pause between two attempts, and may resume the run before it returns.
+  // No further attempt is made: items that are not written yet are abandoned when the attempt in progress
+  // ends. end_pause() also ends a pause between two attempts, and may resume the run before it returns.
   void cancel() { is_canceled_ = true; }
   void end_pause() { pause_.notify(); }
 

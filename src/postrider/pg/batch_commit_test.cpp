@@ -1,4 +1,4 @@
-// The loop that all writers of batches share, with a writer that fails as it is told.
+// The loop that all writers of batches share, with a writer that fails on request.
 #include "postrider/pg/batch_commit.hpp"
 
 #include <gmock/gmock.h>

@@ -113,8 +113,8 @@ class Batcher {
   runtime::TaskGroup group_;
 };
 
-// How long a flush may take before its items are given up, counted from the arrival of the first of them:
-// items that waited for a failing flush have used up their time already. Pure.
+// The time after which a flush abandons its items, counted from the arrival of the first one: items that
+// waited for a failing flush have used up their time already. Pure.
 class Patience {
  public:
   // Items that waited too long for flushes that succeeded still get this much time, so that a passing error
@@ -123,7 +123,7 @@ class Patience {
 
   explicit Patience(std::chrono::milliseconds give_up_after) : give_up_after_(give_up_after) {}
 
-  // Nothing: the time is over and the flush before this one was given up, so do not even try. This way all
+  // No value: the time is over and the previous flush was abandoned, so do not try at all. This way all
   // flushes that wait end together.
   std::optional<base::SteadyTime> deadline(base::SteadyTime first_came, base::SteadyTime now) const {
     const base::SteadyTime over = first_came + give_up_after_;

@@ -22,7 +22,7 @@ struct Blocked {
 // The sessions of this role that wait for a lock right now. Throws Error.
 runtime::Task<std::vector<Blocked>> blocked_sessions(Connection& connection);
 
-// Whether the error is a lock_timeout.
+// True if the error is a lock_timeout.
 bool is_lock_timeout(const Error& error);
 
 }  // namespace postrider::pg

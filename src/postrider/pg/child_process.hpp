@@ -44,7 +44,7 @@ struct Finished {
 // Starts and waits; output_file is not used.
 Finished run_child(const ChildOptions& options);
 
-// Whether `user` can enter the directory, by asking the system as that user (needs root for another one).
+// True if `user` can enter the directory. Checked by a process of that user (needs root for another user).
 bool can_enter(const User& user, const std::string& directory);
 
 }  // namespace postrider::pg

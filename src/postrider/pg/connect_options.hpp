@@ -8,7 +8,7 @@ namespace postrider::pg {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// How to reach the database, and the settings of a session. Zero turns a timeout off.
+// The address of the database, and the settings of a session. Zero turns a timeout off.
 struct ConnectOptions {
   std::string url;  // URI or key=value string; may name several hosts. It overrides the defaults below
   std::string application_name = "postrider";

@@ -114,8 +114,8 @@ Task<void> Connection::connect() {
       session->server.timeline = server.timeline;
       session->server.backend = Backend{session->server.backend_pid, server.backend_started_at};
     } catch (const Error& error) {
-      session->fail_if_open("cannot set the session up");
-      throw Error(Kind::unavailable, std::string("cannot set the session up: ") + error.what());
+      session->fail_if_open("cannot set up the session");
+      throw Error(Kind::unavailable, std::string("cannot set up the session: ") + error.what());
     }
   }
   session->end_connect_deadline();

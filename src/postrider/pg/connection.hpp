@@ -26,13 +26,13 @@ namespace postrider::pg {
 
 class Session;
 
-// A process of the server. Its process ID alone may be another one's later.
+// A process of the server. Its process ID alone can later belong to another process.
 struct Backend {
   int pid = 0;
   base::Timestamp started_at{};
 };
 
-// What the server reported when the connection was opened.
+// Properties that the server reported when the connection was opened.
 struct ServerInfo {
   int version = 0;  // 150020
   int backend_pid = 0;

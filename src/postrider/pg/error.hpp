@@ -1,4 +1,4 @@
-// What can go wrong with the database, sorted by what the caller may do about it.
+// Errors of the database, by what the caller can do about them.
 #pragma once
 
 #include <stdexcept>

@@ -77,7 +77,7 @@ Task<void> Lease::supersede(int pid, std::string role) {
     co_await link_.run(sql::end_holder{.name = options_.name});
   } catch (const Error& error) {
     if (error.sqlstate() != kNotAllowed) throw;
-    note = "its session may not be ended by this role; what it still writes is rejected";
+    note = "this role may not end its session; its writes will be rejected";
   }
   telemetry::log_warn("lease_stalled")
       .field("lease", options_.name)

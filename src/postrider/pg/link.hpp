@@ -47,7 +47,7 @@ class Link {
 
   bool is_up() const;
   uint64_t connection_number() const;  // 1 for the first; the last one's while down
-  // Why it is down: the last failure to connect or the reason of the loss.
+  // The reason why it is down: the last failure to connect, or the error that ended the connection.
   const std::string& last_error() const;
   // The backends of the last connections that were lost, in order. Each may still work on what it was sent.
   // None behind a pooler.

@@ -36,7 +36,7 @@ struct Pool::State : std::enable_shared_from_this<Pool::State> {
   struct Owner {
     size_t held = 0;
     uint64_t last_turn = 0;  // the one that had its turn longest ago is next
-    SteadyTime paid_until;   // when its share of the time will have made up for what it used
+    SteadyTime paid_until;   // when its share of the time has paid for its use
     std::list<Waiter*> waiting;
 
     SteadyTime rested_at() const { return paid_until - time_share_credit; }
@@ -81,7 +81,7 @@ void Pool::State::Waiter::leave() {
   --state.waiters;
 }
 
-// Once a second, so that a call does not look at all owners of the last seconds.
+// Once a second, so that a call does not scan all owners of the last seconds.
 void Pool::State::forget_idle_owners() {
   const SteadyTime now = base::BootClock::now();
   if (now - owners_checked_at < std::chrono::seconds(1)) return;

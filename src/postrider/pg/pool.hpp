@@ -34,7 +34,7 @@ class Pool {
     // The longest wait for more time, so that one slow statement does not lock its owner out.
     std::chrono::seconds rest_max = std::chrono::hours(1);
   };
-  // An owner may run ahead of its share by what it earns in this time.
+  // An owner may exceed its share by the amount that it earns in this time.
   static constexpr std::chrono::seconds time_share_credit{2};
 
   // A link for the caller alone until the lease is gone. The pool outlives its leases.

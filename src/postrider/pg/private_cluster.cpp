@@ -68,10 +68,10 @@ ServerPrograms choose_programs(const PrivateClusterOptions& options, std::option
     if (made_by ? programs.major == *made_by : programs.major >= server_major_min) return programs;
   if (made_by)
     throw PrivateClusterError(fmt::format(
-        "{} was made by PostgreSQL {}, {}; install postgresql-{}, or move the data with pg_upgrade", cluster,
-        *made_by,
+        "{} was created by PostgreSQL {}, {}; install postgresql-{}, or move the data with pg_upgrade",
+        cluster, *made_by,
         found.empty() ? "and no Postgres server is installed"
-                      : fmt::format("but the installed one is {}", found.front().major),
+                      : fmt::format("but version {} is installed", found.front().major),
         *made_by));
   if (!found.empty())
     throw PrivateClusterError(fmt::format(
@@ -244,7 +244,7 @@ void PrivateCluster::State::launch() {
     telemetry::log_warn("private_postgres_has_slots")
         .field("note",
                "there is a replication slot, so wal_level stays logical; `postrider outbox capture --mode "
-               "table` lets it go");
+               "table` drops it");
   postmaster = start_child({.arguments = std::move(arguments),
                             .environment = clean_environment(),
                             .directory = layout.cluster(),
@@ -276,8 +276,8 @@ bool PrivateCluster::State::wait_ready(Clock::time_point deadline) {
     if (is_gone()) return false;
     if (Clock::now() > deadline)
       throw PrivateClusterError(
-          fmt::format("the private Postgres in {} does not take connections; it says: {}", layout.cluster(),
-                      log_tail(layout.log(), log_start)));
+          fmt::format("the private Postgres in {} does not accept connections; its log ends with: {}",
+                      layout.cluster(), log_tail(layout.log(), log_start)));
     pause();
   }
   return true;
@@ -299,8 +299,8 @@ void PrivateCluster::State::bring_up() {
     // Backends of a postmaster that was killed end by themselves, within moments.
     const std::string said = log_tail(layout.log(), log_start);
     if (said.find("shared memory block") == std::string::npos || Clock::now() > deadline)
-      throw PrivateClusterError(
-          fmt::format("the private Postgres in {} does not start; it says: {}", layout.cluster(), said));
+      throw PrivateClusterError(fmt::format(
+          "the private Postgres in {} does not start; its log ends with: {}", layout.cluster(), said));
     std::this_thread::sleep_for(10 * poll_interval);
   }
   running = running_version(url_at(socket_directory) + "&connect_timeout=5");
@@ -399,7 +399,7 @@ pid_t PrivateCluster::pid() const {
 bool PrivateCluster::revive() {
   if (!state_->is_gone()) return false;
   telemetry::log_error("private_postgres_died")
-      .field("said", log_tail(state_->layout.log(), state_->log_start));
+      .field("log_tail", log_tail(state_->layout.log(), state_->log_start));
   state_->bring_up();
   return true;
 }
@@ -440,8 +440,11 @@ std::optional<ServerUpgrade> PrivateCluster::upgrade_of(const std::string& data_
 
 std::string PrivateCluster::url_of(const std::string& data_dir) {
   if (!cluster_major(data_dir + "/postgres"))
-    throw PrivateClusterError(fmt::format(
-        "there is no private Postgres in {}: `postrider serve` makes it at its first start", data_dir));
+    throw PrivateClusterError(
+        fmt::format("there is no private Postgres in {}: give the data_dir of the server, or start "
+                    "`postrider serve`, which "
+                    "creates it",
+                    data_dir));
   const ClusterLayout layout = ClusterLayout::prepare(data_dir);
   const auto running = running_postmaster(layout.cluster());
   return url_at(running && !running->socket_directory.empty() ? running->socket_directory

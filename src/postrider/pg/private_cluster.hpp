@@ -3,15 +3,15 @@
 //
 //   <data_dir>/postgres        the cluster; operators may tune its postgresql.conf
 //   <data_dir>/postgres.log    the server's log
-//   <data_dir>/socket          the socket's directory (elsewhere when that path is too long or not reachable
-//   for
-//                              the server's user)
+//   <data_dir>/socket          the socket's directory (elsewhere if
+//                              that path is too long, or if the
+//                              server's user cannot reach it)
 //   <data_dir>/postrider.lock  held while a postrider serves from this directory
 //
-// Who runs it: the user postrider runs as; under root, which Postgres refuses, the user `postgres`.
+// It runs as the user of postrider; for root, with which Postgres does not start, as the user `postgres`.
 //
-// How long it lives: it is stopped with postrider. When postrider is killed outright, the server goes on for
-// `orphan_grace`, so that a restart finds it running and adopts it; then a small watcher shuts it down.
+// It is stopped with postrider. If postrider is killed, the server continues for `orphan_grace`, so that a
+// restart finds it running and adopts it; then a small watcher shuts it down.
 #pragma once
 
 #include <sys/types.h>
@@ -28,7 +28,7 @@
 
 namespace postrider::pg {
 
-// what() is a sentence for the operator: what is wrong and what to do.
+// what() is a sentence for the operator: the error and its remedy.
 struct PrivateClusterError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -42,7 +42,7 @@ struct PrivateClusterOptions {
   std::chrono::seconds stop_timeout{60};    // a fast shutdown; an immediate one afterwards
   std::chrono::seconds orphan_grace{60};
   std::chrono::milliseconds upgrade_settle{10'000};  // how long an upgrade of the package may take
-  std::function<void()> check_stop{};  // called while the constructor waits; what it throws ends the start
+  std::function<void()> check_stop{};  // called while the constructor waits; an exception ends the start
 };
 
 // Everything blocks; used by one thread at a time, before and after the loops run.

@@ -74,7 +74,7 @@ ClusterLayout ClusterLayout::prepare(const std::string& data_dir) {
   // Under root, the server's user must be able to traverse it; secret files inside have their own
   // permissions.
   if (::mkdir(data_dir.c_str(), is_root() ? 0711 : 0700) != 0 && errno != EEXIST)
-    fail_errno("cannot make the data directory " + data_dir);
+    fail_errno("cannot create the data directory " + data_dir);
   const std::string absolute = fs::canonical(data_dir, error).string();
   if (error) throw PrivateClusterError(fmt::format("data directory {}: {}", data_dir, error.message()));
   if (!fs::is_directory(absolute, error))
@@ -95,15 +95,16 @@ ClusterLayout ClusterLayout::prepare(const std::string& data_dir) {
 
 void make_private_directory(const std::string& path, const User& owner) {
   if (::mkdir(path.c_str(), 0700) == 0) {
-    if (is_root() && ::chown(path.c_str(), owner.uid, owner.gid) != 0) fail_errno("cannot give away " + path);
+    if (is_root() && ::chown(path.c_str(), owner.uid, owner.gid) != 0)
+      fail_errno("cannot change the owner of " + path);
   } else if (errno != EEXIST) {
-    fail_errno("cannot make the directory " + path);
+    fail_errno("cannot create the directory " + path);
   }
   struct stat info{};
   if (::lstat(path.c_str(), &info) != 0) fail_errno(path);
   if (!S_ISDIR(info.st_mode) || info.st_uid != owner.uid || (info.st_mode & 077) != 0)
     throw PrivateClusterError(fmt::format(
-        "{} must be a directory of user {} that nobody else can enter (mode 0700); remove it or repair it",
+        "{} must be a directory owned by user {} with mode 0700; correct its owner and mode, or remove it",
         path, owner.name.empty() ? std::to_string(owner.uid) : owner.name));
 }
 
@@ -112,14 +113,15 @@ void write_owned_file(const std::string& path, const std::string& text, const Us
   file << text;
   file.close();
   if (!file || ::chmod(path.c_str(), 0600) != 0) fail_errno("cannot write " + path);
-  if (is_root() && ::chown(path.c_str(), owner.uid, owner.gid) != 0) fail_errno("cannot give away " + path);
+  if (is_root() && ::chown(path.c_str(), owner.uid, owner.gid) != 0)
+    fail_errno("cannot change the owner of " + path);
 }
 
 std::optional<int> cluster_major(const std::string& cluster) {
   const std::string version = cluster + "/PG_VERSION";
   if (::access(version.c_str(), R_OK) != 0 && errno == EACCES)
     throw PrivateClusterError(fmt::format(
-        "{} belongs to another user; become the one who runs `postrider serve`, or root", cluster));
+        "{} belongs to another user; run this as the user that runs `postrider serve`, or as root", cluster));
   std::error_code error;
   if (!fs::exists(cluster, error)) return std::nullopt;
   std::ifstream file(version);

@@ -1,4 +1,4 @@
-// The files of a private cluster: where they are, which user owns them and what they contain. Used by
+// The files of a private cluster: their paths, owner and contents. Used by
 // private_cluster.cpp only.
 #pragma once
 
@@ -60,7 +60,7 @@ std::string first_statements();  // for a single-user backend, one a line
 // Command line settings, which an edited file cannot override.
 std::vector<std::string> fixed_settings(const std::string& socket_directory);
 
-// What change data capture needs. A server with replication slots starts only with it.
+// The settings for change data capture. A server with replication slots only starts with them.
 inline constexpr const char* capture_setting = "wal_level=logical";
 bool has_replication_slots(const std::string& cluster);
 bool was_started_for_capture(const std::string& cluster);  // the last time it was started

@@ -423,7 +423,7 @@ TEST(PrivateCluster, AClusterOfAnotherMajorVersionIsNamedWithWhatToInstall) {
   copy_made_cluster(dir.path());
   std::ofstream(dir.path("data/postgres/PG_VERSION")) << "11\n";
   EXPECT_THAT(message_of([&] { PrivateCluster cluster(options_for(dir.path())); }),
-              testing::AllOf(HasSubstr("was made by PostgreSQL 11"), HasSubstr("install postgresql-11")));
+              testing::AllOf(HasSubstr("was created by PostgreSQL 11"), HasSubstr("install postgresql-11")));
 }
 
 TEST(PrivateCluster, AMissingServerIsNamedWithWhatToInstall) {
@@ -438,7 +438,7 @@ TEST(PrivateCluster, ADirectoryThatSomebodyElseMadeIsNotTrusted) {
   fs::create_directory(dir.path("socket"));
   ::chmod(dir.path("socket").c_str(), 0755);
   EXPECT_THAT(message_of([&] { make_private_directory(dir.path("socket"), User::current()); }),
-              HasSubstr("nobody else can enter"));
+              HasSubstr("with mode 0700"));
 }
 
 TEST(ServerPrograms, ReadTheMajorVersion) {

@@ -132,7 +132,7 @@ class [[nodiscard]] Replies {
   runtime::Task<std::vector<Rows>> task_;
 };
 
-// Which result of a batch belongs to a statement that was added to it.
+// The place of a statement's result among the results of its batch.
 template <Query S>
 struct Pending {
   size_t position;

@@ -131,7 +131,7 @@ void Session::complete() {
   if (unit->work != Unit::Work::prepare) {
     // Callers read the result of each statement by its position.
     if (!unit->error && unit->work == Unit::Work::batch && unit->rows.size() != unit->batch.size())
-      unit->error = Error(Kind::unknown, "the server has not answered every statement");
+      unit->error = Error(Kind::unknown, "the server did not return a result for every statement");
     finished_.push_back(unit);
     if (is_demoted_) fail(Error(Kind::unknown, "the server is read-only"));
     return;
@@ -181,7 +181,7 @@ void Session::check_response() {
     read();
     if (conn_ == nullptr) return;
     if (sent_.size() == owed && PQisBusy(conn_) == 1)
-      return fail(Error(Kind::unknown, "the server does not answer"));
+      return fail(Error(Kind::unknown, "the server does not respond"));
     last_progress_ = base::BootClock::now();
     if (!finished_.empty()) deliver_soon();
   }

@@ -18,7 +18,7 @@ using runtime::Task;
 using ResultPtr = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
 constexpr size_t kDataHead = 25;       // 'w', start, end, time
-constexpr size_t kKeepaliveSize = 18;  // 'k', end, time, whether an answer is wanted
+constexpr size_t kKeepaliveSize = 18;  // 'k', end, time, whether a reply is requested
 constexpr std::chrono::minutes kAnswerCheck{1};
 constexpr int64_t kPostgresEpoch = 946'684'800'000'000;
 
@@ -123,7 +123,7 @@ void ReplicationStream::State::consume() {
   if (PQconsumeInput(conn) != 1) lost("replication connection lost");
 }
 
-// What does not fit now is sent with the next call. There always is one, because the server sends keepalives.
+// The rest is sent with the next call. There always is one, because the server sends keepalives.
 void ReplicationStream::State::flush() {
   if (PQflush(conn) < 0) lost("replication connection lost");
 }
@@ -146,7 +146,7 @@ Task<void> ReplicationStream::State::answer(ExecStatusType wanted) {
     if (status == PGRES_COPY_BOTH) break;
   }
   if (refused) throw Error(*refused);
-  if (!has_wanted) lost("an unexpected answer in replication mode");
+  if (!has_wanted) lost("unexpected response in replication mode");
 }
 
 ReplicationStream::ReplicationStream(runtime::Loop& loop, ConnectOptions options)

@@ -72,7 +72,7 @@ bool Rows::is_null(size_t row, size_t column) const {
   // Not a bug of ours: tables that should have one row can be emptied, and another server can send anything.
   if (row >= size() || column >= columns())
     throw Error(Kind::other,
-                "the answer has no row " + std::to_string(row) + " with a column " + std::to_string(column));
+                "the result has no row " + std::to_string(row) + " with a column " + std::to_string(column));
   return PQgetisnull(result_.get(), static_cast<int>(row), static_cast<int>(column)) == 1;
 }
 
@@ -189,7 +189,7 @@ void Rows::read(const Cell& cell, base::Uuid& value) {
 void Rows::read(const Cell& cell, base::Timestamp& value) {
   if (cell.type != Codec<base::Timestamp>::oid) misfit(cell, "timestamptz");
   require_bytes(cell, sizeof(int64_t));
-  // The year 294276 is the last that Postgres has; what is beyond it is as good as infinite.
+  // The year 294276 is the last that Postgres has; later times are treated as infinite.
   constexpr int64_t kSince2000Max =
       std::numeric_limits<int64_t>::max() - Codec<base::Timestamp>::epoch_microseconds;
   const int64_t since_2000 = big_endian(cell.bytes);

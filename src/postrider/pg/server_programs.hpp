@@ -23,7 +23,7 @@ std::vector<std::string> usual_program_directories();
 // The newest first; those older than server_major_min too, so that a message can name them.
 std::vector<ServerPrograms> find_server_programs(const std::vector<std::string>& directories);
 
-// What `postgres --version` prints; empty if it cannot be run.
+// The output of `postgres --version`; empty if it cannot be run.
 std::string version_line_of(const ServerPrograms& programs);
 
 // "postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)" → 15.

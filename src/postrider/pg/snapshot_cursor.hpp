@@ -1,4 +1,4 @@
-// What was visible at one moment, so that the next read can select what was not: rows with
+// The rows that were visible at one moment, so that the next read can select the others: rows with
 // xid >= xmax or xid = any(in_progress), whatever order their transactions committed in. "Id greater than the
 // last one" misses transactions that commit late.
 #pragma once

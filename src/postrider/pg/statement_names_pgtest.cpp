@@ -1,4 +1,4 @@
-// What statements are called on the server, and how they are sent where a pooler keeps none.
+// The names of prepared statements, and sending statements through a pooler that keeps none.
 #include <gmock/gmock.h>
 
 #include "postrider/pg/pgtest_fixture.hpp"

@@ -1,5 +1,5 @@
-// One attempt to commit a batch of events, and what follows a commit. Internal to publish/. Publisher decides
-// what a failure means.
+// One attempt to commit a batch of events, and the work after a commit. Internal to publish/. Publisher
+// decides what a failure means.
 #pragma once
 
 #include <vector>
@@ -38,7 +38,7 @@ runtime::Task<Commit> commit_events(pg::Link& link, FanoutPlanCache& plans, Pend
                                     CommitSettings settings);
 
 // The same after an attempt with an unknown result: events that are in the table were committed by it. Their
-// deliveries may be in flight, so they are left alone, and every owner is notified to read the table.
+// deliveries may be in flight, so they are not touched, and every owner is notified to read the table.
 runtime::Task<Commit> commit_again(pg::Link& link, FanoutPlanCache& plans, PendingEvents events,
                                    CommitSettings settings);
 
@@ -55,7 +55,7 @@ bool is_unknown_tenant(const PublishResult& result);
 // Creates the events' tenants, unless they exist. Throws pg::Error.
 runtime::Task<void> create_tenants(pg::Link& link, const PendingEvents& events);
 
-// What one or more transactions of a batch have committed.
+// The result of the committed transactions of a batch.
 struct Announcement {
   std::vector<model::CommittedDelivery> deliveries;
   size_t events = 0;

@@ -134,7 +134,7 @@ class EventReader {
     }
     if (has_tenant_) {
       event.tenant_id = text(tenant_id).value_or("");
-      // As the header: what is not in the form of W3C Trace Context is not passed on.
+      // As for the header: a value without the form of W3C Trace Context is not passed on.
       if (const auto given = text(traceparent); given && is_traceparent(*given)) event.traceparent = *given;
     }
     check(event);

@@ -16,7 +16,7 @@ struct FieldError {
   std::string detail;
 };
 
-// Why a body, or one event of it, cannot be accepted.
+// The reason why a body, or one of its events, is rejected.
 struct BadRequest {
   int status =
       422;  // 400: not JSON at all; 422: JSON, but not an event; 409: an event of the reserved tenant

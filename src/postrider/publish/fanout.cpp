@@ -26,7 +26,7 @@ struct FanoutTask {
   base::Uuid after_endpoint;  // nil before the first chunk
 };
 
-// The event's bytes, in one version or several. Empty when the event is gone: then there is nothing to send.
+// The event's bytes, in one version or several. Empty if the event was deleted; then nothing is sent.
 struct Contents {
   std::vector<std::optional<std::string>> versions;
   std::vector<base::Uuid> ids;

@@ -39,7 +39,7 @@ void FanoutPlanCache::clear() {
 }
 
 void FanoutPlanCache::remember(const NewEvent& event, FanoutPlan plan) {
-  // Bounded by starting over: the plans in use come back with the next events.
+  // When it is full it is cleared: plans in use are cached again with the next events.
   if (targets_ > targets_max_) clear();
   revisions_.insert_or_assign(event.tenant_id, plan.revision);
   FanoutPlan& kept = plans_[Key{event.tenant_id, event.type, event.version}];

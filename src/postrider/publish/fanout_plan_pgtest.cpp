@@ -22,7 +22,7 @@ struct FanoutPlanTest : PublishTest {
     db.sql("select record_change('tenant', '" + tenant + "')");
   }
 
-  // Whether publishing reads the registry's rows shows only if they change behind its back.
+  // Only a change without a notification shows whether publishing reads the registry's rows.
   void unsubscribe_silently() { db.sql("update subscription set enabled = false"); }
 
   std::string endpoints_of_last_event() {

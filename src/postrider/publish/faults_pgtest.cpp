@@ -1,4 +1,4 @@
-// What publishing does when the database fails around the commit.
+// Publishing when the database fails around the commit.
 #include "postrider/publish/publish_testing.hpp"
 #include "support/cluster.hpp"
 #include "support/stopped_process.hpp"

@@ -32,7 +32,7 @@ on conflict do nothing
 returning event_id, kind;
 
 -- name: read_keys
--- Returns the place of each key in the arrays, from 1, and what was stored. Index: event_key_pkey.
+-- Returns the place of each key in the arrays, from 1, and the stored values. Index: event_key_pkey.
 -- not null: all
 select k.place::integer as place, e.event_id, e.request_hash, e.response
 from {{keys}} with ordinality as k (tenant_id, kind, key, place)

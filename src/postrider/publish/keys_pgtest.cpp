@@ -104,7 +104,8 @@ runtime::Task<void> end_of(runtime::TaskGroup& group) {
   co_await group.join();
 }
 
-// Whoever waits for the first key holds no other one yet, so two with the same keys never wait crosswise.
+// A transaction that waits for the first key holds no other one yet, so two with the same keys cannot
+// deadlock.
 TEST_F(KeysTest, KeysAreTakenInOneOrderWhateverOrderTheyCameIn) {
   const std::string take =
       "insert into event_key (tenant_id, kind, key, event_id, request_hash, response) select 't1', 'id', "

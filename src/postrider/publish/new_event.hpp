@@ -55,7 +55,7 @@ bool is_idempotency_key(std::string_view text);
 // Anything that is not in this form is not passed on.
 using model::is_traceparent;
 
-// What model::errors_of() finds, and what is wrong with its key and its other versions. Publisher and
+// The errors of model::errors_of(), and those in the event's key and its other versions. Publisher and
 // EventWriter reject an event that has any, so that no path can forget the check. Whether data is JSON is
 // known if it was cut out of a document; otherwise call trim_data().
 std::vector<model::EventError> errors_of(const NewEvent& event);

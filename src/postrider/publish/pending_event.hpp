@@ -1,4 +1,4 @@
-// An event on its way through one publish batch. Internal to publish/.
+// An event in a publish batch. Internal to publish/.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What the Postgres tests of this folder share: a database, tenants and endpoints in it, publishers on it.
+// Shared by the Postgres tests of this folder: a database, tenants and endpoints in it, publishers on it.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ class KeptHandoff : public model::Handoff {
  public:
   void offer(std::vector<model::CommittedDelivery> offered) override {
     for (auto& delivery : offered) {
-      EXPECT_TRUE(seen_.insert(delivery.id).second) << "handed over twice: " << delivery.id.public_id();
+      EXPECT_TRUE(seen_.insert(delivery.id).second) << "passed on twice: " << delivery.id.public_id();
       deliveries.push_back(std::move(delivery));
     }
   }
@@ -189,7 +189,7 @@ inline bool is_refused(const PublishResult& answer, Rejected::Reason reason) {
 }
 inline std::string text_of(const PublishResult& answer) {
   if (const auto* published = std::get_if<Published>(&answer)) return published->response;
-  return "refused: " + std::get<Rejected>(answer).detail;
+  return "rejected: " + std::get<Rejected>(answer).detail;
 }
 
 }  // namespace postrider::publish

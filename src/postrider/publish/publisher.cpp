@@ -140,9 +140,9 @@ Task<void> Publisher::State::flush(std::vector<WaitingEvent> batch) {
     const pg::AnswerDeadline answer(link, *deadline);
     co_await flush.run(std::move(events), *deadline);
   } else {
-    flush.give_up(events, "no time was left after a batch that failed");
+    flush.give_up(events, "no time is left after a batch that failed");
   }
-  // Responding takes a while for a large batch; meanwhile the next one is already on its way.
+  // Sending the responses of a large batch takes a while; meanwhile the next batch is already in progress.
   loop.post([this, committed = flush.take_committed(), done = std::move(batch)]() mutable {
     finish(std::move(committed), std::move(done));
   });

@@ -198,7 +198,7 @@ TEST_F(PublishTest, AnswersAfterTheCommit) {
   make_tenant("t1");
   make_endpoint("t1");
   auto& on = publisher();
-  // While somebody locks the queue nothing can commit, so nothing may be answered or handed over.
+  // While the queue is locked nothing can commit, so no response and no handoff may happen.
   support::SyncSql locker(db.url());
   locker("begin; lock table queue in share mode");
   runtime::TaskGroup group;
@@ -295,7 +295,7 @@ TEST_F(PublishTest, GivesStrictEndpointsDensePositionsInCommitOrder) {
     const std::string rows = " from queue where endpoint_id = '" + endpoint.uuid.text() + "'";
     EXPECT_EQ(db.sql("select count(*), count(distinct position), min(position), max(position)" + rows),
               "240|240|1|240");
-    // Within a batch the order of arrival, and a transaction's positions are contiguous: nobody came between.
+    // A batch keeps the order of arrival, and the positions of a transaction are contiguous.
     EXPECT_EQ(db.sql("select count(*) from (select max(position) - min(position) + 1 - count(*) as gap" +
                      rows + " group by xmin::text) g where gap <> 0"),
               "0");

@@ -47,7 +47,7 @@ Snapshot snapshot(const ApiKey& key) {
   return fields;
 }
 
-// Why no such key is made for this caller, or nothing.
+// The reason why this caller may not create the key, or no value.
 Task<std::optional<KeyRejection>> reject(pg::Transaction& transaction, const Caller& caller,
                                          const KeySettings& settings, int live_max) {
   const std::string tenant = settings.tenant.value_or("");

@@ -39,7 +39,7 @@ struct ApiKey {
   std::optional<base::Timestamp> last_used_at;  // to about a minute
 };
 
-// Why not; everything here depends on the caller.
+// The reason for a rejection; all of these depend on the caller.
 enum class KeyRejection {
   unknown_key,
   unknown_tenant,
@@ -51,7 +51,7 @@ struct CreatedKey {
   ApiKey key;
   std::string text;  // to be shown this once
 };
-// Whether the caller may give these rights is checked by the caller, except for what is known here only: a
+// The caller checks that it may grant these rights, except for facts that are known only here: a
 // key does not outlive the one that made it, and at most `live_max` live ones of its kind are bound to one
 // tenant.
 runtime::Task<base::Result<CreatedKey, KeyRejection>> create_key(pg::Link& link, const Caller& caller,

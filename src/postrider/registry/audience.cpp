@@ -24,7 +24,7 @@ std::optional<std::string> shown_error(Audience audience, std::optional<std::str
 
 std::optional<std::string> shown_error(Audience audience, const std::optional<std::string>& error,
                                        std::optional<std::string> detail) {
-  // What failed on this side says something about this machine.
+  // Errors on this side show details of this machine.
   if (audience == Audience::customers && error == http::to_string(NetError::local_failure))
     return std::string(http::describe(NetError::local_failure));
   return shown_error(audience, std::move(detail));

@@ -1,4 +1,4 @@
-// What a reader is shown of the network and the machines that postrider runs on: operators everything,
+// Details of the network and the machines of postrider that a reader may see: operators everything,
 // customers only what concerns the URL they typed.
 #pragma once
 
@@ -19,7 +19,7 @@ std::optional<std::string> shown_error(http::Audience audience, std::optional<st
 std::optional<std::string> shown_error(http::Audience audience, const std::optional<std::string>& error,
                                        std::optional<std::string> detail);
 
-// Why nothing can be signed: for operators with the file or program that keeps the secret.
+// The reason why deliveries cannot be signed. Operators also see the file or program that holds the secret.
 std::optional<std::string> shown_held_reason(http::Audience audience, std::optional<std::string> reason);
 
 // An address that a name resolved to, the name of a node, or what an operator did and why.

@@ -40,7 +40,7 @@ class Snapshot {
     member.raw_or_null(name, json);
     return keep(member.members(), member.members());
   }
-  // Shows `json`, but `stored` decides whether the field changed: for what is masked.
+  // Shows `json`, but `stored` decides whether the field changed: for masked values.
   Snapshot& masked(std::string_view name, std::string_view json, std::string_view stored) {
     base::JsonObject member;
     member.raw(name, json);
@@ -48,7 +48,7 @@ class Snapshot {
   }
 
   std::string text() const;
-  // Leaves out, in both, what is the same. They have the same fields in the same order.
+  // Removes equal fields from both. They have the same fields in the same order.
   static void keep_differences(Snapshot& before, Snapshot& after);
 
  private:
@@ -68,7 +68,7 @@ std::string_view label(ActorKind kind);
 struct AuditEntry {
   std::string_view action;  // "endpoint.pause": what kind of object, and the verb
   std::optional<model::TenantId> tenant{};
-  std::string object;                // public ID of what was changed
+  std::string object;                // public ID of the changed object
   std::optional<Snapshot> before{};  // none: it was not there
   std::optional<Snapshot> after{};   // none: it is gone. With both, only differences are kept
   std::optional<std::string> reason{};

@@ -36,7 +36,7 @@ struct BrakeHistory {
 runtime::Task<BrakeHistory> load_brake_history(pg::Link& link);
 
 struct BrakeChange {
-  base::UniqueFunction<void(BrakeSettings&)> apply;  // to what is set at that moment, with the row locked
+  base::UniqueFunction<void(BrakeSettings&)> apply;  // to the current settings, with the row locked
   std::string reason;
   Caller caller;
 };

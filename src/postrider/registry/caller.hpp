@@ -1,4 +1,4 @@
-// Who changes the registry, from where, and on which condition.
+// The caller of a change to the registry: its identity, address and condition.
 #pragma once
 
 #include <algorithm>

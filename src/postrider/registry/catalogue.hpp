@@ -21,7 +21,7 @@
 
 namespace postrider::registry {
 
-// What is validated of an event.
+// The parts of an event that are validated.
 struct EventFacts {
   std::string_view type;
   std::optional<std::string_view> version;
@@ -76,7 +76,7 @@ class Catalogue {
 // Follows the control log; a change is seen on every node within a second.
 class CatalogueCache {
  public:
-  // What is known and was not changed since, or null: load() it.
+  // The cached entry if it is up to date; otherwise null: load() it.
   const Catalogue* find() const { return is_stale_ ? nullptr : catalogue_.get(); }
   // Reads it all. A call during another one gets the previous catalogue, if there is one.
   runtime::Task<std::shared_ptr<const Catalogue>> load(pg::Link& link);

@@ -1,4 +1,4 @@
-// Private to registry/: small conversions between columns and what they mean.
+// Private to registry/: small conversions between columns and types.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace postrider::registry {
 // constraint is gone or a later version's.
 template <class T>
 T known(std::optional<T> parsed) {
-  if (!parsed) throw pg::Error(pg::Kind::other, "a column has a word that this version does not know");
+  if (!parsed) throw pg::Error(pg::Kind::other, "a column has a value that this version does not know");
   return *parsed;
 }
 
@@ -22,7 +22,7 @@ inline std::optional<pg::Json> json_column(const std::optional<std::string>& tex
   return pg::Json{*text};
 }
 
-// Whether two documents say the same, however they are spelled: jsonb reorders keys and spaces.
+// True if two documents are equal as JSON. Their text may differ: jsonb reorders keys and changes spaces.
 bool is_same_json(const std::optional<std::string>& a, const std::optional<std::string>& b);
 
 }  // namespace postrider::registry

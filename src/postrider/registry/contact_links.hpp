@@ -1,4 +1,4 @@
-// The links in mails to contacts. A mail has a random token; the database has its hash, and what it is for.
+// Links in mails to contacts. A mail has a random token; the database has its hash and purpose.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ runtime::Task<std::string> create_contact_link(pg::Link& link, NewLink wanted);
 runtime::Task<bool> follow_contact_link(pg::Link& link, const Caller& caller, LinkPurpose purpose,
                                         std::string token);
 
-// Whether it has the form of a token: most of what scanners try is rejected without the database.
+// True if it has the form of a token. Most guesses of scanners are rejected without the database.
 bool is_link_token(std::string_view text);
 
 }  // namespace postrider::registry

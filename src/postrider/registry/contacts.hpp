@@ -1,4 +1,4 @@
-// A tenant's contacts: the addresses on its list, and whether each of them wants notices.
+// A tenant's contacts: the addresses on its list, and whether each of them gets notices.
 //
 // An e-mail address gets notices once it is confirmed, and until it unsubscribes. Its state belongs to the
 // tenant and the address and outlives its place on the list. URLs need no confirmation.

@@ -1,4 +1,4 @@
-// What changes of the registry need beside a connection.
+// The dependencies of changes to the registry, besides a connection.
 #pragma once
 
 #include "postrider/crypto/master_keys.hpp"

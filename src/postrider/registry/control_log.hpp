@@ -1,4 +1,4 @@
-// What changed in the registry, in commit order. Nodes follow it every 250 ms; caches live by it.
+// Changes of the registry in commit order. Nodes read it every 250 ms to update their caches.
 #pragma once
 
 #include <cstdint>

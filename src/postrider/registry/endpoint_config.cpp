@@ -58,7 +58,7 @@ void open_sealed(LoadedEndpoint& config, const Row& row, const crypto::MasterKey
     if (!opened) return unreadable(crypto::describe(opened.error()));
     for (const auto& header : *opened)
       if (!http::append_header(config.header_lines, header.name, header.value))
-        return unreadable("a custom header has characters that no header can have");
+        return unreadable("a custom header has characters that are not allowed in a header");
   }
 }
 

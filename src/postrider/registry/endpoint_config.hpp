@@ -63,14 +63,14 @@ struct EndpointConfig {
 
   // Rows created up to then are to be canceled before anything else is sent.
   std::optional<base::Timestamp> cancel_before;
-  std::optional<std::string> cancel_reason;  // set: retention wants it, and why
+  std::optional<std::string> cancel_reason;  // set by retention, with the reason
 
   // A secret or the custom headers cannot be decrypted (a missing master key): hold the lane, send nothing
   // and dead-letter nothing. Secrets and `header_lines` are then empty.
   bool unreadable = false;
 
   bool is_strict() const { return ordering == model::Ordering::strict; }
-  // Whether deliveries may be sent at all. What happens to them otherwise depends on the statuses.
+  // True if deliveries may be sent. Otherwise the statuses decide what happens to them.
   bool is_sending() const {
     return status == model::EndpointStatus::active && tenant_status == model::TenantStatus::active &&
            !unreadable;

@@ -9,7 +9,7 @@
 
 namespace postrider::registry {
 
-// How many pending deliveries are counted: of one endpoint that is asked for, and of each in a list.
+// The limits for counting pending deliveries: of a single endpoint, and of each endpoint in a list.
 inline constexpr int32_t pending_counted_max = 10'000;
 inline constexpr int32_t pending_counted_in_list_max = 500;
 

@@ -26,7 +26,7 @@
 
 namespace postrider::registry {
 
-// What the caller chooses, validated. Defaults of numbers come from the configuration.
+// The caller's settings, validated. Defaults of numbers come from the configuration.
 struct EndpointSettings {
   std::string url;
   std::optional<std::string> description;
@@ -45,7 +45,7 @@ struct EndpointSettings {
   bool operator==(const EndpointSettings&) const = default;
 };
 
-// Settings and what hangs on them. In an edit, what is not set stays as it is.
+// Settings and their subscriptions and secrets. In an edit, unset fields stay unchanged.
 struct EndpointDraft {
   EndpointSettings settings;
   std::optional<std::vector<std::string>> patterns;  // `event_types`

@@ -19,7 +19,7 @@ on conflict do nothing
 returning id
 
 -- name: free_public_id
--- A deleted endpoint gives its own id back and goes on under the one made from its uuid. endpoint_by_tenant.
+-- A deleted endpoint releases its custom ID and keeps the one derived from its UUID. endpoint_by_tenant.
 update endpoint
 set public_id = 'ep_' || replace(id::text, '-', '')
 where tenant_id = :tenant::text
@@ -198,8 +198,8 @@ set
 where id = :id::uuid
 
 -- name: cancel_pending
--- :now: the time by the node's clock, which dates what is published and may be ahead of the database's by a little.
--- Primary key; the row is locked already. The owner of the bucket cancels what was created until then.
+-- :now: the time by the node's clock, which dates events and may be slightly ahead of the database's.
+-- Primary key; the row is locked already. The owner of the bucket cancels deliveries that were created until then.
 update endpoint
 set cancel_before = greatest(clock_timestamp(), :now::timestamptz),
     cancel_reason = null

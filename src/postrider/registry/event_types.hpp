@@ -1,5 +1,5 @@
 // The catalogue of event types: description, versions with schema and example, and how strictly data is
-// judged.
+// validated.
 //
 // Every change is one transaction that ends with its note in the control log.
 #pragma once

@@ -36,7 +36,7 @@ class KeyCache {
   };
   Found find(const KeyHash& hash, base::SteadyTime now) const;
 
-  // Taken before the look-up and given back with its result: what was looked up before a change is not kept.
+  // Taken before the lookup and passed with its result: a result from before a change is not cached.
   using Generation = uint64_t;
   Generation generation() const { return generation_; }
   struct LookUp {
@@ -63,7 +63,7 @@ class KeyCache {
   std::unordered_map<std::string, base::SteadyTime> unknown_;
 };
 
-// Whether a change may concern keys: their own, or the deletion of their tenant.
+// True if a change may concern keys: their own change, or the deletion of their tenant.
 bool concerns_keys(const Change& change);
 
 }  // namespace postrider::registry

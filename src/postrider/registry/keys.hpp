@@ -32,12 +32,12 @@ struct Session {
   base::Timestamp expires_at{};
   std::optional<model::LinkId> link{};  // the link for the portal that opened it
   std::optional<std::string> label{};   // of that link: the person it is for
-  bool is_preview = false;              // an operator looks at a customer's pages
+  bool is_preview = false;              // an operator views a customer's pages
 
   bool operator==(const Session&) const = default;
 };
 
-// Who makes a call.
+// The authenticated caller.
 struct Principal {
   model::KeyId key;
   KeyKind kind = KeyKind::key;
@@ -71,7 +71,7 @@ struct FoundKey {
   // Until the key expires, by the database's clock; none if that is more than a day away.
   std::optional<std::chrono::microseconds> expires_in;
 };
-// Nothing for a key that is unknown, revoked or expired: callers cannot tell them apart.
+// No value for a key that is unknown, revoked or expired: callers cannot distinguish these.
 runtime::Task<std::optional<FoundKey>> find_key(pg::Link& link, KeyHash hash);
 
 inline constexpr size_t admin_key_length_min = 32;

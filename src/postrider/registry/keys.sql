@@ -55,7 +55,7 @@ select exists (
 ) as has_admin_key
 
 -- name: insert_admin_key
--- A key that was revoked works again when it is configured again. No row: nothing had to be changed.
+-- A revoked key works again once it is configured again. No row if nothing had to be changed.
 -- not null: all
 -- row: described_key
 insert into api_key (id, hash, role, description)

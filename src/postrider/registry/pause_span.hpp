@@ -22,12 +22,12 @@ using PauseSpans = std::vector<PauseSpan>;
 // In order; overlapping and touching spans become one, so that no second is counted twice.
 PauseSpans merged(PauseSpans spans);
 
-// How much of [from, to) lies in the spans, which are in order and do not overlap.
+// The part of [from, to) that lies in the spans, which are in order and do not overlap.
 std::chrono::microseconds paused_between(std::span<const PauseSpan> spans, base::Timestamp from,
                                          base::Timestamp to);
 
 // The latest time from which `running` has passed until `now`, not counting the spans, which are in order and
-// do not overlap. It never moves back while time goes on.
+// do not overlap. It never moves back as time passes.
 base::Timestamp running_since(std::span<const PauseSpan> spans, std::chrono::microseconds running,
                               base::Timestamp now);
 

@@ -1,4 +1,4 @@
-// Why the registry did not do what was asked. Everything here depends on the caller; what does not, throws.
+// The reason why the registry rejected a request. All of these depend on the caller; other errors are thrown.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Seals every secret with the current master key, while nodes go on working.
+// Seals every secret with the current master key, while nodes keep running.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct MasterRotation {
   int64_t unreadable = 0;  // no configured key opens them; left as they are
 };
 
-// In small transactions, so that it can be stopped and started again: what is sealed with the current key is
-// not touched. A value that somebody changes meanwhile is sealed with the current key already. `progress` is
-// called after each step. Throws pg::Error.
+// Works in small transactions, so that it can be stopped and started again. Values that are sealed with the
+// current key are not touched; this includes values that change meanwhile. `progress` is called after each
+// step. Throws pg::Error.
 runtime::Task<MasterRotation> rotate_master_key(pg::Link& link, const crypto::MasterKeys& keys,
                                                 const Caller& caller,
                                                 std::function<void(const MasterRotation&)> progress);

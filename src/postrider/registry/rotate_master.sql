@@ -1,4 +1,4 @@
--- Sealing again what was sealed with an older master key. A sealed value carries the id of its key in bytes 2 to 9; the
+-- Sealing values again that were sealed with an older master key. A sealed value carries the id of its key in bytes 2 to 9; the
 -- contexts are those it was sealed for.
 
 -- name: outdated_secrets
@@ -15,7 +15,7 @@ order by id
 limit :limit::integer
 
 -- name: reseal_secrets
--- Primary key; one that was changed meanwhile is left alone.
+-- Primary key; one that was changed meanwhile is not touched.
 update endpoint_secret
 set sealed = given.after
 from unnest(:ids::text[]::uuid[], :before::bytea[], :after::bytea[]) as given (id, before, after)
@@ -37,7 +37,7 @@ order by id
 limit :limit::integer
 
 -- name: reseal_headers
--- Primary key; one that was changed meanwhile is left alone.
+-- Primary key; one that was changed meanwhile is not touched.
 update endpoint
 set headers_sealed = given.after
 from unnest(:ids::text[]::uuid[], :before::bytea[], :after::bytea[]) as given (id, before, after)
@@ -58,7 +58,7 @@ order by id
 limit :limit::integer
 
 -- name: reseal_source_secrets
--- Primary key; one that was changed meanwhile is left alone.
+-- Primary key; one that was changed meanwhile is not touched.
 update source_secret
 set sealed = given.after
 from unnest(:ids::text[]::uuid[], :before::bytea[], :after::bytea[]) as given (id, before, after)

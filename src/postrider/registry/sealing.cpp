@@ -38,7 +38,7 @@ base::Result<CustomHeaders, crypto::OpenError> Sealing::open_headers(std::string
   auto text = keys.open(crypto::Purpose::stored_secret, sealed, headers_context(endpoint));
   if (!text) return base::Failure{text.error()};
   CustomHeaders headers;
-  // What was opened is what seal_headers wrote: the tag says so.
+  // The authentication tag proves that seal_headers wrote this.
   const json::value document = json::parse(*text);
   for (const auto& [name, value] : document.as_object())
     headers.push_back({std::string(name), std::string(value.as_string())});

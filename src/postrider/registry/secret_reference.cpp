@@ -98,7 +98,7 @@ class Descriptor {
   int number_;
 };
 
-// Where the path really leads, through links; judged by that, too.
+// The real path, with symbolic links resolved; it must be allowed as well.
 Resolved read_file(const ReferencePolicy& policy, const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
   if (!real) return base::Failure{std::string("the file cannot be read: ") + std::strerror(errno)};

@@ -1,9 +1,9 @@
-// A secret that is kept elsewhere: `file:/path`, `env:NAME` or `exec:/program argument`. Stored is the
-// reference; the node that sends looks it up.
+// A secret that is stored outside the database: `file:/path`, `env:NAME` or `exec:/program argument`. The
+// database has the reference; the node that sends resolves it.
 //
-// Whoever may write a reference makes postrider read a file, a variable or the output of a program, and sign
-// with it. So each kind is off until the operator opens it, and then only for what the operator lists; and
-// keys that are bound to a tenant may not write any, or one tenant could sign with the secret of another.
+// A reference makes postrider read a file, a variable or the output of a program, and sign with it. So each
+// kind is off until the operator allows it, and then only for the listed paths and names. Keys that are bound
+// to a tenant may not write references, or one tenant could sign with the secret of another.
 #pragma once
 
 #include <chrono>
@@ -27,17 +27,17 @@ struct ReferencePolicy {
 // By its form, whatever the policy says: no secret of one's own may look like this.
 bool is_reference(std::string_view secret);
 
-// Why the reference may not be used, as a sentence behind "the secret"; nothing if it may. Pure, no file is
-// touched.
+// The reason why the reference may not be used, as a sentence after "the secret", or no value. Pure, no file
+// is touched.
 std::optional<std::string> why_not(const ReferencePolicy& policy, std::string_view reference);
 
-// Why a text cannot be a secret of that scheme, as a sentence behind "the secret": its form, or the policy if
-// it is a reference (null: none are allowed). Nothing if it can.
+// The reason why a text cannot be a secret of that scheme, as a sentence after "the secret": its form, or the
+// policy if it is a reference (null: none are allowed). Nothing if it can.
 std::optional<std::string> why_not_secret(const ReferencePolicy* policy, crypto::SignatureScheme scheme,
                                           std::string_view secret);
 
 // The secret itself, trimmed. Checks the policy again, on the file that is really there. Blocking; any
-// thread. The failure never contains what was read.
+// thread. The failure never contains data that was read.
 base::Result<std::string, std::string> resolve(const ReferencePolicy& policy, std::string_view reference);
 
 }  // namespace postrider::registry

@@ -1,4 +1,4 @@
-// Which references may be used, and what they lead to. The policy is all that keeps an API user from files.
+// The references that may be used, and their targets. Only the policy keeps an API user from reading files.
 #include "postrider/registry/secret_reference.hpp"
 
 #include <gmock/gmock.h>

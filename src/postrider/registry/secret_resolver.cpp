@@ -47,13 +47,12 @@ SecretResolver::Found SecretResolver::find(std::string_view reference) {
     found.secret = entry.secret;
     if (entry.error.empty()) found.ask_again = entry.tried_at + options_.kept;
   }
-  // Its time is over, but others are before it: nobody is to ask all the while.
+  // It has expired, but others come first: callers must not ask repeatedly until then.
   found.ask_again = std::max(found.ask_again, now + kLookup);
   return found;
 }
 
-// The one goes that nobody has asked for the longest; not one that is waiting, or it would be looked up
-// twice.
+// Removes the least recently used one, but not one that is being resolved, or it would be resolved twice.
 SecretResolver::Entry& SecretResolver::entry_of(const std::string& reference) {
   const auto found = entries_.find(reference);
   if (found != entries_.end()) return found->second;

@@ -1,4 +1,4 @@
-// What a node knows of secrets that are kept elsewhere, while it looks for them.
+// A node's view of external secrets while it resolves them.
 #include "postrider/registry/secret_resolver.hpp"
 
 #include <gtest/gtest.h>

@@ -32,8 +32,8 @@ Task<void> verify_master_key(pg::Link& link, const crypto::MasterKeys& keys) {
   const auto check_value = base::base64_decode(stored);
   if (!check_value || !keys.accepts(*check_value))
     throw std::runtime_error(
-        "The master key is not the one that this database's secrets are encrypted with. Start with the right "
-        "POSTRIDER_MASTER_KEY; to change it, put the new key first and keep the old one behind it.");
+        "This database's secrets are encrypted with another master key. Start with the right "
+        "POSTRIDER_MASTER_KEY; to change it, put the new key first and keep the old one after it.");
   if (keys.is_outdated(*check_value)) {
     co_await link.run(sql::replace_setting{.value = fresh, .name = kMasterKeyCheck, .old_value = stored});
   }

@@ -1,4 +1,4 @@
-// What a node asks the database before it serves.
+// The queries of a node before it serves.
 #pragma once
 
 #include "postrider/crypto/master_keys.hpp"

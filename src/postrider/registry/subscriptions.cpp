@@ -50,7 +50,7 @@ Snapshot snapshot(const Subscriptions& subscriptions) {
   return fields;
 }
 
-// An endpoint that is locked, and what it subscribes to.
+// A locked endpoint, and its subscriptions.
 struct LockedEndpoint {
   EndpointKey key;
   std::string public_id;

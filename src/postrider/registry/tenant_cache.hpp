@@ -36,9 +36,9 @@ class TenantCache {
   TenantCache() = default;
   explicit TenantCache(Options options) : options_(options) {}
 
-  // What is kept, without asking the database.
+  // The cached entry, without querying the database.
   std::optional<TenantLimits> find(const model::TenantId& tenant, base::SteadyTime now) const;
-  // Asks the database and keeps the answer. Nothing for a tenant that does not exist or is deleted.
+  // Queries the database and caches the result. No value for a tenant that does not exist or is deleted.
   runtime::Task<std::optional<TenantLimits>> load(pg::Link& link, model::TenantId tenant);
 
   void apply(std::span<const Change> changes);
@@ -51,7 +51,7 @@ class TenantCache {
     base::SteadyTime found_at;
   };
   Options options_;
-  uint64_t generation_ = 0;  // counts changes, so that what was read before one is not kept after it
+  uint64_t generation_ = 0;  // counts changes, so that a result from before one is not cached after it
   std::unordered_map<model::TenantId, Entry> entries_;
 };
 

@@ -71,7 +71,7 @@ Snapshot snapshot(const Tenant& tenant) {
   return fields;
 }
 
-// A change of one tenant, as the audit log wants it.
+// A change of one tenant, for the audit log.
 struct TenantChange {
   const Caller& caller;
   const TenantId& id;
@@ -153,7 +153,7 @@ Task<TenantResult> set_status(pg::Link& link, const Caller& caller, TenantId id,
 
   const bool is_pause = wanted.status == TenantStatus::paused;
   const bool is_same = found->status == wanted.status;
-  // Pausing what is paused may give another reason.
+  // Pausing a paused tenant may set another reason.
   const bool says_more = is_pause && wanted.reason && wanted.reason != found->status_reason;
   if (is_same && !says_more) co_return std::move(found);
   pg::Batch batch;

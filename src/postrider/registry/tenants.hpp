@@ -1,7 +1,7 @@
 // Tenants: customers of the application that uses postrider.
 //
 // Every change is one transaction that writes to the audit log and ends with its note in the control log.
-// Deleted tenants are kept for their history, but nobody finds them here.
+// Deleted tenants are kept for their history, but these functions do not find them.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@
 
 namespace postrider::registry {
 
-// What the caller chooses. No limit: none but the node's own.
+// The caller's settings. Without a limit, only the node's own limit applies.
 struct TenantSettings {
   std::optional<std::string> name;
   std::optional<int32_t> max_in_flight;
@@ -68,7 +68,7 @@ using TenantEdit = base::UniqueFunction<bool(TenantSettings&)>;
 runtime::Task<TenantResult> change_tenant(pg::Link& link, const Context& context, const Caller& caller,
                                           model::TenantId id, TenantEdit edit);
 
-// Nothing is sent to any endpoint of a paused tenant; events go on queueing. Both may be repeated. For
+// Nothing is sent to any endpoint of a paused tenant; events are still queued. Both may be repeated. For
 // operators only.
 runtime::Task<TenantResult> pause_tenant(pg::Link& link, const Caller& caller, model::TenantId id,
                                          std::optional<std::string> reason);

@@ -23,7 +23,7 @@ std::optional<json::value> parse(std::string_view text) {
   return value;
 }
 
-// Nothing for null, for a member that is not there, and for what is not text: see is_text_or_null().
+// No value for null, a missing member, or anything but text: see is_text_or_null().
 std::optional<std::string_view> text_at(const json::object& object, std::string_view name) {
   const json::value* member = object.if_contains(name);
   const json::string* text = member == nullptr ? nullptr : member->if_string();

@@ -9,7 +9,7 @@ namespace postrider::replay {
 // Quotes within a value are escaped, so only a column can look like this.
 bool is_outbox_row(std::string_view line);
 
-// Why it cannot be taken: it is not a JSON object, or it breaks a rule of all events. Empty: it can.
+// The error in the line: it is not a JSON object, or it breaks a rule of all events. Empty: none.
 std::string fault_of_line(std::string_view line);
 
 }  // namespace postrider::replay

@@ -1,4 +1,4 @@
-// What the Postgres tests of this folder share: a tenant with endpoints and events whose deliveries have
+// Shared by the Postgres tests of this folder: a tenant with endpoints and events whose deliveries have
 // ended in some way.
 #pragma once
 

@@ -18,7 +18,7 @@
 
 namespace postrider::replay {
 
-// How many deliveries one key may replay one by one in a second, over all nodes.
+// The number of single deliveries that one key may replay per second, over all nodes.
 inline constexpr int kSinglesPerSecondMax = 10;
 
 enum class Scope {

@@ -34,7 +34,7 @@ returning r.id, r.tenant_id, r.scope, r.endpoint_id, r.event_types, r.causes, r.
 
 -- name: hold_replay
 -- No row: it was canceled, or another node has taken it over. Locks the row until the end of the step, so that the step
--- continues from what it reads here.
+-- continues from these values.
 -- not null: is_counted
 select is_counted, after_id, after_endpoint
 from replay
@@ -132,7 +132,7 @@ from made
 
 -- name: move_replay
 -- The end of a step. Dead letters may be resolved by others between counting and queueing, so a replay that is complete
--- matched what it queued. The row is locked already.
+-- matched the deliveries that it queued. The row is locked already.
 update replay
 set lease_until = now() + make_interval(secs => :lease_seconds::integer),
     is_counted = :is_counted::boolean,

@@ -16,7 +16,7 @@ class Runner : public ReplayTest {
     return std::make_unique<ReplayRunner>(
         loop, link, RunnerOptions{.node_id = node(n), .step_deliveries_max = 7, .step_rows_max = 10});
   }
-  // Time passes as the runner asks; so many turns at most.
+  // Time passes as the runner waits, for at most this number of turns.
   void work(ReplayRunner& on, int turns = 1'000) {
     for (int i = 0; i < turns; ++i) {
       clock = std::max(clock + 1ms, run(on.run_once(clock)));

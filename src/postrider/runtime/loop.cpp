@@ -50,7 +50,7 @@ struct Timer::State {
   explicit State(asio::io_context& io) : timer(io) {}
   asio::basic_waitable_timer<base::BootClock> timer;
   Job job;
-  uint64_t setting = 0;  // tells a wait that was replaced apart from the current one
+  uint64_t setting = 0;  // distinguishes a wait that was replaced from the current one
 };
 
 Timer::Timer(Loop& loop) : state_(std::make_shared<State>(loop.io())) {}

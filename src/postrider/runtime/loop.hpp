@@ -91,7 +91,7 @@ class Timer {
   std::shared_ptr<State> state_;  // shared with the pending wait, which may outlive the timer by one turn
 };
 
-// What a service sleeps on: co_await wakeup.wait_until(t) returns at t or at the next notify(), whichever
+// A service sleeps on this: co_await wakeup.wait_until(t) returns at t or at the next notify(), whichever
 // comes first. A notify() without a waiter is remembered (once; they are not counted).
 class Wakeup {
  public:

@@ -33,7 +33,7 @@ Task<void> record_end(Loop& loop, Task<T>& task, Ended<T>& ended) {
   loop.stop();
 }
 
-// Returns the task's value or throws what it threw.
+// Returns the task's value or throws its exception.
 template <class T>
 T run_blocking(Loop& loop, Task<T> task) {
   Ended<T> ended;

@@ -47,7 +47,7 @@ std::optional<Violation> Compiler::run() {
   }
   if (!problem_) dynamic_anchors();
   if (!problem_ && has_endless_loop(program_))
-    problem_ = Violation{"", "has a reference that leads back to itself without end"};
+    problem_ = Violation{"", "has a reference that refers to itself in an endless loop"};
   return problem_;
 }
 
@@ -103,7 +103,7 @@ std::vector<NodeIndex> Compiler::schemas_at(const Site& site, std::string_view n
   if (value == nullptr) return all;
   const auto* list = value->if_array();
   if (list == nullptr || list->empty()) {
-    refuse(site, name, "must be an array of schemas, not empty");
+    refuse(site, name, "must be a non-empty array of schemas");
     return all;
   }
   for (size_t i = 0; i < list->size(); ++i)
@@ -116,7 +116,7 @@ std::optional<uint64_t> Compiler::count_at(const Site& site, std::string_view na
   const json::value* value = keyword(site, name);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number() || !is_integer(*value) || compare_numbers(*value, json::value(0)) < 0) {
-    refuse(site, name, "must be a whole number that is not negative");
+    refuse(site, name, "must be an integer of 0 or more");
     return std::nullopt;
   }
   if (value->is_double())
@@ -146,7 +146,7 @@ std::vector<std::string> Compiler::names(const Site& site, std::string_view name
 
 std::optional<Pattern> Compiler::pattern(const Site& site, std::string_view name, std::string_view text) {
   if (++patterns_ > kPatternsMax) {
-    refuse(site, name, "is one pattern too many: there may be " + std::to_string(kPatternsMax));
+    refuse(site, name, "has too many patterns: the limit is " + std::to_string(kPatternsMax));
     return std::nullopt;
   }
   auto compiled = Pattern::compile(text);

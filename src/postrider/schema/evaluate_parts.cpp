@@ -127,10 +127,10 @@ bool Evaluator::contained(const ArrayRules& rules, const Subject& subject) {
   }
   if (count < rules.contains_min)
     return fail(subject.path,
-                "must contain at least " + count_of(rules.contains_min, "items of a certain form"));
+                "must contain at least " + count_of(rules.contains_min, "items that match `contains`"));
   if (rules.contains_max && count > *rules.contains_max)
     return fail(subject.path,
-                "must contain at most " + count_of(*rules.contains_max, "items of a certain form"));
+                "must contain at most " + count_of(*rules.contains_max, "items that match `contains`"));
   return true;
 }
 
@@ -141,7 +141,7 @@ bool Evaluator::unique(const Subject& subject) {
     const size_t hash = hash_of(item, work_);
     const auto [first, last] = seen.equal_range(hash);
     for (auto other = first; other != last; ++other)
-      if (is_equal(item, *other->second, work_)) return fail(subject.path, "must have no two equal items");
+      if (is_equal(item, *other->second, work_)) return fail(subject.path, "must not contain equal items");
     if (work_ == 0) {
       has_given_up_ = true;
       return false;

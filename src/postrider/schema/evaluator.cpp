@@ -1,6 +1,7 @@
 #include "postrider/schema/evaluator.hpp"
 
 #include <algorithm>
+#include <boost/json/serialize.hpp>
 
 #include "postrider/base/encoding.hpp"
 #include "postrider/schema/values.hpp"
@@ -145,11 +146,11 @@ bool Evaluator::plain(const Node& node, const Subject& subject) {
   if (node.types != 0 && (types_of(value) & node.types) == 0)
     return fail(subject.path, "must be " + type_names(node.types));
   if (node.equal_to != nullptr && !is_equal(value, *node.equal_to, work_))
-    return fail(subject.path, "must be the one value that is allowed here");
+    return fail(subject.path, "must be the one allowed value");
   if (node.one_of_values != nullptr &&
       std::none_of(node.one_of_values->begin(), node.one_of_values->end(),
                    [&](const json::value& each) { return is_equal(value, each, work_); }))
-    return fail(subject.path, "must be one of the values that are listed");
+    return fail(subject.path, "must be one of the listed values");
   if (node.number && value.is_number()) return numbers(*node.number, subject);
   if (node.string && value.is_string()) return strings(*node.string, subject);
   return true;
@@ -164,9 +165,9 @@ bool Evaluator::numbers(const NumberRules& rules, const Subject& subject) {
   if (rules.above && !(compare_numbers(value, *rules.above) > 0))
     return fail(subject.path, "is not above the exclusive minimum");
   if (rules.below && !(compare_numbers(value, *rules.below) < 0))
-    return fail(subject.path, "is not below the exclusive maximum");
+    return fail(subject.path, "is not less than the exclusive maximum");
   if (rules.multiple_of && !is_multiple(value, *rules.multiple_of))
-    return fail(subject.path, "is not a multiple of what it must be");
+    return fail(subject.path, "is not a multiple of " + boost::json::serialize(*rules.multiple_of));
   return true;
 }
 
@@ -213,7 +214,7 @@ bool Evaluator::branches(const Branches& rules, const Subject& subject) {
   }
   if (goes_on(is_valid)) is_valid = any_or_one(rules, subject) && is_valid;
   if (goes_on(is_valid) && rules.not_node && quietly(*rules.not_node, {subject.value, subject.path}))
-    is_valid = fail(subject.path, "must not be like this");
+    is_valid = fail(subject.path, "must not match the schema of `not`");
   if (goes_on(is_valid)) is_valid = choice(rules, subject) && is_valid;
   return is_valid;
 }
@@ -224,8 +225,7 @@ bool Evaluator::any_or_one(const Branches& rules, const Subject& subject) {
     if (quietly(each, subject)) ++fitting;
     if (fitting > 0 && subject.marks == nullptr) break;  // the others may evaluate more members
   }
-  if (!rules.any_of.empty() && fitting == 0)
-    return fail(subject.path, "fits none of the forms that are allowed");
+  if (!rules.any_of.empty() && fitting == 0) return fail(subject.path, "matches none of the allowed schemas");
   if (rules.one_of.empty()) return true;
   fitting = 0;
   for (const NodeIndex each : rules.one_of) {
@@ -233,8 +233,9 @@ bool Evaluator::any_or_one(const Branches& rules, const Subject& subject) {
     if (fitting > 1) break;
   }
   if (fitting == 1) return true;
-  return fail(subject.path, fitting == 0 ? "fits none of the forms that are allowed"
-                                         : "fits more than one of the forms, and must fit exactly one");
+  return fail(subject.path, fitting == 0
+                                ? "matches none of the allowed schemas"
+                                : "matches more than one of the schemas, but must match exactly one");
 }
 
 bool Evaluator::choice(const Branches& rules, const Subject& subject) {

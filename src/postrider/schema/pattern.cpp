@@ -43,7 +43,7 @@ base::Result<Pattern, std::string> Pattern::compile(std::string_view text) {
   if (!expression->ok())
     return base::Failure{"is not a pattern that can be used (RE2 syntax, no look-around): " +
                          expression->error()};
-  if (expression->ProgramSize() > kProgramMax) return base::Failure{std::string("is too large a pattern")};
+  if (expression->ProgramSize() > kProgramMax) return base::Failure{std::string("is too large")};
   return Pattern(std::move(expression));
 }
 

@@ -39,7 +39,7 @@ struct Dependents {
   std::vector<std::string> required;
 };
 
-// What concerns objects, arrays and branches is kept apart: most nodes are a type and a bound.
+// Rules for objects, arrays and branches are separate: most subschemas only have a type and a bound.
 struct ObjectRules {
   std::map<std::string, NodeIndex, std::less<>> properties;
   std::vector<PatternNode> pattern_properties;

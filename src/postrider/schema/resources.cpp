@@ -192,13 +192,14 @@ base::Result<Place, std::string> Resources::resolve(std::string_view reference, 
       return absolute && each.uri == *absolute;
     });
     if (found == resources_.end())
-      return base::Failure{std::string("refers to another document; only references inside this one work")};
+      return base::Failure{
+          std::string("refers to another document; only references within this document are supported")};
     resource = static_cast<uint32_t>(found - resources_.begin());
   }
   if (fragment.empty() || fragment.starts_with('/')) return follow(fragment, resource);
   const auto& anchors = resources_[resource].anchors;
   const auto anchor = anchors.find(fragment);
-  if (anchor == anchors.end()) return base::Failure{std::string("refers to an anchor that is not there")};
+  if (anchor == anchors.end()) return base::Failure{std::string("refers to an anchor that does not exist")};
   return Place{anchor->second, resource_of(*anchor->second, resource)};
 }
 
@@ -213,7 +214,7 @@ base::Result<Place, std::string> Resources::follow(std::string_view pointer, uin
     const std::string_view token = rest.substr(0, rest.find('/'));
     rest.remove_prefix(token.size());
     at = child(*at, unescaped(token));
-    if (at == nullptr) return base::Failure{std::string("refers to a place that is not there")};
+    if (at == nullptr) return base::Failure{std::string("refers to a place that does not exist")};
     resource = resource_of(*at, resource);
   }
   return Place{at, resource};

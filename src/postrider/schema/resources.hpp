@@ -22,7 +22,7 @@ std::optional<Draft> draft_of(const boost::json::value& document);
 inline constexpr size_t kDepthMax = 64;       // of the schema's JSON
 inline constexpr size_t kPlacesMax = 10'000;  // subschemas
 
-// How a keyword holds schemas.
+// The way in which a keyword contains schemas.
 enum class Holds { nothing, one, list, map, one_or_list, map_or_names };
 Holds holds(Draft draft, std::string_view keyword);
 

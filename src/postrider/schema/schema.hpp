@@ -1,8 +1,8 @@
 // JSON Schema, drafts 2020-12 and 07: compiled once, then used for many documents, from any thread.
 //
 // Schemas and documents come from outside, so everything is bounded: the size of a schema, its patterns (RE2:
-// linear time; what RE2 cannot do is refused), the depth, and the work of one check. Nothing is ever fetched:
-// a $ref must stay inside the document. `format` and `content…` are annotations and assert nothing.
+// linear time; other patterns are rejected), the depth, and the work of one check. Nothing is ever fetched: a
+// $ref must stay inside the document. `format` and `content…` are annotations and assert nothing.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -33,10 +33,10 @@ struct Program;
 
 class Schema {
  public:
-  // Takes `$schema` for its word; without one, 2020-12. The failure says what is wrong with the schema.
+  // `$schema` decides the draft; without one, 2020-12. The failure has the error in the schema.
   static base::Result<Schema, Violation> compile(std::string_view text);
 
-  // Whether the document fits; cheap, and allocates nothing for plain schemas.
+  // True if the document matches. Cheap, and allocates nothing for plain schemas.
   bool accepts(const boost::json::value& document) const;
   // The same with reasons.
   Report check(const boost::json::value& document) const;

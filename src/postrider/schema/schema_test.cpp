@@ -63,8 +63,8 @@ TEST(BadSchemas, AreRefusedWithAPointerIntoTheSchema) {
   EXPECT_THAT(problem("{"), HasSubstr("is not valid JSON"));
   EXPECT_THAT(problem(R"({"properties":{"a":{"type":"strnig"}}})"),
               HasSubstr("/properties/a/type: must be one of"));
-  EXPECT_THAT(problem(R"({"minLength":-1})"), HasSubstr("/minLength: must be a whole number"));
-  EXPECT_THAT(problem(R"({"allOf":[]})"), HasSubstr("/allOf: must be an array of schemas"));
+  EXPECT_THAT(problem(R"({"minLength":-1})"), HasSubstr("/minLength: must be an integer"));
+  EXPECT_THAT(problem(R"({"allOf":[]})"), HasSubstr("/allOf: must be a non-empty array of schemas"));
   EXPECT_THAT(problem(R"x({"items":{"pattern":"(?=a)"}})x"), HasSubstr("/items/pattern: is not a pattern"));
   EXPECT_THAT(problem(R"({"multipleOf":0})"), HasSubstr("/multipleOf: must be above 0"));
   EXPECT_THAT(problem(R"({"$schema":"http://json-schema.org/draft-04/schema#"})"),
@@ -75,15 +75,15 @@ TEST(BadSchemas, NeverReachOutsideTheDocument) {
   EXPECT_THAT(problem(R"({"$ref":"http://169.254.169.254/latest"})"),
               HasSubstr("refers to another document"));
   EXPECT_THAT(problem(R"({"$ref":"file:///etc/passwd"})"), HasSubstr("refers to another document"));
-  EXPECT_THAT(problem(R"({"$ref":"#/nowhere"})"), HasSubstr("not there"));
+  EXPECT_THAT(problem(R"({"$ref":"#/nowhere"})"), HasSubstr("does not exist"));
 }
 
 TEST(HostileSchemas, LoopsWithoutEndAreRefused) {
-  EXPECT_THAT(problem(R"({"$ref":"#"})"), HasSubstr("leads back to itself"));
+  EXPECT_THAT(problem(R"({"$ref":"#"})"), HasSubstr("endless loop"));
   EXPECT_THAT(
       problem(
           R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"allOf":[{"$ref":"#/$defs/a"}]}},"$ref":"#/$defs/a"})"),
-      HasSubstr("leads back to itself"));
+      HasSubstr("endless loop"));
   EXPECT_EQ(problem(R"({"properties":{"child":{"$ref":"#"}}})"), "");
 }
 
@@ -121,7 +121,7 @@ TEST(HostileSchemas, PatternsAreLinearAndBounded) {
   EXPECT_THAT(problem("{\"pattern\":\"" + repeated("a", 2'000) + "\"}"), HasSubstr("must not be longer"));
   std::string many = R"({"patternProperties":{)";
   for (int i = 0; i < 300; ++i) many += (i ? ",\"" : "\"") + std::to_string(i) + "\":true";
-  EXPECT_THAT(problem(many + "}}"), HasSubstr("one pattern too many"));
+  EXPECT_THAT(problem(many + "}}"), HasSubstr("too many patterns"));
 }
 
 TEST(HostileSchemas, DepthAndSizeAreBounded) {

@@ -31,11 +31,11 @@ pg::LinkOptions query_links(const ApiTools& tools) {
   options.connect.url = tools.database_url;
   options.connect.application_name = "postrider api";
   options.connect.statement_timeout = pg::Milliseconds(10'000);  // final: the caller is asked to ask for less
-  options.connect.plan_cache_mode = "force_custom_plan";  // lists: what is rare differs from tenant to tenant
+  options.connect.plan_cache_mode = "force_custom_plan";  // lists: rare values differ from tenant to tenant
   return delivery::pooled(std::move(options), tools.config);
 }
 
-// Keys, sources, the catalogue: what every call waits for, so a statement that hangs is given up soon.
+// Keys, sources and the catalogue. Every call waits for these, so a statement that hangs is canceled soon.
 pg::LinkOptions lookup_link(const ApiTools& tools) {
   pg::LinkOptions options = publish_link(tools);
   options.connect.application_name = "postrider lookups";

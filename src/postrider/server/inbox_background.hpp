@@ -1,4 +1,4 @@
-// What the inbox does on the background thread: makes the configured sources, wakes consumers, forwards
+// The inbox's work on the background thread: creates the configured sources, wakes consumers, forwards
 // messages, writes rejections down.
 #pragma once
 
@@ -15,7 +15,7 @@ class InboxBackground {
   ~InboxBackground();
 
   void start();
-  runtime::Task<void> apply_sources();  // of the configuration file; what fails is tried again from then on
+  runtime::Task<void> apply_sources();  // of the configuration file; failures are retried from then on
   runtime::Task<void> stop();
   inbox::Maintenance& maintenance();
 

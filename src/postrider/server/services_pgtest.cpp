@@ -54,7 +54,7 @@ outbox::RelayOptions relay_options(const std::string& url) {
   return options;
 }
 
-// What the services of a node need, each on a link of its own.
+// The dependencies of a node's services, each on a separate link.
 struct Parts {
   Parts(runtime::Loop& on, const std::string& database_url) : loop(on), url(database_url) {
     ids.synchronise(3, base::wall_now(), base::BootClock::now());

@@ -169,7 +169,7 @@ void Log::State::run() {
   }
 }
 
-// Never blocks for ever: a pipe or terminal is written only when it says that it takes a piece.
+// Never blocks forever: a pipe or terminal is written only when poll() reports that it is writable.
 void Log::State::write_out(std::string_view text) {
   while (!text.empty() && !is_given_up) {
     if (!is_file) {

@@ -28,8 +28,8 @@ std::string free_path(const std::string& directory, const std::string& name) {
   return directory + "/" + name + "-" + std::to_string(std::time(nullptr)) + ".ndjson.gz";
 }
 
-// Payloads of all tenants: readable by the owner only, whatever the umask is. A file that an earlier run left
-// behind, or a link that somebody else made, is removed and never written to. Null: errno says why.
+// Payloads of all tenants: readable by the owner only, whatever the umask is. A file from an earlier run, or
+// a link that another user created, is removed and never written to. Null: errno has the reason.
 gzFile create_private(const std::string& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return nullptr;
   const int file =

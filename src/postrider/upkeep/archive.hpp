@@ -38,7 +38,7 @@ class ArchiveReader {
   ArchiveReader& operator=(const ArchiveReader&) = delete;
 
   bool next(std::string& line);  // false at the end
-  // How much of the file is read, of how much.
+  // The bytes of the file that were read, and its size.
   int64_t bytes_read() const;
   int64_t bytes() const { return bytes_; }
 

@@ -1,4 +1,4 @@
-// Asks e-mail addresses on tenants' lists of contacts to confirm. What is asked is in the table
+// Sends confirmation mails to addresses on tenants' lists of contacts. Requests are in the table
 // contact_request; the mail has a link to a page with a button and no text that a customer wrote.
 #pragma once
 

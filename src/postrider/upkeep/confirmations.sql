@@ -1,4 +1,4 @@
--- Mails that ask contacts to confirm.
+-- Confirmation mails to contacts.
 
 -- name: take_confirmation
 -- The caps are mails per day. Index contact_request_by_due; locks the request.

@@ -15,10 +15,10 @@ namespace postrider::upkeep {
 
 struct HealthOptions {
   std::chrono::seconds disable_after{0};
-  // The contacts get a first notice after this time of nothing but failure, and this many failed attempts.
+  // Contacts get a first notice after only failures for this time, and this number of failed attempts.
   std::chrono::seconds first_notice_after{0};
   int first_notice_failures = 1;
-  // Degraded: a success rate below this percentage in an hour with so many attempts. 0: never.
+  // Degraded: a success rate below this percentage in an hour with this number of attempts. 0: never.
   int degraded_below = 0;
   int degraded_attempts = 1;
 

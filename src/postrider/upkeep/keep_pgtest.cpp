@@ -146,7 +146,7 @@ TEST_F(Keep, WhatIsKeptGoesWhenNothingNeedsItAnyMore) {
   end_deliveries();
   pass();
   EXPECT_EQ(db.sql("select count(*) from event"), "0");
-  // How a delivery ended can be read for as long as attempts are kept.
+  // The end of a delivery can be read for as long as attempts are kept.
   EXPECT_EQ(rows("attempt", id) + rows("attempt", old), "10");
 }
 

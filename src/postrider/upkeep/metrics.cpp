@@ -20,10 +20,11 @@ Metrics::Metrics(const telemetry::Metrics& all)
           all.gauge_by("webhook_endpoints", "Endpoints of the whole cluster.", "status", kEndpointStatuses)),
       notices(all.counter_by("webhook_notices_total", "Notices to contacts, by mail or URL.", "outcome",
                              kMessageOutcomes)),
-      confirmation_mails(all.counter_by("webhook_confirmation_mails_total",
-                                        "Mails that ask contacts to confirm.", "outcome", kMessageOutcomes)),
-      retention_kept(all.counter("webhook_retention_kept_rows_total",
-                                 "Rows of events and history that outlived their day.")),
+      confirmation_mails(all.counter_by("webhook_confirmation_mails_total", "Confirmation mails to contacts.",
+                                        "outcome", kMessageOutcomes)),
+      retention_kept(all.counter(
+          "webhook_retention_kept_rows_total",
+          "Rows of events and history that are kept after the partition of their day was dropped.")),
       retention_expiring(all.gauge(
           "webhook_retention_expiring_deliveries",
           "Deliveries that have waited for a pause, brake or hold for 1.5 x retain_events or longer.")) {}

@@ -13,7 +13,7 @@ struct Metrics {
   telemetry::Labelled<telemetry::Counter> notices;             // outcome
   telemetry::Labelled<telemetry::Counter> confirmation_mails;  // outcome
   telemetry::Counter retention_kept;                           // rows that are needed longer than their day
-  telemetry::Gauge retention_expiring;  // deliveries that will be canceled unless what they wait for ends
+  telemetry::Gauge retention_expiring;  // deliveries that will be canceled unless their wait ends
 };
 
 }  // namespace postrider::upkeep

@@ -1,8 +1,8 @@
-// What a contact is told about an endpoint: that it fails, in part or completely, that it was paused or
-// disabled, that it has recovered; or about the dead letters of its tenant.
+// A notice to a contact: an endpoint fails partly or completely, was paused or disabled, or has recovered; or
+// the tenant has new dead letters.
 //
 // A notice names the endpoint's id and its bare host name and has no other text that a customer could choose:
-// no path, no reason. Whoever gets it did not necessarily choose who sends it.
+// no path, no reason. Its reader may not know who sent it.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct Notice {
   std::optional<DeadLetters> dead_letters{};
   std::optional<base::Timestamp> failing_since{};
   std::optional<std::string> cause{};   // of disabled: failing, gone, operator
-  std::vector<std::string> contacts{};  // to tell
+  std::vector<std::string> contacts{};  // that get the notice
   int tries = 1;
 };
 

@@ -1,4 +1,4 @@
-// How notices and confirmation mails are taken and sent.
+// Taking and sending notices and confirmation mails.
 #include "postrider/upkeep/notices.hpp"
 
 #include <netinet/in.h>
@@ -84,7 +84,8 @@ TEST_F(NoticesTest, OneNoticeTakesALimitedTimeAndThoseItDidNotReachComeFirstNext
   EXPECT_EQ(waiting(endpoint), "{" + last + "," + silent + "}|1|t");
   EXPECT_EQ(receiver.count("/last"), 0u) << "the time was used up";
 
-  // The time is the notice's, not the contact's: now the other one is told, and the first fails again.
+  // The time belongs to the notice, not to the contact: now the other contact gets it, and the first fails
+  // again.
   db.sql("update notice set due_at = now()");
   run(until("select tries, due_at < now() + interval '10 minutes' from notice", "2|t"));
   EXPECT_EQ(waiting(endpoint), "{" + silent + "}|2|t");
@@ -138,7 +139,7 @@ TEST_F(NoticesTest, ANoticeIsFinishedWhileItsEndpointIsLocked) {
 }
 
 struct ConfirmationsTest : UpkeepTest {
-  // A request of the tenant for that address; what becomes of it with one mail per mailbox and day.
+  // A request of the tenant for that address, with the limit of one mail per mailbox and day.
   std::string ask(const std::string& tenant, const std::string& address) {
     db.sql("insert into tenant (id) values ('" + tenant +
            "') on conflict do nothing; update tenant set contacts = '[\"" + address + "\"]' where id = '" +

@@ -1,4 +1,4 @@
-// Days are made and taken away beside open queries, without anybody waiting behind it.
+// Days are created and dropped next to open queries, and no other statement has to wait for it.
 #include "postrider/upkeep/upkeep.hpp"
 #include "postrider/upkeep/upkeep_testing.hpp"
 

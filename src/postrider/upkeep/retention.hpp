@@ -28,7 +28,7 @@ struct RetentionOptions {
   static RetentionOptions from(const config::Config& config);
 };
 
-// How many days back partitions are kept ready: no further than they are kept.
+// The number of past days for which partitions exist in advance: at most as many as are retained.
 int days_back(const RetentionOptions& options);
 
 struct Retired {

@@ -18,7 +18,7 @@ class Retention : public UpkeepTest {
  protected:
   Retention() { db.sql("select create_partitions(20, 1)"); }
 
-  // Rows of a day so many days ago; the id, quoted.
+  // Creates rows of this number of days ago; returns the ID, quoted.
   std::string event_of(int days_ago) {
     return db.sql("with made as (select (left(replace(id_floor(now() - interval '" +
                   std::to_string(days_ago) +
@@ -53,7 +53,7 @@ class Retention : public UpkeepTest {
     options.inbox = inbox * kDay;
     return options;
   }
-  // A message that was worked on, so many days ago, with its key; the id, quoted.
+  // Creates a message that was processed this number of days ago, with its key; returns the ID, quoted.
   std::string message_of(int days_ago, const std::string& source = "stripe") {
     return db.sql(
         "with made as (select (left(replace(id_floor(now() - interval '" + std::to_string(days_ago) +

@@ -1,4 +1,4 @@
-// What the Postgres tests of this folder share.
+// Shared by the Postgres tests of this folder.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Deliveries that wait for a pause, a brake or a hold keep their event past its time. This bounds how long:
-// operators are told at 1.5 × retain_events, and at 2 × the deliveries are canceled.
+// operators are notified at 1.5 × retain_events, and at 2 × the deliveries are canceled.
 #pragma once
 
 #include <chrono>

@@ -20,7 +20,7 @@ std::string policy(std::string_view frame_ancestors) {
          std::string(frame_ancestors) + "; require-trusted-types-for 'script'; trusted-types 'none'";
 }
 
-// Whether a coding is in Accept-Encoding, with a weight above zero.
+// True if a coding is in Accept-Encoding, with a weight above zero.
 bool accepts(const Request& request, std::string_view coding) {
   std::string_view list = request.header("accept-encoding").value_or("");
   while (!list.empty()) {

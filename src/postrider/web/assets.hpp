@@ -25,7 +25,7 @@ const Asset* find_asset(std::string_view path);
 // The page that every address of an app shows: not cached without asking. 304 if the browser has it.
 http::Response shell(const http::Request& request, std::string_view path, std::string_view frame_ancestors);
 
-// A file with a hash in its name: cached for ever. Null response: there is none, 404.
+// A file with a hash in its name: cached forever. Null response: there is none, 404.
 std::optional<http::Response> file(const http::Request& request, std::string_view path);
 
 }  // namespace postrider::web

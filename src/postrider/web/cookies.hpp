@@ -2,7 +2,7 @@
 //
 // Over https the names begin with `__Host-`, so that no other host can set them. On a loopback address plain
 // http works, too, with names of their own. On plain http elsewhere there are no sessions: the cookie could
-// be read on the way.
+// be read in transit.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ std::optional<std::string> find_session_token(const http::Request& request, Sess
 // browser may have a session of the console beside it.
 std::optional<std::string> find_session_token(const http::Request& request);
 
-// How the browser sees this server.
+// The server's address as the browser sees it.
 enum class Transport { https, loopback, insecure };
 struct Visit {
   bool is_same_origin = false;  // the request comes from a page of this server, or from no page

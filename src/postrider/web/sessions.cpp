@@ -33,7 +33,7 @@ bool is_token_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-// Who is signed in, for the audit log: the link and its label, or the key.
+// The person who is signed in, for the audit log: the link and its label, or the key.
 struct Person {
   SessionKind kind;
   model::KeyId key;
@@ -50,7 +50,7 @@ void set_person(Caller& caller, const Person& person) {
   if (is_portal) caller.actor = person.is_preview ? model::Actor::operator_ : model::Actor::customer;
 }
 
-// What the key opens.
+// The rights of the key.
 NewSession session_of(model::KeyId key, registry::Role role, std::optional<model::TenantId> tenant) {
   NewSession wanted;
   wanted.key = key;

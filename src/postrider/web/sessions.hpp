@@ -28,7 +28,7 @@ bool is_token(std::string_view text);  // has that form
 // Of a page in a frame, sent as a Bearer token: "prs_" and a token. Neither works in place of the other.
 bool is_embedded_token(std::string_view text);
 TokenHash hash_token(std::string_view token);
-// What a page of the session sends with every change. It cannot be derived from what the database has.
+// The token that a page of the session sends with every change. It cannot be derived from the database.
 std::string csrf_token(std::string_view token);
 
 struct SessionLimits {
@@ -76,8 +76,8 @@ inline constexpr std::chrono::seconds console_link_lifetime = std::chrono::minut
 // A link that opens the console with the rights of the key, once.
 runtime::Task<CreatedLink> create_console_link(pg::Link& link, registry::Caller caller, model::KeyId key);
 
-// Uses the link up and signs in with its key. Nothing if the link is unknown, expired or used, or its key has
-// ended.
+// Signs in with the link's key; the link cannot be used again. No value if the link is unknown, expired or
+// used, or its key is expired or revoked.
 runtime::Task<std::optional<OpenedSession>> follow_console_link(pg::Link& link, registry::Caller caller,
                                                                 std::string token);
 

@@ -1,5 +1,5 @@
-// How often one address may present wrong keys and links to the sign-in pages. Shared by the loops of a node;
-// any thread.
+// Limits how often one address may present wrong keys and links to the sign-in pages. Shared by the loops of
+// a node; any thread.
 #pragma once
 
 #include <mutex>

@@ -1,6 +1,6 @@
 // Messages in the write-ahead log: as they are, as the plugin pgoutput frames them, and with the proof that
-// emit() writes, which whoever owns the database can make. A message without a fault becomes one JSON object
-// with the same tenant and type.
+// emit() writes, which the owner of the database can forge. A valid message becomes one JSON object with the
+// same tenant and type.
 #include <boost/json/parse.hpp>
 #include <string>
 
@@ -49,7 +49,7 @@ void check(const outbox::Captured& captured) {
 }  // namespace
 
 void fuzz_one(std::string_view input) {
-  CHECK(!outbox::read_message(input, kKey));  // nobody guesses the proof
+  CHECK(!outbox::read_message(input, kKey));  // the proof cannot be guessed
   if (const auto captured = outbox::read_message(proven(input), kKey)) check(*captured);
   const auto change = outbox::decode(input);
   if (!change) return;

@@ -22,7 +22,7 @@ std::string read(std::string_view input, size_t piece) {
     return !chunks.is_done() && !chunks.refusal();
   });
   CHECK(body.size() <= kBodyMax);
-  if (chunks.refusal()) return "refused " + std::to_string(chunks.refusal()->status);
+  if (chunks.refusal()) return "rejected " + std::to_string(chunks.refusal()->status);
   return body + (chunks.is_done() ? "| done at " + std::to_string(taken) : "| more");
 }
 

@@ -1,4 +1,4 @@
-// Cursors as callers may forge them: refused, or a plain key that makes the same cursor again.
+// Cursors that callers may forge: rejected, or a plain key that gives the same cursor again.
 #include <string>
 
 #include "fuzz.hpp"

@@ -11,8 +11,8 @@ using namespace postrider;
 namespace {
 
 bool is_json(std::string_view text) {
-  // Boost.JSON refuses lone surrogates and cannot hold every number; JSON's grammar has both, and payloads
-  // pass untouched.
+  // Boost.JSON rejects lone surrogates and cannot represent every number. JSON allows both, and payloads must
+  // pass unchanged.
   if (text.find("\\ud") != std::string_view::npos || text.find("\\uD") != std::string_view::npos) return true;
   boost::json::parse_options options;
   options.max_depth = 256;

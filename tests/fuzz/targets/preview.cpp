@@ -1,4 +1,4 @@
-// What is shown of an answer: short, printable, and the same when it is shown again.
+// The preview of a response: short, printable, and the same when it is shortened again.
 #include <string>
 
 #include "fuzz.hpp"

@@ -34,7 +34,7 @@ std::string read(std::string_view input, size_t piece) {
         reader.accept_body(512);
       }
       if (reader.stage() == RequestReader::Stage::refused) {
-        result += " refused " + std::to_string(reader.refusal().status);
+        result += " rejected " + std::to_string(reader.refusal().status);
         return false;
       }
       if (reader.stage() == RequestReader::Stage::complete) {

@@ -1,4 +1,4 @@
-// Answers of receivers: the same in any pieces, never more kept than wanted.
+// Responses of receivers: the same result for any pieces, and never more bytes kept than requested.
 #include <string>
 
 #include "fuzz.hpp"
@@ -17,10 +17,9 @@ std::string read(std::string_view input, size_t piece) {
     reader.feed(bytes);
     return !reader.is_done();
   });
-  // Whatever comes behind an answer forbids using the connection again, but only if it has come: not
-  // compared.
+  // Bytes after a response forbid using the connection again, but only if they have arrived: not compared.
   if (!reader.is_done()) reader.feed_end();
-  if (!reader.has_head()) return "no answer";
+  if (!reader.has_head()) return "no response";
   const Answer& answer = reader.answer();
   CHECK(answer.status >= 100 && answer.status <= 999);
   CHECK(answer.body_start.size() <= 64);

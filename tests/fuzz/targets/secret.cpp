@@ -1,4 +1,4 @@
-// Secrets as callers give them, for every scheme; refusals never repeat them.
+// Secrets from callers, for every scheme; error messages never repeat them.
 #include <string>
 
 #include "fuzz.hpp"

@@ -64,7 +64,7 @@ void fuzz_one(std::string_view input) {
   for (const Provider provider : kProviders) {
     const auto key = key_of_secret(provider, HmacScheme{}, kSecret);
     CHECK(key);
-    CHECK(!is_genuine(provider, "a key that nobody has", message));
+    CHECK(!is_genuine(provider, "a key that is never used", message));
     if (!is_genuine(provider, key->bytes, message)) continue;
     std::string changed(message.body);
     changed += '!';

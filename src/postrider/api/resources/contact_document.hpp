@@ -1,4 +1,4 @@
-// Contacts as JSON: what callers send and what they get.
+// Contacts as JSON, in requests and responses.
 #pragma once
 
 #include <optional>

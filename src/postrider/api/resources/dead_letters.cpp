@@ -1,4 +1,5 @@
-// /v1/tenants/{tenant}/dead-letters and /v1/dead-letters: list, summary, discard. Replaying them is a replay.
+// /v1/tenants/{tenant}/dead-letters and /v1/dead-letters: list, summary, discard. They are replayed by a
+// replay.
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>

@@ -1,4 +1,4 @@
-// /v1/tenants/{tenant}/deliveries and /v1/deliveries: what became of each event for each endpoint.
+// /v1/tenants/{tenant}/deliveries and /v1/deliveries: the delivery of each event to each endpoint.
 #include <charconv>
 #include <utility>
 

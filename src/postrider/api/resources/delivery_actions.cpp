@@ -21,7 +21,7 @@ bool has_tenant(const Call& call) {
   return call.request.path_parameters.front().name == "tenant";
 }
 
-// Why there was no row to act on: there is no such delivery, or it has ended.
+// The reason why there was no row to change: the delivery does not exist, or it has ended.
 Task<http::Problem> why_not(const Call& call, pg::Link& link, model::DeliveryId id) {
   const std::vector<base::Uuid> ids{id.uuid};
   const auto rows = co_await link.run(

@@ -1,4 +1,4 @@
-// Endpoints as JSON: what callers send and what they get.
+// Endpoints as JSON, in requests and responses.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -30,7 +30,7 @@ registry::EndpointSettings default_settings(const config::Config& config);
 
 enum class DocumentKind {
   whole,  // POST and PUT: url and event_types are required, `secret` is allowed
-  patch,  // what is not there stays
+  patch,  // missing fields stay unchanged
 };
 
 // Reads the fields that are there into the draft; unknown fields and bad values become problems.
@@ -45,7 +45,7 @@ struct EndpointDocument {
   http::AddressGuard guard(const EndpointRules& rules) const;
 };
 
-// Who reads it, and what it takes to read the names of custom headers.
+// The reader, and the key with which the names of custom headers are opened.
 struct EndpointReader {
   http::Audience audience;
   const crypto::MasterKeys& keys;

@@ -128,7 +128,7 @@ Task<base::Result<ReadRequest, http::Problem>> read_request(const Call& call, Ex
   co_return read;
 }
 
-// What became of the deliveries that were pending: canceled, and in the history as such.
+// The deliveries that were pending are canceled, and the history shows it.
 std::string canceled_json(const registry::Endpoint& endpoint, std::string_view status,
                           std::optional<base::Timestamp> before = std::nullopt) {
   JsonObject json;

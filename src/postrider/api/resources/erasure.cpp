@@ -1,7 +1,7 @@
 // DELETE …/events/{event}/payload and …/tenants/{tenant}/payloads: erasure for privacy requests.
 //
-// The body goes and what is pending of it is canceled; id, type, times and the history of attempts stay, as
-// proof that and when something was sent. That it was erased, when and for whom is proven by the audit log.
+// The body is deleted and pending deliveries are canceled. ID, type, times and attempts stay, as proof that
+// something was sent and when. The audit log proves the erasure: when it happened and who requested it.
 #include "postrider/api/wire/json_writer.hpp"
 #include "postrider/api/wire/page.hpp"
 #include "postrider/api/wire/problems.hpp"
@@ -19,14 +19,14 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int32_t kEventsAtOnce = 200;
-constexpr auto kPatience = 20s;  // then the caller asks again
+constexpr auto kPatience = 20s;  // then the caller retries
 
 struct Erased {
   int64_t events = 0, canceled = 0;
   bool is_complete = true;
 };
 
-// What the audit log keeps of an erasure.
+// The audit log's entry for an erasure.
 struct Erasure {
   std::string_view action;
   const model::TenantId& tenant;

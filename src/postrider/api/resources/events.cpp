@@ -122,7 +122,7 @@ Response respond(const Call& call, const PublishResult& result) {
   return Response::json(published.is_repeat ? 200 : 202, published.response);
 }
 
-// What is left of the tenant's publish rate, if it has one.
+// The remaining publish rate of the tenant, if it has a limit.
 void add_publish_rate(const Call& call, Response& response) {
   if (!call.services.publish_rates) return;
   const auto allowance = call.services.publish_rates->allowance(call.tenant(), base::BootClock::now());

@@ -21,7 +21,7 @@ namespace postrider::api {
 
 namespace {
 
-constexpr int32_t kScannedMax = 2'000;     // rows that a filter may look at for one page
+constexpr int32_t kScannedMax = 2'000;     // rows that a filter may scan for one page
 constexpr int32_t kDeliveriesShown = 250;  // per event
 
 using EventRow = history::sql::ListedEventRow;
@@ -138,7 +138,7 @@ std::string deliveries_json(const history::DeliveryPage& page, const registry::P
   return json_array(items);
 }
 
-// Why no endpoint received the event. Nothing for an event that has deliveries.
+// The reasons why no endpoint received the event. No value for an event with deliveries.
 std::optional<std::string> explanation(const history::DeliveryPage& page, const UnmatchedRows& unmatched) {
   if (!page.deliveries.empty()) return std::nullopt;
   if (unmatched.empty()) return "No endpoint received this event: the tenant has no endpoints.";

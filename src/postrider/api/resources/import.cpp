@@ -137,7 +137,7 @@ Task<LineResult> take_line(const Call& call, pg::Link& link, const Line& line) {
   co_return LineResult{201, line.tenant, created->endpoint.public_id};
 }
 
-// What would happen, as far as can be seen without doing it.
+// The result that an import of the line would have, as far as a dry run can know.
 Task<LineResult> look_at_line(pg::Link& link, const Line& line) {
   const auto tenant = co_await registry::find_tenant(link, line.tenant);
   if (!tenant) co_return rejected(line, unknown("tenant"));

@@ -1,5 +1,5 @@
-// POST /in/{source}: inbound webhooks. There is no API key: the signature is the authentication, and whoever
-// fails it learns no more than that.
+// POST /in/{source}: inbound webhooks. There is no API key: the signature is the authentication. A response
+// to a wrong signature says nothing else.
 #include <cstdlib>
 #include <utility>
 
@@ -39,7 +39,7 @@ Response reject(const Call& call, const inbox::Rejection& rejection) {
 void count_dropped(const Call& call, const std::string& came_as, base::Timestamp at) {
   if (call.services.rejections == nullptr) return;
   call.services.rejections->count_dropped(call.parameter("source"),
-                                          came_as.empty() ? "came without an id" : "came as " + came_as, at);
+                                          came_as.empty() ? "has no ID" : "came as " + came_as, at);
 }
 
 // Twilio takes the response for instructions: none.
@@ -109,7 +109,8 @@ Task<Response> receive(Call& call) {
   const inbox::SourcePtr source = co_await find_source(call.services, std::move(named));
   if (!source) co_return reject(call, {RejectReason::unknown_source, ""});
   if (!source->source.can_verify())
-    co_return call.reject(try_later(503, "unreadable-source", "How this source signs cannot be read."));
+    co_return call.reject(
+        try_later(503, "unreadable-source", "The signature settings of this source cannot be read."));
   inbox::Arrival arrival;
   arrival.body = call.request.body;
   arrival.fields = call.request.fields;

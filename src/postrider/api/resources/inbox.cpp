@@ -48,7 +48,7 @@ std::string message_json(const Call& call, const Message& message) {
   return json.text();
 }
 
-// Whether there is such a source; if not, what to say.
+// The problem if the source does not exist.
 Task<std::optional<http::Problem>> unknown_source(pg::Link& link, const std::string& source) {
   const auto found = co_await inbox::find_source(link, source);
   if (found) co_return std::nullopt;

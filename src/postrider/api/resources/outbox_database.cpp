@@ -16,7 +16,7 @@ http::Problem unusable(const std::string& why) {
   return try_later(503, "unavailable", "The database of this outbox cannot be used: " + why);
 }
 
-// Without what it says of rows.
+// Without details of rows.
 std::string reason_of(const pg::Error& error) {
   if (error.sqlstate().empty() || error.kind() == pg::Kind::unavailable) return error.what();
   const bool is_not_ready =

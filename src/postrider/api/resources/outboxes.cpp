@@ -1,4 +1,4 @@
-// /v1/outboxes: the outboxes that are relayed, how they stand, and what was set aside.
+// /v1/outboxes: the relayed outboxes, their state, and rows that were set aside.
 #include <charconv>
 #include <utility>
 

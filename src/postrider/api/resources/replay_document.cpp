@@ -59,7 +59,7 @@ void read_times(Fields& fields, const config::Config& config, base::Timestamp no
   range.since = since.value_or(now);
   range.until = std::min(until.value_or(now), now);
   if (since && *since < kept_since(config, range.scope, now))
-    fields.reject("since", "is before the oldest data that is still kept");
+    fields.reject("since", "is before the oldest retained data");
   if (since && range.until <= range.since) fields.reject("until", "must be after `since`");
 }
 

@@ -33,7 +33,7 @@ void read_time(Fields& fields, std::string_view name, std::optional<base::Timest
 http::Problem unknown_replay();
 http::Problem endpoint_inactive();
 
-// Looks up the tenant and the endpoint of a range. Returns what is wrong with them, or nothing.
+// Looks up the tenant and the endpoint of a range. Returns the problem with them, or no value.
 Task<std::optional<http::Problem>> resolve(pg::Link& link, RangeBody& body);
 
 // Queues the replay; the response is 202 with the replay.

@@ -66,7 +66,8 @@ Task<Response> rotate(Call& call) {
   fields.read("secret", rotation.secret, kSecretRule);
   fields.finish();
   if (rotation.secret && call.principal.tenant && registry::is_reference(*rotation.secret))
-    fields.reject("secret", "refers to something of the server's; keys of a tenant may not do that");
+    fields.reject("secret",
+                  "refers to a secret on the server; keys that are bound to a tenant may not do that");
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   rotation.overlap = std::chrono::seconds(overlap_seconds);
 

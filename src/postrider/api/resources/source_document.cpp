@@ -151,7 +151,7 @@ void read_source(const boost::json::object& document, Provider provider, SourceS
     else
       fields.reject("signature", "must be an object");
   } else if (provider == Provider::hmac && !settings.signature.can_verify()) {
-    fields.reject("signature", "cannot be read as it is stored: give it anew");
+    fields.reject("signature", "the stored value cannot be read; send it again");
   }
   fields.read("tolerance_seconds", settings.tolerance_seconds, kToleranceRule, 300);
   read_where(fields, "idempotency_key", settings.idempotency_key);

@@ -10,7 +10,7 @@
 
 namespace postrider::api {
 
-// Reads what may be chosen; `provider` decides which fields there are.
+// Reads the settings; `provider` decides which fields exist.
 void read_source(const boost::json::object& document, inbox::Provider provider,
                  inbox::SourceSettings& settings, FieldProblems& problems);
 // Only of a document that makes a new source.

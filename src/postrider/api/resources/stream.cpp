@@ -2,7 +2,7 @@
 //
 //   event: attempt    an exchange, of whichever node
 //   event: event      a published event (of one tenant only)
-//   event: ready      everything up to now was shown; what comes is new
+//   event: ready      everything up to now was sent; the following is new
 //   event: gap        there was more than is shown
 //
 // The id of a message is what `after` and Last-Event-ID take: after a break nothing is left out, and what may
@@ -112,7 +112,7 @@ history::StreamCursor cursor_of(const Streaming& stream) {
   return cursor;
 }
 
-// Of the first look only what a cursor asks for: the rest was there before.
+// The first read only returns rows after the cursor: the others are older.
 bool is_wanted(const Streaming& stream, const AttemptRow& row) {
   if (!stream.is_first_look) return true;
   const auto ended_at = row.started_at + base::Microseconds(row.total_us);
@@ -196,7 +196,7 @@ Task<void> run(std::shared_ptr<Streaming> stream, http::BodyStream& body) {
   }
 }
 
-// What is streamed, and from which point. Over all tenants, events are not streamed.
+// The kinds of messages to stream, and the starting point. The stream of all tenants has no events.
 void read_cursor(const Call& call, Query& query, Streaming& stream) {
   std::optional<std::string> after = query.value("after");
   if (const auto last = call.request.header("last-event-id")) after = std::string(*last);

@@ -34,7 +34,7 @@ std::string subscription_json(const Subscription& subscription) {
   return json.text();
 }
 
-// What is shown can be put back as it is.
+// A PUT accepts this document unchanged.
 Response respond(const Call& call, const SubscriptionsResult& result) {
   if (!result) return call.reject(problem_of(result.error()));
   std::vector<std::string> items;

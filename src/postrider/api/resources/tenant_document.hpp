@@ -1,4 +1,4 @@
-// Tenants as JSON: what callers send and what they get.
+// Tenants as JSON, in requests and responses.
 #pragma once
 
 #include <boost/json/object.hpp>

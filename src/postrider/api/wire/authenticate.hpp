@@ -18,7 +18,7 @@
 
 namespace postrider::api {
 
-// What a caller presented: small, safe to keep for as long as a call takes. Never the key itself.
+// The credential of a caller: small, and safe to keep during a call. Never the key itself.
 struct Credential {
   registry::KeyHash key;    // or of the token of a session
   bool is_session = false;  // from a cookie, or of a page in a frame

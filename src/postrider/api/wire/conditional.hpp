@@ -1,7 +1,7 @@
 // ETag, If-Match and If-None-Match.
 //
-// A tag is "r<revision>-<hash of the body>". If-Match looks at the revision only, so that counters and health
-// in a document, which change by themselves, do not reject a change; If-None-Match looks at the whole tag.
+// A tag is "r<revision>-<hash of the body>". If-Match compares only the revision, so that counters and health
+// in a document, which change by themselves, do not reject a change; If-None-Match compares the whole tag.
 #pragma once
 
 #include <cstdint>

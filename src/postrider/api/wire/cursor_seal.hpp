@@ -1,6 +1,6 @@
 // Cursors as callers see them: sealed for one list, its filters and the tenant of the
-// key, so that they cannot be made up, nor be used for another list. The lists themselves know nothing of it:
-// routes.cpp opens what comes and seals what goes.
+// key, so that they cannot be made up, nor be used for another list. The lists do not see this:
+// routes.cpp opens cursors of requests and seals those of responses.
 #pragma once
 
 #include <optional>

@@ -18,7 +18,7 @@ namespace postrider::api {
 
 inline constexpr size_t json_depth_max = 64;
 
-// The body is application/json, or the caller did not say what it is.
+// The body is application/json, or has no Content-Type.
 bool is_json(const http::Request& request);
 
 // 415, 400, or 422 if it is no object. An absent body is an empty object only where `may_be_empty`.

@@ -101,7 +101,7 @@ Task<void> next_page(Export& task, const http::BodyStream& body) {
     }
     co_await pause.wait_for(kPause);
   }
-  throw std::runtime_error("the export was given up");
+  throw std::runtime_error("the export was aborted");
 }
 
 // Writes the rest of the list, from the page that was read. False: the client is gone.

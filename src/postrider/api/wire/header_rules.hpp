@@ -1,4 +1,4 @@
-// Which custom headers an endpoint may have.
+// Rules for the custom headers of endpoints.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@ namespace postrider::api {
 // Shown in place of a header's value.
 inline constexpr std::string_view masked_value = "***";
 
-// Why the header is not allowed, as the end of "The header …"; nothing if it is. Rejected are names that are
-// no tokens, those that belong to the connection (RFC 9110 §7.6.1), to the message's framing and to
+// The reason why the header is not allowed, as the end of "The header …", or no value. Rejected are names
+// that are no tokens, those that belong to the connection (RFC 9110 §7.6.1), to the message's framing and to
 // postrider, and values that are not printable ASCII.
 std::optional<std::string> why_not_header(std::string_view name, std::string_view value, size_t bytes_max);
 

@@ -55,7 +55,7 @@ std::string make_cursor(std::string_view last_key);
 // {data, next_cursor?}. Items are JSON; the next page begins after `next`; without it this is the last page.
 http::Response page(const std::vector<std::string>& items, const std::optional<std::string>& next);
 
-// The same of a list that asked for one row more than the limit, to know whether more follows.
+// The same for a list that requested one row more than the limit, to know whether another page follows.
 struct PageRow {
   std::string key;
   std::string json;

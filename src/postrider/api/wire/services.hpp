@@ -1,4 +1,4 @@
-// What the handlers of one API loop use. Everything is built and owned by server/.
+// Everything that the handlers of one API loop use. Built and owned by server/.
 #pragma once
 
 #include <functional>
@@ -63,9 +63,9 @@ struct Services {
   base::RateLimiter* publish_rates = nullptr;  // by tenant, for the RateLimit headers
   base::RateLimiter* key_rates = nullptr;      // by the public ID of a key
   web::SignInGuard* sign_in_guard = nullptr;   // without one, failed sign-ins are not counted
-  // Why this node should get no requests now, beside what the API sees itself (database, ids). Optional.
+  // A reason to send no requests to this node, besides the API's own checks (database, IDs). Optional.
   std::function<std::optional<std::string>()> why_not_ready = {};
-  // What operators should know although the node is ready, for /readyz; empty: nothing. Optional.
+  // A note for operators in /readyz although the node is ready; empty: none. Optional.
   std::function<std::string()> readiness_note = {};
   // Returns when this node sends according to what was just committed, or after a few seconds. Optional.
   std::function<runtime::Task<void>(registry::ChangedEndpoints)> take_effect = {};

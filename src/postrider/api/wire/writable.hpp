@@ -1,5 +1,5 @@
-// Which fields a caller may write, and up to which value. One list for all kinds of customers: keys with the
-// role customer, tokens, and keys of other roles that are bound to a tenant.
+// The fields that a caller may write, and their maximum values. One list for all kinds of customers: keys
+// with the role customer, tokens, and keys of other roles that are bound to a tenant.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -1,4 +1,4 @@
-// What a manifest changes about an object that exists. Fields that the manifest leaves out stay as they are.
+// The changes that a manifest makes to an existing object. Fields that it leaves out stay unchanged.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -104,7 +104,7 @@ Manifest parse_manifest(const json::value& document) {
       manifest.portal = section.value().is_null() ? json::object() : as_object(section.value(), "`portal`");
     else
       throw ManifestError("`" + std::string(name) +
-                          "` is not a section; there are event_types, tenants, sources and portal");
+                          "` is not a section; the sections are event_types, tenants, sources and portal");
   }
   return manifest;
 }

@@ -69,7 +69,7 @@ class Reader {
   json::object read_map(const YAML::Node& node) {
     json::object object;
     for (const auto& member : node) {
-      if (!member.first.IsScalar()) fail(member.first.Mark(), "a key must be a text");
+      if (!member.first.IsScalar()) fail(member.first.Mark(), "a key must be a string");
       const std::string& key = member.first.Scalar();
       if (object.contains(key)) fail(member.first.Mark(), "the key `" + key + "` is repeated");
       object.emplace(key, read(member.second));

@@ -27,9 +27,9 @@ class Breaker {
   bool is_open() const { return state_ == State::open; }
   std::string_view label() const;  // "closed", "ramping", "open"
 
-  // How many attempts may be in flight at once: `max_in_flight` when closed; on a ramp 1 and one more for
-  // each success, so that it doubles with every round trip; when open, 1 if a probe is due (and none is in
-  // flight), otherwise 0.
+  // The number of attempts that may be in flight at once: `max_in_flight` when closed. On a ramp 1 and one
+  // more for each success, so that it doubles with every round trip. When open, 1 if a probe is due and no
+  // other probe is in flight, otherwise 0.
   int allowed_in_flight(base::SteadyTime now, int max_in_flight) const;
 
   // An attempt started while the breaker is open is a probe: call start_probe(), and pass was_probe

@@ -1,4 +1,4 @@
-// Which deliveries of an endpoint have expired. Pure.
+// Finds the expired deliveries of an endpoint. Pure.
 //
 // The clock of a delivery starts at its creation (of a replay: at its `not_before`) and stands still while
 // its endpoint, its tenant or everything is paused, and while nothing can be signed. Nothing else stops it.

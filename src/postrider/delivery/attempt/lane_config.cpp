@@ -29,7 +29,7 @@ RetrySchedule schedule_of(const registry::LoadedEndpoint& endpoint) {
 std::optional<std::string> look_up(const std::string& reference, registry::SecretResolver* secrets,
                                    LaneConfig& config) {
   if (secrets == nullptr) {
-    config.why_unsigned = "secret references are not looked up here";
+    config.why_unsigned = "secret references are not resolved here";
     return std::nullopt;
   }
   const auto found = secrets->find(reference);
@@ -47,7 +47,8 @@ std::shared_ptr<const LaneConfig> make_lane_config(registry::LoadedEndpoint endp
                                                    std::shared_ptr<const http::DialProfile> profile) {
   auto config = std::make_shared<LaneConfig>();
   config->signer.scheme = endpoint.signature;
-  if (endpoint.unreadable) config->why_unsigned = "no configured master key opens its secret or headers";
+  if (endpoint.unreadable)
+    config->why_unsigned = "its secret or headers cannot be decrypted with a configured master key";
   for (const registry::ActiveSecret& secret : endpoint.secrets) {
     const bool is_reference = registry::is_reference(secret.text);
     std::optional<std::string> text = secret.text;
@@ -74,7 +75,7 @@ std::shared_ptr<const LaneConfig> make_lane_config(registry::LoadedEndpoint endp
     telemetry::log_error("endpoint_cannot_sign")
         .field("endpoint_id", endpoint.public_id)
         .field("tenant_id", endpoint.tenant_id)
-        .field("detail", "no secret of this endpoint can be read: its deliveries are held")
+        .field("detail", "no secret of this endpoint can be read; its deliveries are held")
         .field("reason", config->why_unsigned);
   auto url = http::parse_url(endpoint.url);
   if (url) config->url = std::move(*url);

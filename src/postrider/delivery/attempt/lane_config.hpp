@@ -1,4 +1,4 @@
-// An endpoint's registry entry made ready for sending: parsed and decoded once, used for every attempt.
+// An endpoint's registry entry, prepared for sending: parsed and decoded once, used for every attempt.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,13 @@
 namespace postrider::delivery {
 
 struct LaneConfig {
-  // What the lane does with its rows.
+  // The lane's treatment of its rows.
   enum class Mode {
     send,
     hold,     // paused, or nothing can be signed: rows stay
     disable,  // rows become dead letters `endpoint_disabled`
     cancel,   // deleted: rows are canceled
-    clear,    // rows up to endpoint.cancel_before are canceled, then it goes on
+    clear,    // rows up to endpoint.cancel_before are canceled, then it continues
   };
 
   registry::EndpointConfig endpoint;
@@ -40,11 +40,11 @@ struct LaneConfig {
   bool is_first_lookup = false;
 
   bool can_sign() const { return !signer.keys.empty(); }
-  // Why the deliveries are kept although the endpoint is active; empty: they are not.
+  // The reason why deliveries are held although the endpoint is active; empty: they are not.
   std::string held_reason() const { return endpoint.is_sending() && !can_sign() ? why_unsigned : ""; }
 };
 
-// References among the secrets are looked up; what is not there yet holds the lane until `look_up_at`.
+// References among the secrets are looked up; missing ones hold the lane until `look_up_at`.
 // Without a resolver, or a policy that allows it, a reference is a secret that cannot be read.
 std::shared_ptr<const LaneConfig> make_lane_config(
     registry::LoadedEndpoint endpoint, registry::SecretResolver* secrets = nullptr,

@@ -1,4 +1,4 @@
-// Which secrets sign.
+// The secrets that sign a delivery.
 #include "postrider/delivery/attempt/lane_config.hpp"
 
 #include <gtest/gtest.h>

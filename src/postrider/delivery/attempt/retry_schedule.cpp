@@ -27,7 +27,7 @@ base::Failure<std::string> failure(std::string_view sentence) {
 std::optional<double> number(const json::value& value) {
   if (value.is_int64()) return static_cast<double>(value.as_int64());
   if (value.is_uint64()) return static_cast<double>(value.as_uint64());
-  // Boost.JSON reads 0e410 as "not a number", which no comparison refuses.
+  // Boost.JSON parses 0e410 as NaN, for which every comparison is false.
   if (value.is_double() && std::isfinite(value.as_double())) return value.as_double();
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// How long to wait after a failed attempt.
+// The delay after a failed attempt.
 #pragma once
 
 #include <chrono>

@@ -54,7 +54,7 @@ bool append_standard(std::string& head, const Signer& signer, const SignInput& i
                        append_header(head, "webhook-timestamp", timestamp);
   if (!is_good) return false;
   head.append("webhook-signature: ");
-  // The oldest first: a receiver that looks at one entry only has not changed its secret yet either.
+  // The oldest first: a receiver that reads only one entry has not changed its secret yet either.
   for (auto key_at = signer.keys.rbegin(); key_at != signer.keys.rend(); ++key_at) {
     const SigningKey& key = *key_at;
     if (key_at != signer.keys.rbegin()) head += ' ';

@@ -16,7 +16,7 @@ namespace postrider::delivery {
 enum class Cause { rejected, gone, exhausted, expired, blocked, endpoint_disabled };
 std::string_view label(Cause cause);
 
-// What to do with 3xx and with 4xx that are not known to pass.
+// The treatment of 3xx, and of 4xx that are not known to be temporary.
 using model::OnRejected;
 
 struct RetryPolicy {

@@ -7,7 +7,7 @@ namespace postrider::delivery {
 namespace {
 
 constexpr auto kLongWait = std::chrono::hours(1);
-constexpr int kRounds = 3;  // the last one waits for every endpoint, however long it takes
+constexpr int kRounds = 3;  // the last one waits for every endpoint without a limit
 
 }  // namespace
 

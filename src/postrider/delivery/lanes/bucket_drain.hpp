@@ -2,7 +2,7 @@
 //
 // Releasing a bucket while an attempt is open would let the next owner send the same delivery at the same
 // time. So there is no deadline: the endpoints' own time-outs end it. But an endpoint that takes minutes must
-// not silence all others of its bucket: they go on while it is waited for, and then the bucket is tried
+// not silence all others of its bucket: they continue while it is waited for, and then the bucket is tried
 // again.
 #pragma once
 

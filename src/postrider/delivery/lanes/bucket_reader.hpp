@@ -45,7 +45,7 @@ class BucketReader {
 
   // The bucket was taken: finds its lanes, which then read their rows from the start.
   void read(int bucket);
-  // Announcements may have been missed: looks at all buckets again.
+  // Announcements may have been missed: scans all buckets again.
   void read_all();
   // Another node committed rows.
   void read(FoundRows found);

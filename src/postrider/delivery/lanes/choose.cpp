@@ -34,7 +34,7 @@ void Chooser::set_limits(Tenant& tenant, const TenantLimits& limits, base::Stead
     tenant.rate->set_rate(*limits.rate_per_second * share_, now);
   else
     tenant.rate.emplace(*limits.rate_per_second * share_, now);
-  unpark();  // what it was set aside for may no longer hold
+  unpark();  // the reason why it was set aside may be gone
 }
 
 void Chooser::set_share(double share, base::SteadyTime now) {
@@ -169,7 +169,7 @@ Chooser::Choice Chooser::start(Tenant& tenant, const LanePtr& lane, Turn turn, c
   }
   bytes_in_flight_ += choice.row.body_bytes();
   tenant.bytes_in_flight += choice.row.body_bytes();
-  // Whether it is ready for another send is decided when its turn comes again.
+  // The next turn decides whether it is ready for another send.
   if (!lane->buffer(turn).empty()) add(lane, turn);
   if (!tenant.ready[index(turn)].empty()) enqueue(tenant, turn);
   return choice;

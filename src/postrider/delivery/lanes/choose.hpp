@@ -1,5 +1,5 @@
 // Step "choose": which lane sends next. Fair over tenants, then over a tenant's lanes; first attempts before
-// retries, which have a share of their own and may use what is idle.
+// retries, which have their own share and may use idle slots.
 //
 // Fair also over occupied slots: a tenant starts a send only while it has fewer in flight than the shard has
 // free (the same for bytes, and for retries and their share), so that hanging endpoints of a few tenants
@@ -84,7 +84,7 @@ class Chooser {
   };
   void finished(const Finished& send);
 
-  // When a tenant that is set aside only by its rate may go on.
+  // The time at which a tenant that only waits for its rate may continue.
   std::optional<base::SteadyTime> next_tenant_at() const { return next_tenant_at_; }
 
   Tenant& tenant(const model::TenantId& id);

@@ -5,7 +5,7 @@
 namespace postrider::delivery {
 
 void DeliveryControl::cancel(model::EndpointId endpoint, model::DeliveryId delivery) {
-  // The row may be in the result of a statement that is running, or in a handoff that is on its way.
+  // The row may be in the result of a running statement, or in a handoff that has not arrived yet.
   seen_.canceled(delivery, base::BootClock::now());
   const LanePtr lane = lanes_.find(endpoint);
   if (!lane) return;

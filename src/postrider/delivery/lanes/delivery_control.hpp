@@ -1,4 +1,4 @@
-// What a person requests for one delivery: cancel it, or send it now.
+// Requests for one delivery: cancel it, or send it now.
 #pragma once
 
 #include <utility>

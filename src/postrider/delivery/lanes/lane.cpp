@@ -57,7 +57,7 @@ void Lane::drop_rows() {
 void Lane::configure(std::shared_ptr<const LaneConfig> fresh, const Now& now) {
   const auto old = std::exchange(config_, std::move(fresh));
   const bool was_strict = old && old->endpoint.is_strict();
-  // The rows in memory were taken in the other order. Outstanding rows come back through put_back().
+  // The rows in memory were taken in the other order. Outstanding rows return through put_back().
   if (was_strict != is_strict())
     buffer(Turn::first).restart(is_strict() ? RowBuffer::Order::strict : RowBuffer::Order::by_due);
   const auto limit = config_->endpoint.rate_per_second;

@@ -72,7 +72,7 @@ class Lane {
   void drop_rows();
 
   // ── sending ──
-  // What keeps this turn from being sent.
+  // The reason why nothing can be sent in this turn.
   enum class Wait {
     ready,   // may be sent now
     body,    // its body is not in memory
@@ -187,7 +187,7 @@ using LanePtr = std::shared_ptr<Lane>;
 class LaneEvents {
  public:
   virtual ~LaneEvents() = default;
-  // Something about the lane changed that may let it go on.
+  // A change after which the lane may be able to continue.
   virtual void changed(const LanePtr& lane) = 0;
   // The lane has nothing outstanding any more.
   virtual void became_idle(const Lane& lane) = 0;

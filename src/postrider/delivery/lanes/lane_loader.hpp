@@ -1,6 +1,6 @@
 // Loads what lanes need (their configuration, rows, bodies) from the database, for many lanes at once.
 //
-// For each of the three one statement runs at a time; lanes that ask meanwhile go into the next one. While
+// Each of the three runs one statement at a time; requests of other lanes wait for the next one. While
 // the database is unavailable they wait. Everything runs on the shard's connection, in order with its
 // settles.
 #pragma once
@@ -31,7 +31,7 @@ struct LoaderLimits {
   size_t bytes_per_load = 8 << 20;  // of bodies; one at least
 };
 
-// Told what was loaded. Called on the loop.
+// Receives what was loaded. Called on the loop.
 class LoaderEvents : public LaneEvents {
  public:
   // Null: there is no such endpoint.

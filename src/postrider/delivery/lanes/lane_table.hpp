@@ -1,5 +1,5 @@
-// The buckets that a shard serves and the lanes in them, with the time at which each lane wants to be looked
-// at again.
+// The buckets that a shard serves and the lanes in them, with the time at which each lane is due for its
+// next check.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// How many rows and body bytes the lanes of a shard may keep in memory. Rows that do not fit stay in the
+// Limits the rows and body bytes that the lanes of a shard keep in memory. Rows that do not fit stay in the
 // table and are fetched when there is room. Pure: no clock, no I/O.
 #pragma once
 

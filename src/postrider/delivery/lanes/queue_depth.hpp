@@ -1,4 +1,4 @@
-// How many of the deliveries in memory wait for what, for the metrics.
+// Counts the deliveries in memory by what they wait for, for the metrics.
 #pragma once
 
 #include <cstddef>

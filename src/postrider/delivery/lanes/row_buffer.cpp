@@ -30,7 +30,7 @@ bool RowBuffer::offer(Row row, bool has_room) {
   return true;
 }
 
-// Positions are given in commit order, so what was overtaken is in the table by now.
+// Positions are assigned in commit order, so rows that were overtaken are already in the table.
 RowKey RowBuffer::first_missing() const {
   RowKey key;
   if (last_position_) key.position = *last_position_ + 1;

@@ -1,4 +1,4 @@
-// The part of a lane's rows that is in memory, in sending order, and what is known about the rest in the
+// The part of a lane's rows that is in memory, in sending order, and information about the others in the
 // table.
 //
 // Two facts make it safe. If `may_have_more` is false, everything the lane has in the table is in memory, so
@@ -18,7 +18,7 @@
 
 namespace postrider::delivery {
 
-// What all buffers of a shard hold together.
+// The total of all buffers of a shard.
 struct BufferTotals {
   size_t rows = 0;
   size_t body_bytes = 0;
@@ -69,7 +69,7 @@ class RowBuffer {
   void set_body(size_t index, std::shared_ptr<const model::EventContent> event);
   void drop_bodies();
 
-  // Forgets what is in memory; from now on in that order. The table is read again if anything can be there.
+  // Drops the rows in memory; from now on in that order. The table is read again if anything can be there.
   void restart(Order order);
 
   // One fetch at a time: rows with key >= the returned cursor, in order. Finish with fetched() or

@@ -1,8 +1,8 @@
-// Deliveries that must not be taken into memory although a row of theirs arrives.
+// Deliveries whose rows must not be loaded into memory when they arrive.
 //
-// A fetch can bring in a row that this node itself has just published, before its handoff arrives; taking
-// the handoff as well would send the delivery twice. And a row that was canceled while a fetch or a
-// handoff was on its way can still arrive.
+// A fetch can return a row that this node has just published before its handoff arrives. Taking both
+// would send the delivery twice. A row that was canceled during a fetch or a handoff can also still
+// arrive.
 #pragma once
 
 #include <deque>

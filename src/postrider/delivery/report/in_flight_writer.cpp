@@ -42,7 +42,7 @@ Task<void> InFlightWriter::write(std::vector<InFlight> now) {
   try {
     co_await link_.run(std::move(batch));
     written_ = std::move(now);
-  } catch (const pg::Error& error) {  // written again a second later
+  } catch (const pg::Error& error) {  // the next pass, a second later, writes again
     if (error.kind() != pg::Kind::unavailable)
       telemetry::log_warn("in_flight_not_written").field("error", error.what());
   }

@@ -25,7 +25,7 @@ class InFlightWriter : public runtime::Service {
  private:
   runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
   runtime::SteadyTime first_pass_at(runtime::SteadyTime now) const override { return now + kInterval; }
-  runtime::Task<void> finish() override;  // removes what it has written
+  runtime::Task<void> finish() override;  // removes its rows
   runtime::Task<void> collect_and_write();
   runtime::Task<void> write(std::vector<InFlight> now);
 

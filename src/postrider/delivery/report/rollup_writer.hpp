@@ -1,5 +1,5 @@
-// Writes what the shards counted (rollup_counts.hpp) to the table rollup, every 10 s and at the end. What a
-// killed node had not written is put right when the hour is closed (upkeep).
+// Writes the shards' counts (rollup_counts.hpp) to the table rollup, every 10 s and at the end. Counts that a
+// killed node did not write are corrected when the hour is closed (upkeep).
 #pragma once
 
 #include <functional>

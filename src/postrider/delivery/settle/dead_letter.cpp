@@ -18,7 +18,7 @@ Ending without_attempt(Cause cause, base::Timestamp now) {
 
 Ending expired(base::Timestamp now) {
   Ending ending = without_attempt(Cause::expired, now);
-  ending.facts.error_detail = "given up: it was not delivered in time";
+  ending.facts.error_detail = "expired: not delivered before its deadline";
   return ending;
 }
 

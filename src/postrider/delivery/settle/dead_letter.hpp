@@ -1,4 +1,4 @@
-// How a delivery ends without another request: a dead letter that no attempt produced.
+// Dead letters without an attempt: deliveries that end without another request.
 #pragma once
 
 #include "postrider/delivery/attempt/attempt.hpp"

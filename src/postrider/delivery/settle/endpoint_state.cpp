@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kStatusPause = 1s;    // until a status that was just written comes back to the lane
+constexpr auto kStatusPause = 1s;    // until a status that was just written reaches the lane
 constexpr auto kNoteInterval = 60s;  // successes and failures that change nothing are written this often
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What an attempt changes about its endpoint: the breaker opens or closes, the lane is held, the endpoint
-// counts as failing or healthy, and some responses disable or pause it.
+// The changes that an attempt makes to its endpoint: the breaker opens or closes, the lane is held, the
+// endpoint counts as failing or healthy, and some responses disable or pause it.
 #pragma once
 
 #include "postrider/delivery/attempt/attempt.hpp"
@@ -17,7 +17,7 @@ class EndpointState {
 
   explicit EndpointState(EndpointChanges& changes) : changes_(changes) {}
 
-  // The lane's first configuration was loaded: takes over what was last written about the endpoint.
+  // The lane's first configuration was loaded: adopts the last written state of the endpoint.
   void load(Lane& lane);
 
   struct Observation {

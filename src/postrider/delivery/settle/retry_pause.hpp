@@ -1,4 +1,4 @@
-// How long to wait after each failure in a row: twice as long as the last time, up to a limit.
+// The pause after each failure in a row: twice as long as the last one, up to a limit.
 #pragma once
 
 #include <algorithm>

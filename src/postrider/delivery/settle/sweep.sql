@@ -110,7 +110,7 @@ from gone
 returning delivery_id
 
 -- name: end_clearing
--- Nothing that old is left: the endpoint goes on. Guarded by the lease, because without it the sweep found nothing.
+-- Nothing that old is left: the endpoint continues. Guarded by the lease, because without it the sweep found nothing.
 -- not null: all
 with cleared as (
   update endpoint

@@ -72,7 +72,7 @@ bool may_have_rows(const Lane& lane) {
 void Sweeper::sweep(const LanePtr& lane) {
   if (is_stopping_) return;
   if (lane->is_sweeping_) {
-    // The running sweep may be waiting for what has just changed.
+    // The running sweep may be waiting for this change.
     if (const auto running = running_.find(lane.get()); running != running_.end())
       running->second->changed.notify();
     return;
@@ -97,7 +97,7 @@ runtime::Task<void> Sweeper::run(LanePtr lane) {
   lane->is_sweeping_ = false;
   if (lane->is_gone()) co_return;
   if (is_cleared) {
-    // The newer rows stay, and the new configuration says how to go on with them.
+    // The newer rows stay, and the new configuration decides about them.
     lane->expect_more();
     tools_.loader.want_config(lane);
   } else {
@@ -105,7 +105,7 @@ runtime::Task<void> Sweeper::run(LanePtr lane) {
   }
 }
 
-// Ends when nothing is left, or when the endpoint no longer wants a sweep. True: `cancel_before` was reset.
+// Ends when nothing is left, or when the endpoint no longer needs a sweep. True: `cancel_before` was reset.
 //
 // Races: a row that is outstanding must not be swept, because its attempt would then end as *late* and be
 // missing from the history. And a fetch that runs in parallel could bring rows into memory that the page
@@ -150,7 +150,7 @@ runtime::Task<Sweeper::Swept> Sweeper::sweep_page(LanePtr lane) {
     pg::Results results = co_await tools_.link.run(std::move(out), deadline);
     const size_t rows = results.take(page).size();
     // A short page does not mean the end: another transaction may have taken some of the rows. Clearing is
-    // different, because its second statement looks at the table itself.
+    // different, because its second statement reads the table itself.
     const bool is_last = config->mode == Mode::clear ? rows < static_cast<size_t>(kRowsPerPage) : rows == 0;
     swept = is_last ? Swept::none_left : Swept::some;
     count(*config, rows);

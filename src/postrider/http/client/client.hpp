@@ -1,7 +1,7 @@
 // The outbound HTTP client: every request whose target a customer or tenant chose goes through it.
 //
 // One Client per Loop, used on its thread only. It never throws for what an endpoint does, follows no
-// redirects, reads no proxy settings, asks for no compression and inflates nothing. Connections are kept
+// redirects, reads no proxy settings, requests no compression and inflates nothing. Connections are kept
 // alive and pooled per dial profile and origin, pinned to an address that the guard has allowed.
 #pragma once
 

@@ -68,7 +68,7 @@ IoResult Connection::read(char* to, size_t bytes_max) {
 IoResult Connection::write(std::string_view bytes) {
   const IoResult result = tls_ ? tls_->write(bytes) : write_plain(bytes);
   if (result.kind == Kind::would_block) would_block(kWritable);
-  // What the peer sent before it closed can still be read. A write may see the close before the poller
+  // Data that the peer sent before it closed can still be read. A write may see the close before the poller
   // reports it.
   if (result.kind == Kind::failed || result.kind == Kind::closed) end();
   return result;

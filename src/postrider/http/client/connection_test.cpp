@@ -1,4 +1,4 @@
-// What a connection knows about its peer before the poller reports it.
+// A connection notices its peer's state before the poller reports it.
 #include <fcntl.h>
 
 #include "postrider/http/client/connection.hpp"

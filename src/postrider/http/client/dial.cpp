@@ -224,7 +224,8 @@ Task<bool> Client::State::find_addresses(ExchangeInProgress& current, Addresses&
     std::erase_if(addresses,
                   [this](const IpAddress& address) { return address.is_v6 != options.bind_address->is_v6; });
   if (addresses.size() > kAddressesTriedMax) addresses.resize(kAddressesTriedMax);
-  if (addresses.empty()) current.fail(NetError::unreachable, "no address of the family of the bind address");
+  if (addresses.empty())
+    current.fail(NetError::unreachable, "the name has no address of the bind address's family");
   co_return !addresses.empty();
 }
 

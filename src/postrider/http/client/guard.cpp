@@ -145,9 +145,9 @@ std::string_view to_string(BlockedReason reason) {
 std::string_view describe(BlockedReason reason) {
   switch (reason) {
     case Reason::plain_http:
-      return "http:// is not allowed, only https:// (the setting allow_http opens it)";
+      return "http:// is not allowed, only https:// (the setting allow_http allows it)";
     case Reason::port:
-      return "the port is not allowed (the setting allow_ports says which are)";
+      return "the port is not allowed (the setting allow_ports lists the allowed ports)";
     case Reason::local_name:
       return "the name is one of a nearby machine (localhost, .local, .internal, no dot; "
              "allow_networks opens its network)";
@@ -166,7 +166,7 @@ std::string_view describe(BlockedReason reason) {
     case Reason::own_address:
       return "the address belongs to this machine (allow_networks opens it)";
     case Reason::unknown_own:
-      return "this machine's own addresses cannot be read, so nothing can be told from them";
+      return "this machine's own addresses cannot be read, so the destination cannot be checked against them";
   }
   return "unknown";
 }

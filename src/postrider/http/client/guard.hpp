@@ -1,6 +1,6 @@
-// Which addresses deliveries may reach. Customers choose the URLs, so the address actually dialled decides,
-// on every new connection, after name resolution and before the first byte. If any address of a name is
-// blocked, the name is.
+// The addresses that deliveries may reach. Customers choose the URLs, so the address actually dialled
+// decides, on every new connection, after name resolution and before the first byte. If any address of a name
+// is blocked, the name is.
 #pragma once
 
 #include <chrono>
@@ -66,7 +66,7 @@ class AddressGuard {
   // nullopt: allowed. The machine's own addresses are read again when they are older than 10 seconds.
   std::optional<BlockedReason> check(const IpAddress& address, uint16_t port) const;
 
-  // What the text of a URL alone shows: scheme, port, literal address. A local name is blocked here only when
+  // Checks only the text of a URL: scheme, port, literal address. A local name is blocked here only when
   // no network is allowed at all; otherwise its addresses decide.
   std::optional<BlockedReason> check(const Url& url) const;
 

@@ -17,7 +17,7 @@ IpAddress address(std::string_view text) {
 }
 
 struct RangeCase {
-  const char* before;  // the last allowed address below; null when that is refused by a neighbouring range
+  const char* before;  // the last allowed address below; null if a neighbouring range blocks it
   const char* first;
   const char* last;
   const char* after;  // the first allowed address above, or null

@@ -61,9 +61,9 @@ bool passes_luhn(std::string_view digits) {
   return sum % 10 == 0;
 }
 
-// How much of `text` is a card number: 13 to 19 digits, possibly in groups separated by single spaces or
-// dashes. Another number, such as its date or code, may follow in the same way, so each group may be the
-// last.
+// The length of a card number at the start of `text`: 13 to 19 digits, possibly in groups separated by single
+// spaces or dashes. Another number, such as its date or code, may follow in the same way, so each group may
+// be the last.
 size_t card_length(std::string_view text, bool is_complete) {
   if (text.front() < '2' || text.front() > '6') return 0;  // what card numbers begin with
   std::string digits;
@@ -128,7 +128,7 @@ std::string_view quote_at(std::string_view text) {
   return text.substr(0, is_quoted ? slashes + 1 : 0);
 }
 
-// Up to the quote that closes `opening`, or the end: what is cut off counts, too.
+// Up to the quote that closes `opening`, or to the end: a value that was cut off counts, too.
 size_t quoted_length(std::string_view text, std::string_view opening) {
   const size_t escapes = opening.size() - 1;  // of the closing quote, too; within the value it has more
   size_t slashes = 0;
@@ -208,7 +208,7 @@ class Redactor {
     redact(length);
   }
 
-  // What follows a key word: `": "value"`, `=value`, `: value`.
+  // The text after a keyword: `": "value"`, `=value`, `: value`.
   void step_value(Keyword keyword) {
     size_t at = run_length(rest_, [](char c) { return is_quoting(c) || is_blank(c); });
     if (at == rest_.size() || (rest_[at] != ':' && rest_[at] != '=')) return;

@@ -8,7 +8,7 @@ void ReadTurns::join_line(Place& place) {
   arm();
 }
 
-// A timer and not a posted job: it fires after the loop has looked at its descriptors again.
+// A timer instead of a posted job: it fires after the loop has polled its descriptors again.
 void ReadTurns::arm() {
   if (!timer_.is_set()) timer_.call_at(base::BootClock::now(), [this] { run(); });
 }

@@ -16,7 +16,7 @@ struct TypedReason {
   std::string_view sentence;
 };
 
-// What the text of a URL shows by itself. Never mentions that an address belongs to this machine, because
+// Only from the text of a URL. Never mentions that an address belongs to this machine, because
 // that would reveal where postrider runs.
 constexpr std::array<TypedReason, 9> kTypedReasons{{
     {Reason::plain_http, "http:// is not allowed, only https://"},

@@ -1,5 +1,5 @@
 // Describes a destination that the guard blocks, for readers who may know the network and for readers who may
-// not. Customers choose the URLs: they see what is wrong with the scheme, the port or the address they
+// not. Customers choose the URLs: they see the problem with the scheme, the port or the address they
 // entered, but never what a name resolves to, or which networks this machine is in.
 //
 // Stored texts (attempts, dead letters, probes) are those for operators; shown_to() turns them into what a

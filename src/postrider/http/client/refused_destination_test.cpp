@@ -13,7 +13,7 @@ IpAddress address(std::string_view text) {
   return *IpAddress::parse(text);
 }
 
-// What the guard says of a URL, in the words for the audience; "" if it is allowed.
+// The guard's message about a URL for the audience; "" if it is allowed.
 std::string worded(std::string_view text, const std::vector<IpAddress>& addresses, Audience audience) {
   GuardPolicy policy;
   policy.allow_networks.push_back(*Network::parse("192.168.77.0/24"));

@@ -64,7 +64,7 @@ bool parse_status_line(std::string_view line, int& status, bool& is_http_1_0) {
   return status >= 100;
 }
 
-// What the fields together mean for the body and the connection.
+// Derives the framing of the body and the state of the connection from the fields.
 struct Framing {
   std::optional<uint64_t> length;
   bool is_chunked = false;

@@ -1,4 +1,4 @@
-// Turns the bytes of a connection into an Answer. No I/O: bytes are passed in as they arrive, in pieces of
+// Parses the bytes of a connection as a response. No I/O: bytes are passed in as they arrive, in pieces of
 // any size.
 #pragma once
 

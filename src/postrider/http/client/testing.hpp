@@ -219,7 +219,7 @@ class ClientTest : public testing::Test {
   }
 
   static std::string error_of(const Exchange& exchange) {
-    if (exchange.failure() == nullptr) return "answered " + std::to_string(exchange.answer()->status);
+    if (exchange.failure() == nullptr) return "status " + std::to_string(exchange.answer()->status);
     return std::string(to_string(exchange.failure()->error));
   }
   static int status_of(const Exchange& exchange) {

@@ -30,7 +30,7 @@ bool load_system_store(SSL_CTX* context) {
 
 TlsContext::TlsContext(const TlsOptions& options) : context_(nullptr) {
   SSL_CTX* context = SSL_CTX_new(TLS_client_method());
-  if (context == nullptr) throw std::runtime_error("OpenSSL cannot make a TLS context");
+  if (context == nullptr) throw std::runtime_error("OpenSSL cannot create a TLS context");
   context_ = context;
   const auto fail = [&](const std::string& message) {
     SSL_CTX_free(context);

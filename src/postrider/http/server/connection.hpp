@@ -23,7 +23,7 @@ namespace postrider::http {
 // A typed executor: the type-erased default costs 6 % per request.
 using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
-// What the connections of one server share. One loop.
+// Shared by the connections of one server. One loop.
 struct ServerContext {
   runtime::Loop& loop;
   Handler& handler;

@@ -12,8 +12,8 @@
 
 namespace postrider::http {
 
-// What counts as one client: an IPv4 address, or the /64 of an IPv6 address, because one client usually has
-// the whole /64.
+// The address that counts as one client: an IPv4 address, or the /64 of an IPv6 address, because one client
+// usually has the whole /64.
 std::string client_of(const std::string& address);
 
 struct ListenerState {

@@ -1,4 +1,4 @@
-// Which proxies' X-Forwarded-For is trusted, and the client address that results.
+// The proxies whose X-Forwarded-For is trusted, and the resulting client address.
 #pragma once
 
 #include <string>

@@ -47,7 +47,7 @@ class RequestChunks {
     end_lf,
     done
   };
-  bool step(char c);  // false: refused
+  bool step(char c);  // false: invalid
   bool size_byte(char c);
   bool extension_byte(char c);
   bool trailer_byte(char c);

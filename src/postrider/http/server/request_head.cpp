@@ -19,7 +19,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-// Calls take(element) for each element of a comma-separated list, until one is refused.
+// Calls take(element) for each element of a comma-separated list, until one is rejected.
 template <class Take>
 bool each_element(std::string_view list, Take take) {
   while (true) {

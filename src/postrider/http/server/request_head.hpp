@@ -78,7 +78,7 @@ class RequestHead {
   }
   bool refuse(int status, std::string_view detail);
   void skip_plain();
-  bool step(char c);  // false: refused
+  bool step(char c);  // false: invalid
   bool start_byte(char c);
   bool target_byte(char c);
   bool version_byte(char c);

@@ -4,7 +4,7 @@
 
 namespace postrider::http {
 
-// What callers may send as X-Request-Id. It is copied to logs, headers and documents unchanged.
+// Validates the X-Request-Id of callers. It is copied to logs, headers and documents unchanged.
 bool is_request_id(std::string_view text);
 
 }  // namespace postrider::http

@@ -13,13 +13,13 @@ namespace postrider::http {
 
 class RequestReader {
  public:
-  // `decide` is reached with the head read and the body untouched: the owner looks at request() and calls
+  // `decide` is reached with the head read and the body untouched: the owner reads request() and calls
   // accept_body().
   enum class Stage { head, decide, body, complete, refused };
 
   explicit RequestReader(RequestHead::Limits limits) : limits_(limits), head_(limits) {}
 
-  // Returns how many bytes it took; what is left belongs to the next request (or, after `decide`, to the
+  // Returns the number of bytes used; the others belong to the next request (or, after `decide`, to the
   // body). A body that comes in one piece is not copied: the bytes must stay where they are until reset().
   size_t feed(std::string_view bytes);
   void accept_body(size_t bytes_max);

@@ -1,4 +1,4 @@
-// What a well-behaved client sees.
+// The server's behaviour towards a correct client.
 #include <gtest/gtest.h>
 #include <zlib.h>
 

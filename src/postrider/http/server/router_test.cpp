@@ -14,7 +14,7 @@ Task<Response> say(std::string text) {
   co_return Response::text(200, std::move(text));
 }
 
-// Each route answers with its pattern and what its parameters matched.
+// Each route returns its pattern and the values of its parameters.
 void add_routes(Router& router) {
   const auto add = [&](Method method, std::string pattern, size_t body_bytes_max = 0) {
     auto handle = [pattern](Request& request) {

@@ -29,7 +29,7 @@ class Loop;
 }
 namespace postrider::http {
 
-// What a handler decides from the head of a request, before a large body is read.
+// A handler's decision from the head of a request, before a large body is read.
 struct Admission {
   size_t body_bytes_max = 0;  // 0: the server's limit
   // The authenticated caller that the body's memory is charged to. Empty: not authenticated; the body then
@@ -108,7 +108,7 @@ class Listener {
   std::shared_ptr<ListenerState> state_;
 };
 
-// What a server counts. The owner names the series; by default nothing is counted.
+// The metrics of a server. The owner names the series; by default nothing is counted.
 struct ServerMetrics {
   std::array<telemetry::Counter, 5> requests;  // by class of the response's status, 1xx to 5xx
   telemetry::Gauge connections;                // open ones

@@ -1,4 +1,4 @@
-// For tests: a server on its own thread, and a client that sends exactly the bytes it is told to.
+// For tests: a server on its own thread, and a client that sends exactly the given bytes.
 #pragma once
 
 #include <memory>
