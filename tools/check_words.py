@@ -45,7 +45,7 @@ ADVICE = list(RETIRED.values())
 CODE = re.compile(r"^```.*?^```|`[^`]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL | re.MULTILINE)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 # Names are not words: settings, fields, paths, test names. Only text with a space in it is for people.
-VALUES = re.compile(r"""[`'"]refuse[`'"]""")  # of the setting on_invalid, a fixed name
+VALUES = re.compile(r"""[`'"]refuse[`'"]|refuse or set_aside""")  # of the setting on_invalid, a fixed name
 NAME = re.compile(r'"[^\s"]*"|--[a-z][-a-z]*|\b\w+\.(?:mjs|hpp|cpp|py|sql|md)\b|\b\w+::\w+|\b\w+\(\)|\b[A-Z]\w+::')
 PYTHON_TEXT = re.compile(r'"""[\s\S]*?"""|(?m:(?:^|(?<=\s))#[^\n]*)')
 SQL_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")

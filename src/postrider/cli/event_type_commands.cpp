@@ -50,6 +50,7 @@ Command event_type_commands() {
        command("show", "Show an event type and its versions", {name}, show)
            .example("postrider event-type show invoice.paid"),
        command("put", "Create or replace an event type", {name, required(json_file_option())}, put)
+           .alias("create")
            .example("postrider event-type put invoice.paid --file invoice.paid.json"),
        command("delete", "Delete an event type from the catalogue", {name, yes_flag()}, remove)
            .example("postrider event-type delete invoice.paid")});

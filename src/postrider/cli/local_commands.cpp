@@ -18,6 +18,7 @@ Command with_settings(std::string name, std::string help, int (*run)(const confi
 
 Command serve_command() {
   return with_settings("serve", "Run a node: API, deliveries and maintenance", server::serve)
+      .alias("start")
       .example("postrider serve")
       .example("postrider serve --database-url postgresql://postrider@db/postrider --listen 0.0.0.0:8090");
 }

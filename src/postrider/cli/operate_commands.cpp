@@ -93,10 +93,10 @@ int whoami(Invocation& in) {
     else
       shown[name] = member.value();
   }
-  in.out().record(
-      shown,
-      {{"", {"server", "server_version", "profile", "key_from"}},
-       {"", {"kind", "key_id", "role", "tenant", "tenant_id", "payloads", "description", "expires_at"}}});
+  in.out().record(shown, {{"", {"server", "server_version", "profile", "key_from"}},
+                          {"",
+                           {"kind", "key_id", "role", "access", "tenant", "tenant_id", "payloads",
+                            "description", "expires_at"}}});
   return done;
 }
 

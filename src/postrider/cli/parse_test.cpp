@@ -76,6 +76,8 @@ TEST(Parsing, KnowsWhatPeopleTypeElsewhere) {
   EXPECT_EQ(parse_words(command_table(), {"tenant", "rm", "a"}).command->name, "delete");
   EXPECT_EQ(parse_words(command_table(), {"key", "rm", "a"}).command->name, "revoke");
   EXPECT_EQ(parse_words(command_table(), {"publish", "a", "b.c"}).command->name, "publish");
+  EXPECT_EQ(parse_words(command_table(), {"start"}).command->name, "serve");
+  EXPECT_EQ(parse_words(command_table(), {"event-type", "create", "a", "--file", "-"}).command->name, "put");
   EXPECT_EQ(command_first({"--json", "--server", "x", "tenant", "list"}),
             (Words{"tenant", "list", "--json", "--server", "x"}));
 }

@@ -21,7 +21,9 @@ constexpr auto kCommandTimeout = std::chrono::seconds(30);
 crypto::MasterKeys parsed(const std::string& text, const std::string& from) {
   auto keys = crypto::MasterKeys::parse(text);
   if (!keys)
-    throw config::ConfigError(fmt::format("The master key from {} cannot be used: {}", from, keys.error()));
+    throw config::ConfigError(
+        fmt::format("The master key from {} cannot be used: {}. `openssl rand -base64 32` generates one.",
+                    from, keys.error()));
   return std::move(*keys);
 }
 
