@@ -122,7 +122,7 @@ def test_tables_that_were_emptied_or_altered_are_shown_and_work_again_when_repai
     run_sql(application, "delete from postrider.outbox_slot")
     run_sql(application, "delete from postrider.outbox_setting")
     shown = fresh.api.get("/v1/outboxes/billing").expect(200)
-    assert shown["damage"].startswith("outbox_setting, outbox_slot lacks") and "outbox install" in shown["damage"]
+    assert shown["damage"].startswith("no row in outbox_setting, outbox_slot:") and "outbox install" in shown["damage"]
     assert fresh.api.get("/v1/outboxes/billing/capture").status == 503
     fresh.wait_for_log("capture_failed", outbox="billing")
     run_sql(application, "alter table postrider.outbox_slot alter column commit_lsn drop default,"

@@ -9,9 +9,9 @@
 namespace postrider::outbox {
 
 inline pg::Error missing_row(const std::string& table) {
-  return pg::Error(pg::Kind::other, table +
-                                        " has no row: `postrider outbox install` restores it (in "
-                                        "postrider's own database see docs/outbox.md)");
+  return pg::Error(pg::Kind::other, "no row in " + table +
+                                        ": `postrider outbox install` restores it (in postrider's own "
+                                        "database see docs/outbox.md)");
 }
 
 }  // namespace postrider::outbox
