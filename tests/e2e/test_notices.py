@@ -263,7 +263,7 @@ def test_two_nodes_send_each_notice_once(start_node, database_url, receiver):
     api.publish("acme")
     reported = {notice["endpoint_id"] for notice in notices(contact, 6)}
     assert reported == set(endpoints)
-    # Both have looked at what they did.
+    # Both have checked their work.
     wait_until(lambda: nodes[0].sql("select count(*) from postrider.notice") == [(0,)], "all were sent")
     sent = [entry for node in nodes for entry in node.log if entry["event"] == "notice_sent"]
     assert len(sent) == len(contact.requests) == 6

@@ -1,4 +1,4 @@
-// Lists of deliveries: what is in the queue and what has ended, in one order, whatever the filter.
+// Lists of deliveries: queued and ended ones in one order, for every filter.
 #include <boost/json.hpp>
 
 #include "postrider/api/pgtest_fixture.hpp"

@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-// "get /v1/tenants" to who may call it.
+// "get /v1/tenants" to its access.
 using Operations = std::map<std::string, std::string>;
 
 std::string lowered(std::string_view text) {

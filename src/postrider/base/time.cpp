@@ -34,7 +34,7 @@ std::string to_rfc3339(Timestamp t) {
 
 namespace {
 
-// Reads exactly `count` digits at `at`, or nothing.
+// Reads exactly `count` digits at `at`. No value if there are fewer.
 std::optional<int> digits(std::string_view text, size_t at, size_t count) {
   if (at + count > text.size()) return std::nullopt;
   int value = 0;

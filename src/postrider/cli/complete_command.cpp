@@ -1,5 +1,5 @@
 // `postrider __complete`: called by completion scripts for IDs, which only the server knows. Prints one word
-// per line; whatever goes wrong prints nothing, since an error message would end up in the command line.
+// per line; errors print nothing, because an error message would end up in the command line.
 #include <boost/json/array.hpp>
 #include <chrono>
 

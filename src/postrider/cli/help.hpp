@@ -22,7 +22,7 @@ std::optional<std::string> unknown_help_topic(const std::vector<Command>& table,
 // "Unknown command `lst` for `postrider tenant`. Did you mean `list`?"
 std::string unknown_word(const std::vector<Command>& commands, const std::string& path,
                          const std::string& word);
-// " Did you mean `list`?", or nothing if no known word is similar.
+// " Did you mean `list`?", or empty if no known word is similar.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace postrider::cli

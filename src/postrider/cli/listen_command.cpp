@@ -175,7 +175,7 @@ class TenantListener {
   Seen seen_;
 };
 
-// Inbound messages have no stream: the list is read again and again.
+// Inbound messages have no stream: the list is polled.
 class SourceListener {
  public:
   explicit SourceListener(Invocation& in) : in_(in), source_(*in.value("--source")), forwarder_(in) {}

@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 using runtime::Task;
 
 constexpr auto kLease = 30s;     // longer than a call of the API may take
-constexpr auto kDrainWait = 1s;  // for those who read the metrics
+constexpr auto kDrainWait = 1s;  // for readers of the metrics
 constexpr auto kNameMax = size_t{64};
 constexpr auto kPollMin = 10ms, kPollMax = 60'000ms;
 

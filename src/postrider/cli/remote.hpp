@@ -68,13 +68,13 @@ class Remote {
   boost::json::value get(const Target& target) { return call({"GET", target}); }
   boost::json::value send(std::string method, const Target& target, const boost::json::value& body);
 
-  // The response's status, whatever it is. Throws ServerUnreachable.
+  // The status of any response. Throws ServerUnreachable.
   int status_of(const RemoteCall& call);
 
   // As call(), for responses that are not JSON.
   std::string text(const RemoteCall& call);
 
-  // A stream (server-sent events and the like): `on_data` gets the body of a 2xx response as it comes, until
+  // A stream (such as server-sent events): `on_data` gets the body of a 2xx response as it arrives, until
   // the server ends it or the timeout passes. False: it was interrupted. Throws as call() if it never began.
   bool stream(const RemoteCall& call, const std::function<void(std::string_view)>& on_data);
 

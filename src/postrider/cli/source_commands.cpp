@@ -67,7 +67,7 @@ int list_sources(Invocation& in) {
                    "No sources found. Create one with `postrider source create SOURCE PROVIDER`.");
 }
 
-// A secret that came from a file is known already; a generated one is shown this once.
+// A secret from a file is already known; a generated one is shown only now.
 void print_with_secret(Invocation& in, json::value response) {
   const bool was_given = in.has("--secret-file");
   if (was_given && in.out().is_for_people()) response.as_object().erase("secret");

@@ -49,7 +49,7 @@ std::string print_effective(const Loaded& loaded);
 std::string print_effective_json(const Loaded& loaded);
 
 // The master key's text: the setting, or what master_key_command prints (run by /bin/sh, killed after
-// `timeout`). Nothing if neither is set. Throws ConfigError if the command fails, hangs or prints nothing.
+// `timeout`). No value if neither is set. Throws ConfigError if the command fails, hangs or prints nothing.
 std::optional<std::string> resolve_master_key(const Config& config, std::chrono::milliseconds timeout);
 
 }  // namespace postrider::config

@@ -363,8 +363,9 @@ TEST_F(Load, RefusesASourceWithASentenceThatHasTheLineAndNoSecret) {
   EXPECT_THAT(complaint(id + secret + "secret_file = \"/x\"\n"), HasSubstr("takes one of secret"));
   EXPECT_THAT(complaint(id + "secret = \"\"\n"), HasSubstr("postrider.toml:3) must be a text"));
   EXPECT_THAT(complaint(id + "secret = [\"sesame\"]\n"), HasSubstr("The secret of the source a"));
-  EXPECT_THAT(complaint(id + "secrets = [\"sesame\", 1]\n"), HasSubstr("must be a list of texts"));
-  EXPECT_THAT(complaint(id + "secrets = \"sesame\"\n"), HasSubstr("must be a list of texts"));
+  EXPECT_THAT(complaint(id + "secrets = [\"sesame\", 1]\n"),
+              HasSubstr("must be a list of non-empty strings"));
+  EXPECT_THAT(complaint(id + "secrets = \"sesame\"\n"), HasSubstr("must be a list of non-empty strings"));
   EXPECT_THAT(complaint(id + "secret_file = \"/not/there\"\n"), HasSubstr("cannot be read"));
   EXPECT_THAT(complaint(id + secret + "tolerance_seconds = 1.5\n"),
               HasSubstr("tolerance_seconds (file " + directory_ + "/postrider.toml:4)"));

@@ -419,8 +419,8 @@ const Setting table[] = {
      "Contacts and operators are notified when less than this percentage of the attempts of the last hour "
      "succeeds; 0 turns it off.",
      Secrecy::open, integer<&C::degraded_below, 0, 100>},
-    {"degraded_attempts", "20", "", "Minimum number of attempts in the last hour for `degraded_below`.", Secrecy::open,
-     integer<&C::degraded_attempts, 1, 1'000'000>},
+    {"degraded_attempts", "20", "", "Minimum number of attempts in the last hour for `degraded_below`.",
+     Secrecy::open, integer<&C::degraded_attempts, 1, 1'000'000>},
 
     // Notices and mail
     {"smtp_url", "", "none", "Mail server for notices: smtp://user:password@host:port or smtps://.",

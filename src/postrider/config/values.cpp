@@ -28,7 +28,7 @@ struct Unit {
   int64_t factor;
 };
 
-// A whole number with a unit. Nothing for another unit, a negative number or an overflow.
+// A whole number with a unit. No value for another unit, a negative number or an overflow.
 template <size_t N>
 std::optional<int64_t> quantity(std::string_view text, const Unit (&units)[N]) {
   text = trimmed(text);

@@ -199,7 +199,7 @@ void Engine::State::apply(const registry::Change& change) {
   }
 }
 
-// Each shard is asked on its own loop, one after the other.
+// Calls each shard on its own loop, one at a time.
 template <class T>
 runtime::Task<std::vector<T>> Engine::State::collect(std::function<std::vector<T>(Shard&)> ask) {
   std::vector<T> all;

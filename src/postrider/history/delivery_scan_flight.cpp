@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kRowsRead = 2'000;
 
-// Nothing if the delivery has left the queue since the node reported it.
+// No value if the delivery has left the queue since the node reported it.
 std::optional<Delivery> read_reported(const sql::queued_in_flight::Row& row) {
   if (!row.endpoint_id) return std::nullopt;
   struct Queued {

@@ -128,7 +128,7 @@ struct Lanes {
   std::vector<base::Uuid> endpoints;
 };
 
-// The lanes that match the filter, or nothing if there are too many to read one by one.
+// The lanes that match the filter, or no value if there are too many to read one by one.
 runtime::Task<std::optional<Lanes>> lanes_of(pg::Link& link, const DeliveryFilter& filter) {
   Lanes lanes;
   if (filter.endpoint) {

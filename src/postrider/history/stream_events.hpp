@@ -54,7 +54,7 @@ class EventFollower {
   };
 
   // Where to start. `after`: this event was sent before; events up to a minute older are sent again, marked
-  // as possible repeats. `since`: everything from then on. Neither: events from now on.
+  // as possible repeats. `since`: everything after that time. Neither: events from now on.
   struct Start {
     std::optional<base::Uuid> after;
     std::optional<base::Timestamp> since;  // with `after`: older events are not repeated

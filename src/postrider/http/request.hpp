@@ -16,7 +16,7 @@ namespace postrider::http {
 
 enum class Method { get, head, post, put, patch, delete_, options, other };
 
-std::string_view method_name(Method method);  // "GET"; "other" for a method that no route can have
+std::string_view method_name(Method method);  // "GET"; "other" for a method without routes
 Method parse_method(std::string_view name);   // methods are case-sensitive
 
 struct Field {
@@ -49,7 +49,7 @@ struct Request {
       std::string_view name) const;  // requesting one that does not exist is a bug
 };
 
-// "a%20b" to "a b". Nothing for an invalid escape, a NUL or a result that is not UTF-8.
+// "a%20b" to "a b". No value for an invalid escape, a NUL or a result that is not UTF-8.
 // In a query a plus sign is a space.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
 std::optional<std::vector<Parameter>> parse_query(std::string_view query);

@@ -59,7 +59,7 @@ struct ContentTest : testing::Test {
     run(store_all(all, answers));
     return answers;
   }
-  // In one batch: the one in front keeps the link busy meanwhile.
+  // In one batch: the first one keeps the link busy until then.
   std::vector<Stored> store_together(std::vector<Sent> all) {
     all.insert(all.begin(), {"front " + std::to_string(++fronts), "front " + std::to_string(fronts)});
     auto answers = store(all);

@@ -18,7 +18,7 @@ using runtime::Task;
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-// Nothing if they are not as they were stored: an object of texts.
+// No value if they do not have the stored form: an object of strings.
 std::optional<Headers> read_headers(std::string_view json) {
   boost::system::error_code error;
   const boost::json::value document = boost::json::parse(json, error);

@@ -16,7 +16,7 @@ inline constexpr size_t source_secrets_max = 5;  // active at once
 
 struct SourceSecret {
   model::SecretId id;
-  std::optional<std::string> masked;  // nothing if no configured master key opens it
+  std::optional<std::string> masked;  // no value if no configured master key decrypts it
   base::Timestamp created_at{};
   std::optional<base::Timestamp> expires_at;
 };
@@ -31,7 +31,7 @@ struct NewSourceSecret {
 };
 struct AddedSourceSecret {
   SourceSecret secret;
-  std::string text;  // to be shown this once
+  std::string text;  // shown only now
 };
 runtime::Task<base::Result<AddedSourceSecret, registry::Rejection>> add_source_secret(
     pg::Link& link, const registry::Context& context, const registry::Caller& caller, SourceId source,

@@ -19,7 +19,7 @@ std::vector<SourceId> one(const SourceId& id) {
   return {id};
 }
 
-// The reason why messages cannot be forwarded to this tenant, or nothing.
+// The reason why messages cannot be forwarded to this tenant, or no value.
 Task<std::optional<registry::Rejection>> check_forward(pg::Transaction& transaction,
                                                        const SourceSettings& settings) {
   if (!settings.forward) co_return std::nullopt;

@@ -40,7 +40,7 @@ struct SourceSettings {
   std::optional<Deduplicate> deduplicate;      // none: see default_deduplicate()
   std::optional<std::string> partition_key;
   bool is_strict = false;
-  std::vector<std::string> headers;  // kept beside the provider's own; lower case
+  std::vector<std::string> headers;  // kept in addition to the provider's; lower case
   int32_t body_bytes_max = 1 << 20;
   bool is_consumed = true;
   std::optional<Forward> forward;
@@ -82,7 +82,7 @@ struct NewSource {
 };
 struct CreatedSource {
   Source source;
-  std::string secret;  // to be shown this once
+  std::string secret;  // shown only now
 };
 runtime::Task<base::Result<CreatedSource, registry::Rejection>> create_source(
     pg::Link& link, const registry::Context& context, const registry::Caller& caller, NewSource wanted);

@@ -57,7 +57,7 @@ struct Verification {
   std::chrono::seconds tolerance{300};       // both ways, where the scheme has a timestamp
 };
 
-// Nothing: it is genuine.
+// No value: it is genuine.
 std::optional<Rejection> verify(const Verification& how, std::span<const VerifyKey> keys,
                                 const Arrival& arrival);
 

@@ -87,7 +87,7 @@ Task<milliseconds> Capture::State::pass() {
     if (error.kind() != pg::Kind::retry) stop_reading();
     failed = error.what();
   } catch (const std::exception& error) {
-    // Another database's data must not end the process, whatever it makes a library throw.
+    // Another database's data must not end the process, whichever exception it causes.
     stop_reading();
     failed = error.what();
   }

@@ -1,5 +1,5 @@
-// What emit() in SQL wrote into the log: its form, and the proof that it was emit() who wrote it, since
-// everybody who may connect may write messages there. Pure.
+// Messages of emit() in the log: their form, and the proof that emit() wrote them, because
+// every role that may connect can write messages there. Pure.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ struct Captured {
   std::string_view data() const;
 };
 
-// Nothing: it is not emit()'s, or of a later postrider.
+// No value: it is not from emit(), or from a later postrider.
 std::optional<Captured> read_message(std::string_view content, std::string_view key);
 
 // "16/B374D848"

@@ -1,4 +1,4 @@
-// Puts the application's side of the outbox (table, publish() and emit(), roles) into another database. It
+// Puts the application's side of the outbox (table, publish() and emit(), roles) in another database. It
 // may be run again: that is how it is updated.
 #pragma once
 

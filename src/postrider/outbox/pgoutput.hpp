@@ -25,7 +25,7 @@ struct Commit {
 struct OtherChange {};
 using Change = std::variant<Begin, Emitted, Commit, OtherChange>;
 
-// Nothing: cut off or garbled.
+// No value: truncated or malformed.
 std::optional<Change> decode(std::string_view bytes);
 
 }  // namespace postrider::outbox

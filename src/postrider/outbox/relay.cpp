@@ -16,7 +16,7 @@ namespace {
 using runtime::Task;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLeasePoll{500};     // how often those who wait try
+constexpr milliseconds kLeasePoll{500};     // how often waiting relays try
 constexpr milliseconds kFailurePause{500};  // after a pass that failed
 constexpr milliseconds kPassingPause{20};   // after one that may succeed at once: a deadlock, a lock
 constexpr milliseconds kNapMin{2};          // see State::nap()
@@ -81,7 +81,7 @@ Task<milliseconds> Relay::State::pass() {
     failed_with = error.what();
     co_return error.kind() == pg::Kind::retry ? kPassingPause : kFailurePause;
   } catch (const std::exception& error) {
-    // Another database's data must not end the process, whatever it makes a library throw.
+    // Another database's data must not end the process, whichever exception it causes.
     if (failed_with != error.what())
       telemetry::log_error("relay_failed").field("outbox", options.name).field("error", error.what());
     failed_with = error.what();

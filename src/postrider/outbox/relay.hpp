@@ -20,7 +20,7 @@ namespace postrider::outbox {
 
 struct RelayOptions {
   std::string name = "local";  // of the outbox
-  std::string owner = {};      // who relays, for people
+  std::string owner = {};      // name of the relay, for people
   std::chrono::milliseconds poll{500};
   std::chrono::milliseconds lease{10'000};      // a relay whose beat stands still for this long is superseded
   std::chrono::milliseconds full_pass{60'000};  // how often all rows are scanned

@@ -25,7 +25,7 @@ class Sink {
   virtual ~Sink() = default;
   // One outcome per event, in order. Every event has an id. Does not throw.
   virtual runtime::Task<std::vector<Outcome>> send(std::vector<publish::NewEvent> events) = 0;
-  // It logs that nothing is taken now, once, and makes its caller wait.
+  // Logs once that nothing can be published now, and makes its caller wait.
   virtual bool tells_itself() const { return false; }
 };
 

@@ -14,7 +14,7 @@ namespace postrider::outbox {
 struct OutboxState {
   std::optional<base::Timestamp> oldest_at;  // of what waits to be published
   int64_t stuck = 0;
-  std::optional<std::string> relay;  // who relays it
+  std::optional<std::string> relay;  // name of its relay
   std::optional<base::Timestamp> relay_beat_at;
   std::optional<std::string> damage;  // missing rows in its tables, and how to repair them
 };

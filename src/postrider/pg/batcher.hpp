@@ -33,7 +33,7 @@ struct BatchWeight {
 template <class Item>
 class Batcher {
  public:
-  // Flushes run one after the other. A flush must not throw.
+  // Only one flush runs at a time. A flush must not throw.
   using Flush = base::UniqueFunction<runtime::Task<void>(std::vector<Item>)>;
 
   Batcher(BatchLimits limits, Flush flush) : limits_(limits), flush_(std::move(flush)) {}

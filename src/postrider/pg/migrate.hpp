@@ -1,6 +1,6 @@
 // Upgrades the schema to the version that this binary knows. Forward only; any number of nodes may start at
 // once. A schema that a newer binary has upgraded is left as it is: each migration records the oldest binary
-// that runs on its result, so that nodes can be upgraded one after the other.
+// that runs on its result, so that nodes can be upgraded one at a time.
 #pragma once
 
 #include <span>

@@ -31,7 +31,7 @@ class ReplicationStream {
 
   runtime::Task<void> connect();
   int server_version() const;
-  // A command of replication mode, before start(). Takes as long as the server takes.
+  // A command of replication mode, before start(). Has no timeout of its own.
   runtime::Task<void> command(std::string text);
   // START_REPLICATION …: from here on there are frames.
   runtime::Task<void> start(std::string command);

@@ -112,7 +112,7 @@ void Rows::read(const Cell& cell, int32_t& value) {
 }
 
 void Rows::read(const Cell& cell, int64_t& value) {
-  // oid, xid8 and the like are read as numbers, too.
+  // oid, xid8 and similar types are read as numbers, too.
   constexpr Oid oid_oid = 26, oid_xid8 = 5069;
   if (cell.type == oid_oid) {
     require_bytes(cell, sizeof(uint32_t));

@@ -56,7 +56,7 @@ bool Session::send_items(Unit& unit) {
   return true;
 }
 
-// A Parse has a sync of its own, so that it stands whatever happens to the batch. It costs no round trip.
+// A Parse has a sync of its own, so that it is kept even if the batch fails. It costs no round trip.
 bool Session::prepare(const Batch::Item& item, Unit& user) {
   types_.clear();
   for (size_t i = 0; i < item.params.size(); ++i) types_.push_back(item.params.type(i));

@@ -18,7 +18,7 @@ struct ServerUpgrade {
 std::string installed_version(const ServerPrograms& programs);  // empty: unknown
 std::string running_version(const std::string& url);            // blocks; empty: the server cannot be reached
 
-// Nothing if both are the same, or if one is not known.
+// No value if both are the same, or if one is unknown.
 std::optional<ServerUpgrade> compare_versions(std::string running, std::string installed);
 
 // Decides when to restart the server: once per installed version, and not while files are still being

@@ -1,7 +1,7 @@
 -- Sets a session up.
 
 -- name: apply_settings
--- One round trip, whatever the number of settings.
+-- One round trip for any number of settings.
 select set_config(name, value, false) as applied
 from unnest(:names::text[], :settings::text[]) as setting (name, value);
 

@@ -97,7 +97,7 @@ class EventReader {
     field = raw;
   }
 
-  // Nothing for an absent field, a null, or a complaint.
+  // No value for a missing field, null, or an invalid value.
   std::optional<std::string> text(FieldName name) {
     const std::string_view raw = raw_[name];
     if (raw.empty() || raw == "null") return std::nullopt;

@@ -97,7 +97,7 @@ class Publisher::State::Flush final : public pg::BatchWriter<PendingEvent*> {
   bool may_stale_be_committed_ = false;  // by an earlier attempt, whose result is unknown
 };
 
-// Nothing if the events were accepted, and the waiter waits for `missing` of them; or why none was.
+// No value if the events were accepted and the waiter waits for `missing` of them; otherwise the rejection.
 std::optional<Rejected> Publisher::State::accept(std::vector<NewEvent> events, Waiter& waiter) {
   if (!ids.is_ready()) return Rejected{Rejected::Reason::unavailable, "this node is still starting"};
   size_t bytes = 0;

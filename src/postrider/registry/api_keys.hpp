@@ -43,13 +43,13 @@ struct ApiKey {
 enum class KeyRejection {
   unknown_key,
   unknown_tenant,
-  outlives_its_maker,  // the key that makes it expires earlier
+  outlives_its_maker,  // the key that creates it expires earlier
   too_many_keys,       // or tokens, of this tenant
 };
 
 struct CreatedKey {
   ApiKey key;
-  std::string text;  // to be shown this once
+  std::string text;  // shown only now
 };
 // The caller checks that it may grant these rights, except for facts that are known only here: a
 // key does not outlive the one that made it, and at most `live_max` live ones of its kind are bound to one

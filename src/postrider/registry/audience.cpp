@@ -15,7 +15,7 @@ Audience audience_of(const Principal& reader) {
 
 std::optional<std::string> shown_error(Audience audience, std::optional<std::string> detail) {
   if (!detail) return std::nullopt;
-  // Otherwise the rest is who canceled it, and why.
+  // Otherwise the rest names the person who canceled it and the reason.
   const bool is_by_retention = detail->starts_with("canceled by retention ");
   if (audience == Audience::customers && detail->starts_with("canceled by ") && !is_by_retention)
     return "canceled by hand";

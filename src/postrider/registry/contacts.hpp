@@ -37,10 +37,10 @@ struct ContactsChange {
 void add_contacts_change(pg::Batch& batch, const Caller& caller, const model::TenantId& tenant,
                          const ContactsChange& change);
 
-// Whether the change adds a URL, whose notices have to be signed.
+// True if the change adds a URL, whose notices have to be signed.
 bool adds_url(const ContactsChange& change);
 
-// What the secret of a tenant is sealed for.
+// The purpose for which the secret of a tenant is sealed.
 std::string contact_secret_context(const model::TenantId& tenant);
 
 // A new secret for notices to URLs, as it is shown and as it is stored.

@@ -24,7 +24,7 @@ enum class ChangeKind {
   retry,       // one delivery is to be sent now
   cancel,      // one delivery, or all pending ones of an endpoint when there is no delivery
   brakes,      // of the whole cluster
-  other,       // written by a newer postrider; load afresh whatever it names
+  other,       // written by a newer postrider; reload the named object
 };
 
 std::string_view label(ChangeKind kind);  // as stored

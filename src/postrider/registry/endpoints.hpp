@@ -64,7 +64,7 @@ struct Endpoint {
   model::EndpointStatus status = model::EndpointStatus::active;
   std::optional<std::string> status_reason;
   base::Timestamp status_since{};
-  model::Actor status_by = model::Actor::operator_;  // who set this status
+  model::Actor status_by = model::Actor::operator_;  // the actor that set this status
   std::optional<base::Timestamp> failing_since;
   std::optional<base::Timestamp> last_success_at;
   std::optional<base::Timestamp> last_failure_at;
@@ -103,7 +103,7 @@ struct NewEndpoint {
 };
 struct CreatedEndpoint {
   Endpoint endpoint;
-  std::string secret;  // outside form, to be shown this once
+  std::string secret;  // text form, shown only now
 };
 runtime::Task<base::Result<CreatedEndpoint, Rejection>> create_endpoint(pg::Link& link,
                                                                         const Context& context,

@@ -36,7 +36,7 @@ where id = (
   )
 
 -- name: lock_keys
--- Nodes that start at once decide one after the other.
+-- Nodes that start at the same time decide one at a time.
 -- not null: all
 select version
 from registry_version

@@ -24,7 +24,7 @@ struct ReferencePolicy {
   std::chrono::milliseconds timeout{5'000};
 };
 
-// By its form, whatever the policy says: no secret of one's own may look like this.
+// By its form, whatever the policy is: a plain secret must not have this form.
 bool is_reference(std::string_view secret);
 
 // The reason why the reference may not be used, as a sentence after "the secret", or no value. Pure, no file
@@ -32,7 +32,7 @@ bool is_reference(std::string_view secret);
 std::optional<std::string> why_not(const ReferencePolicy& policy, std::string_view reference);
 
 // The reason why a text cannot be a secret of that scheme, as a sentence after "the secret": its form, or the
-// policy if it is a reference (null: none are allowed). Nothing if it can.
+// policy if it is a reference (null: none are allowed). No value if it can.
 std::optional<std::string> why_not_secret(const ReferencePolicy* policy, crypto::SignatureScheme scheme,
                                           std::string_view secret);
 

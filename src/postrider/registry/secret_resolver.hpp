@@ -1,4 +1,4 @@
-// Looks up secret references for all threads of a node, on a thread of its own, and keeps what it found for a
+// Looks up secret references for all threads of a node, on a separate thread, and caches the results for a
 // while.
 #pragma once
 

@@ -24,7 +24,7 @@ inline constexpr size_t secrets_max = 5;
 
 struct Secret {
   model::SecretId id;
-  std::optional<std::string> masked;      // nothing if no configured master key opens it
+  std::optional<std::string> masked;      // no value if no configured master key decrypts it
   std::optional<std::string> reference;   // where it is kept, instead
   std::optional<std::string> public_key;  // of an asymmetric scheme
   base::Timestamp created_at{};
@@ -42,7 +42,7 @@ struct Rotation {
 };
 struct RotatedSecret {
   Secret secret;
-  std::string text;  // outside form, to be shown this once
+  std::string text;  // text form, shown only now
 };
 runtime::Task<base::Result<RotatedSecret, Rejection>> rotate_secret(pg::Link& link, const Context& context,
                                                                     const Caller& caller, EndpointRef ref,

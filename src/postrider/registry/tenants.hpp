@@ -45,7 +45,7 @@ struct Tenant {
   model::TenantStatus status = model::TenantStatus::active;
   std::optional<std::string> status_reason;
   base::Timestamp status_since{};
-  model::Actor status_by = model::Actor::operator_;  // who set this status
+  model::Actor status_by = model::Actor::operator_;  // the actor that set this status
   int32_t endpoint_count = 0;
   int32_t revision = 1;  // for If-Match
   base::Timestamp created_at{};

@@ -21,7 +21,7 @@ using runtime::Task;
 constexpr auto kFailurePause = 5s;
 constexpr double kBurstSeconds = 0.2;  // of its rate that a replay may have saved up
 
-// A replay that this node holds. Its allowance starts empty: a takeover makes it slower, never faster.
+// A replay that this node holds. Its allowance starts empty, so a takeover can only slow it down.
 struct Held {
   model::ReplayId id;
   Range range;

@@ -55,7 +55,7 @@ class Service {
   // Within a pass: until that time, wake() or stop().
   Wakeup::Wait rest_until(SteadyTime until) { return wakeup_.wait_until(until); }
   Wakeup::Wait rest_for(std::chrono::nanoseconds delay) { return wakeup_.wait_for(delay); }
-  // A task beside the passes. It must end soon after stop() is called.
+  // A task in addition to the passes. It must end soon after stop() is called.
   void spawn(Task<void> task) { tasks_.spawn(std::move(task)); }
   size_t spawned() const { return tasks_.running(); }
 
@@ -72,7 +72,7 @@ class Service {
   Loop& loop_;
   Wakeup wakeup_;
   Phase phase_ = Phase::idle;
-  std::vector<std::coroutine_handle<>> stop_waiters_;  // calls of stop() beside the one that stops it
+  std::vector<std::coroutine_handle<>> stop_waiters_;  // calls of stop() after the first one
   TaskGroup runner_, tasks_;
 };
 

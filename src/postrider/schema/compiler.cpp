@@ -74,7 +74,7 @@ void Compiler::compile(const Waiting& waiting) {
 
 void Compiler::compile_object(const Site& site) {
   references(site);
-  if (is_07() && node(site).ref) return;  // whatever is beside a $ref is ignored there
+  if (is_07() && node(site).ref) return;  // keywords next to a $ref are ignored there
   types(site);
   numbers(site);
   strings(site);

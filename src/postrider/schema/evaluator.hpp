@@ -12,7 +12,7 @@
 
 namespace postrider::schema {
 
-// About 50 ns each: a check ends within a tenth of a second, whatever schema and document are like.
+// About 50 ns each: a check ends within a tenth of a second, for any schema and document.
 inline constexpr size_t kWorkMax = 1'000'000;
 inline constexpr int kEvalDepthMax = 512;
 

@@ -17,7 +17,7 @@ namespace postrider::server {
 class Database {
  public:
   // Starts the private Postgres if there is to be one. Throws pg::PrivateClusterError, and what `check_stop`,
-  // which is called again and again meanwhile, throws.
+  // which is called repeatedly meanwhile, throws.
   explicit Database(const config::Config& config, std::function<void()> check_stop = {});
 
   const std::string& url() const { return url_; }

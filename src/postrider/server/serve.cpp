@@ -108,7 +108,7 @@ std::vector<inbox::ConfiguredSource> read_sources(const config::Config& config) 
   return api::read_configured_sources(config, &policy);
 }
 
-// On stdout, apart from the log: it is shown this once, and logs are kept.
+// On stdout and not in the log, because it is shown only once and logs are kept.
 void print_admin_key(const std::string& key) {
   std::printf(
       "postrider: this is the admin key. It is shown only now and kept as a hash:\n  %s\n"
@@ -206,7 +206,7 @@ void log_stopping(const StopSignal& signal, const config::Config& config) {
 
 struct StoppedWhileStarting {};
 
-// Nothing if a signal came before the private Postgres was there.
+// No value if a signal arrived before the private Postgres was ready.
 std::optional<Database> start_database(const config::Config& config, StopSignals& signals) {
   const auto check_stop = [&] {
     const auto signal = signals.wait_for(0ms);
@@ -260,7 +260,7 @@ void stop_or_quit(Serving& serving, StopSignals& signals, Database& database, te
 }  // namespace
 
 int serve(const config::Loaded& loaded) {
-  ::umask(S_IRWXG | S_IRWXO);  // whatever this process writes may hold payloads or keys
+  ::umask(S_IRWXG | S_IRWXO);  // files of this process may contain payloads or keys
   config::Config config = loaded.config;
   const NotifySettings notify = NotifySettings::take_from_environment();
   StopSignals signals;
@@ -285,7 +285,7 @@ int serve(const config::Loaded& loaded) {
   const pg::MigrateReport schema = run_or_quit(migrating, signals, quit);
   const auto preparing = [&] { return prepare_database(database.direct_url(), config, keys); };
   const Prepared prepared = run_or_quit(preparing, signals, quit);
-  config.buckets = prepared.buckets;  // fixed when the schema was made, whatever the setting says now
+  config.buckets = prepared.buckets;  // fixed when the schema was created; the setting has no effect now
   if (prepared.new_admin_key) print_admin_key(*prepared.new_admin_key);
 
   Serving serving(config, listener, database, keys, std::move(sources));

@@ -242,7 +242,7 @@ class ServicesTest : public testing::TestWithParam<Kind> {
   T run(Task<T> task) {
     return support::run(loop, std::move(task));
   }
-  // Each in a process's order: parts, link, service; and back.
+  // Each in the order of a process: parts, link, service; stopped in reverse.
   void cycle(const std::string& url, bool is_up, const std::function<void(Service&)>& use) {
     Parts parts(loop, url);
     parts.link.start();

@@ -1,7 +1,7 @@
 // The metrics of the process: counters, gauges and histograms by name and labels. Each folder declares its
-// own set, such as delivery/metrics.hpp; a series exists at 0 from then on. Declaring a series twice returns
-// the same one. prometheus-cpp keeps the numbers and writes the text; it stays behind this header. Threads:
-// any.
+// own set, such as delivery/metrics.hpp; a series then exists with the value 0. Declaring a series twice
+// returns the same one. prometheus-cpp keeps the numbers and writes the text; it stays behind this header.
+// Threads: any.
 #pragma once
 
 #include <map>

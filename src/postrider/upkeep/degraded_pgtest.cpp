@@ -7,7 +7,7 @@ namespace {
 
 class Degraded : public UpkeepTest {
  protected:
-  // So many attempts in this hour of the clock, or in one before it.
+  // Creates this number of attempts in this clock hour, or in an earlier one.
   void attempts(const std::string& on, int count, int delivered, int hours_ago = 0) {
     db.sql(
         "insert into rollup (hour, tenant_id, endpoint_id, event_type, node_id, exchanges, delivered) select "

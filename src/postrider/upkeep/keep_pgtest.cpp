@@ -1,4 +1,4 @@
-// Days go for every tenant; what something still needs outlives them.
+// Days are dropped for all tenants; rows that are still needed outlive them.
 #include "postrider/upkeep/keep.hpp"
 
 #include <cstdlib>

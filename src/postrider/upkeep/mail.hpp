@@ -17,7 +17,7 @@ struct Mail {
 struct MailServer {
   std::string url;      // smtps:// is TLS from the first byte; smtp:// uses STARTTLS where it is offered, and
                         // insists on it when there is a password
-  std::string ca_file;  // authorities beside the system's; empty: none
+  std::string ca_file;  // additional certificate authorities; empty: none
 };
 
 // Nothing when the server took it; otherwise why not. A certificate that cannot be verified is a reason.

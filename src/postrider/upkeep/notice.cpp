@@ -55,7 +55,8 @@ std::string endpoint_text(const Notice& notice) {
            " % of the time after which the endpoint is\ndisabled.\n\nWhat to do: " + kRepair + "\n" + retried;
   if (notice.kind == "disabled")
     return "The endpoint was disabled because " + why_disabled(notice) +
-           ".\nNo more deliveries are sent to it, and its pending deliveries are now dead letters.\n\nWhat to do: "
+           ".\nNo more deliveries are sent to it, and its pending deliveries are now dead letters.\n\nWhat "
+           "to do: "
            "repair the endpoint, test it, resume it, then replay the dead letters.\n";
   return "Deliveries to the endpoint succeed again. No action is needed. Dead letters can be replayed.\n";
 }

@@ -48,7 +48,7 @@ std::string host_of(std::string_view url);
 // Reads what take_dead_letter_notice() returns.
 DeadLetters read_dead_letters(std::string_view content);
 
-// What happened, and what to do.
+// The text of a notice: what happened, and what to do.
 Mail mail_of(const Notice& notice, const std::string& unsubscribe_url);
 std::string json_of(const Notice& notice);
 

@@ -60,7 +60,7 @@ Notice read_notice(const sql::take_dead_letter_notice::Row& row) {
   return notice;
 }
 
-// What a log line names: the endpoint, or nothing if the notice is about the whole tenant.
+// The object in a log line: the endpoint, or no value if the notice is about the whole tenant.
 std::optional<std::string> logged_endpoint(const Notice& notice) {
   return notice.endpoint.empty() ? std::nullopt : std::optional(notice.endpoint);
 }

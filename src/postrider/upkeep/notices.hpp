@@ -52,7 +52,7 @@ class Notices : public runtime::Service {
   runtime::Task<void> notify_all(Notice notice);
   // Those are notified again; without any, the notice is done.
   runtime::Task<void> store_unreached(const Notice& notice, std::vector<std::string> unreached);
-  // Returns the error, or nothing if the contact got it.
+  // Returns the error, or no value if the contact got it.
   runtime::Task<std::optional<std::string>> notify(const Notice& notice, std::string contact,
                                                    base::SteadyTime deadline);
   runtime::Task<std::optional<std::string>> post(const Notice& notice, std::string contact,

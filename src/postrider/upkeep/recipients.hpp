@@ -1,4 +1,4 @@
-// Whether failing endpoints would be reported to anyone: to each tenant's contacts, and to operators.
+// Checks that failing endpoints would be reported: to each tenant's contacts, and to operators.
 #pragma once
 
 #include <mutex>
@@ -24,7 +24,7 @@ struct MissingRecipient {
 // Names no tenants: it is shown without a key.
 std::vector<MissingRecipient> missing_recipients(const Recipients& recipients, bool has_mail_server);
 
-// What is missing now, for any thread.
+// The missing recipients, for any thread.
 class RecipientNotes {
  public:
   void set(std::string text);

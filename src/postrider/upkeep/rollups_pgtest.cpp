@@ -1,4 +1,4 @@
-// Hours that are over are computed anew from what was written about each attempt.
+// Past hours are computed again from the stored attempts.
 #include "postrider/upkeep/upkeep.hpp"
 #include "postrider/upkeep/upkeep_testing.hpp"
 

@@ -43,7 +43,7 @@ runtime::Task<bool> create_partition(pg::Link& link, std::string parent, std::st
   co_return false;
 }
 
-// Not a lock or a lost connection: the hour takes too long, or its data is wrong.
+// This is not a lock or a lost connection: the hour takes too long, or its data is wrong.
 bool is_caused_by_hour(const pg::Error& error) {
   constexpr std::string_view kStatementTimeout = "57014";
   return error.kind() == pg::Kind::item || error.kind() == pg::Kind::other ||

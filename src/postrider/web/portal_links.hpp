@@ -70,7 +70,7 @@ struct OpenedPortal {
   model::TenantId tenant;
   std::optional<std::string> origin, path;
 };
-// Uses the link up and opens its session. Nothing if the link is unknown, expired or used, or its key or
+// Uses up the link and opens its session. No value if the link is unknown, expired or used, or its key or
 // tenant has ended.
 runtime::Task<std::optional<OpenedPortal>> follow_portal_link(pg::Link& link, registry::Caller caller,
                                                               std::string token);

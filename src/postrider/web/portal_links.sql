@@ -1,7 +1,7 @@
 -- Links that open the portal of one tenant, once.
 
 -- name: lock_tenant_of_links
--- Primary key. Links of one tenant are created one after the other, so that their number is right. Not the lock of
+-- Primary key. Links of one tenant are created one at a time, so that their number is exact. Not the lock of
 -- changes to the tenant: publishing does not wait.
 -- not null: all
 select pg_advisory_xact_lock(hashtext('postrider portal links'), hashtext(id))::text as locked

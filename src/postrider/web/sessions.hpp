@@ -37,7 +37,7 @@ struct SessionLimits {
 inline constexpr SessionLimits console_limits{std::chrono::hours(12), std::chrono::days(7)};
 inline constexpr SessionLimits portal_limits{std::chrono::hours(1), std::chrono::hours(8)};
 
-// Nothing for a session that is unknown or over, or whose key or tenant is. Notes that the session is in use.
+// No value for a session that is unknown or over, or whose key or tenant is. Records that it is in use.
 runtime::Task<std::optional<registry::FoundKey>> find_session(pg::Link& link, TokenHash hash);
 
 struct OpenedSession {

@@ -1,4 +1,4 @@
-// /v1/audit: who changed what.
+// /v1/audit: the log of changes.
 #include "postrider/registry/audit.hpp"
 
 #include <fmt/format.h>

@@ -56,7 +56,7 @@ Task<std::optional<web::OpenedSession>> open(Call& call, SignIn sign_in) {
   co_return opened;
 }
 
-// Of the pages: a customer's key opens the portal.
+// The page: a customer's key opens the portal.
 Response signed_in(const web::OpenedSession& opened, web::Transport transport) {
   const bool is_portal = opened.kind == SessionKind::portal;
   const web::SessionLimits limits = is_portal ? web::portal_limits : web::console_limits;

@@ -37,7 +37,7 @@ bool is_mail_address(std::string_view text) {
          domain.find('.') != std::string_view::npos && !domain.starts_with('.') && !domain.ends_with('.');
 }
 
-// The address of an element, or nothing after a problem was added.
+// The address of an element, or no value after a problem was added.
 std::optional<std::string> read_contact(Fields& fields, const json::value& element, size_t index,
                                         FieldProblems& problems) {
   const auto* text = element.if_string();

@@ -2,7 +2,7 @@
 //
 // GET shows a button and changes nothing, so programs that follow the links in mails neither confirm nor
 // unsubscribe. POST acts; for unsubscribing it is also the one-click request of RFC 8058. The pages need no
-// key and are the same for everybody: nothing that a caller or a customer wrote is in them.
+// key and always have the same text: nothing that a caller or a customer wrote is in them.
 #include <string>
 #include <string_view>
 

@@ -105,7 +105,7 @@ model::OnRejected default_on_rejected(const config::Config& config) {
   return model::parse_on_rejected(config.default_on_rejected).value_or(model::OnRejected::dead_letter);
 }
 
-// As retry_schedule is written: a list of seconds, or nothing for the built-in schedule.
+// The form of retry_schedule: a list of seconds, or no value for the built-in schedule.
 std::optional<std::string> default_schedule(const config::Config& config) {
   if (config.default_retry_schedule.empty()) return std::nullopt;
   boost::json::array delays;

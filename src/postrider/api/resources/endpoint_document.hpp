@@ -20,7 +20,7 @@ struct EndpointRules {
   const config::Config& config;  // limits and defaults
   const http::AddressGuard& guard;
   const registry::ReferencePolicy* references = nullptr;  // none: a secret must not be a reference
-  http::Audience audience = http::Audience::customers;    // who reads why a URL is blocked
+  http::Audience audience = http::Audience::customers;    // the reader of the reason for a blocked URL
   std::optional<double> rate_per_second_max{};            // what "no limit" means to this caller
   std::vector<base::Network> allow_networks{};            // that apply besides those of the document
 };

@@ -94,7 +94,7 @@ Task<bool> begin_erasure(const Call& call, const model::TenantId& tenant) {
 }
 
 // Erases the next events after that id, on a connection of its own, so that others have their turn in
-// between. Returns the last one's id, or nothing when there are no more.
+// between. Returns the ID of the last one, or no value if there are no more.
 Task<std::optional<base::Uuid>> erase_some(const Call& call, base::Uuid after, Erased& erased) {
   const pg::Pool::Lease lease = co_await call.database();
   const model::TenantId tenant = call.tenant();

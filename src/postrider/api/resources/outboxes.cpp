@@ -174,7 +174,7 @@ Task<Response> put(Call& call) {
 Task<bool> has_slot(Call& call, std::string id) {
   auto asking = run_there(call, std::move(id), outbox::capture_state_batch());
   const auto results = co_await asking;
-  // When it is not reachable, damaged, or nothing is installed there, it cannot be asked.
+  // It cannot be queried if it is unreachable or damaged, or has no outbox.
   try {
     co_return results&& outbox::read_capture_state(results->back()).slot.has_value();
   } catch (const pg::Error&) {

@@ -12,7 +12,7 @@
 namespace postrider::api {
 
 struct TenantRules {
-  // A lane holds at least one body, whatever its limit: a larger one would make the limit meaningless.
+  // A lane always holds at least one body, so a larger body would make its limit meaningless.
   int32_t payload_bytes_max;
 
   static TenantRules of(const config::Config& config);

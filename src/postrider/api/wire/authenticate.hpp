@@ -29,11 +29,11 @@ struct Credential {
 base::Result<Credential, NotAuthenticated> find_credential(const http::Request& head);
 
 // A browser sends the cookie with requests that other sites make it send. A change with a cookie must come
-// from one of our own pages: returns the problem if it does not. Nothing for keys.
+// from one of our own pages: returns the problem if it does not. No value for keys.
 std::optional<http::Problem> find_forgery(const http::Request& request, const Credential& credential,
                                           const config::Config& config);
 
-// Nothing for a credential that is unknown, revoked or expired. Throws pg::Error when the database cannot be
+// No value for a credential that is unknown, revoked or expired. Throws pg::Error when the database cannot be
 // asked.
 runtime::Task<std::optional<registry::Principal>> authenticate(Services& services, Credential credential);
 

@@ -18,7 +18,7 @@ struct CursorSeal {
   const crypto::MasterKeys& keys;
   std::string place;  // the list, its filters and the tenant
 
-  // `limit` may change from page to page, everything else that was asked must stay.
+  // `limit` may change from page to page, all other parameters must be the same.
   static CursorSeal of(const crypto::MasterKeys& keys, const http::Request& request,
                        const std::optional<model::TenantId>& bound_to);
 

@@ -36,7 +36,7 @@ struct IntegerRule {
 };
 struct NumberRule {
   double max;
-  double min = 0.001;  // of rates: less than once in a quarter of an hour is a pause
+  double min = 0.001;  // of rates: less than one per 15 minutes would be a pause
 };
 
 // One object. A field that is not there leaves its target alone; null resets an optional one to nothing, and

@@ -25,7 +25,7 @@ class Query {
  public:
   explicit Query(const http::Request& request) : request_(request) {}
 
-  // The value of a parameter; a second one of the same name is a problem. Nothing if it is not there.
+  // The value of a parameter; a second one of the same name is a problem. No value if it is missing.
   std::optional<std::string> value(std::string_view name);
   // From `since` up to `until`, which must be later; times are as in RFC 3339.
   struct Range {

@@ -108,7 +108,7 @@ class Routes {
   Routes(http::Router& router, Services& services) : router_(router), services_(services) {}
 
   void add(Method method, std::string pattern, Access access, CallHandler handler, RouteOptions options = {});
-  // A page for people, for everyone: not an operation of the API, and not in its document.
+  // A public page for people: not an operation of the API, and not in its document.
   void add_page(std::string pattern, CallHandler handler);
   Services& services() { return services_; }
 

@@ -75,7 +75,7 @@ struct Services {
   registry::KeyCache sessions = {};  // by the hash of the cookie's token
   registry::TenantCache tenants = {};
   registry::CatalogueCache catalogue = {};
-  int contact_links_in_use = 0;  // confirmations and the like, which need no key
+  int contact_links_in_use = 0;  // confirmations and similar requests, which need no key
   inbox::SourceCache sources = {};
 
   // Per loop; in all, and of one tenant or unbound key.

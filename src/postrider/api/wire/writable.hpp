@@ -32,7 +32,7 @@ struct WritableField {
 };
 std::span<const WritableField> writable_fields();
 
-// 403 for fields that are for others, 422 for values above a customer's maximum; nothing if all may be
+// 403 for fields that are for others, 422 for values above a customer's maximum; no value if all may be
 // written. Unknown fields and other errors are for the resource to report.
 std::optional<http::Problem> check_writable(const registry::Principal& writer, Written object,
                                             const boost::json::object& document,

@@ -18,7 +18,7 @@ struct LaneConfig {
   // The lane's treatment of its rows.
   enum class Mode {
     send,
-    hold,     // paused, or nothing can be signed: rows stay
+    hold,     // paused, or deliveries cannot be signed: rows stay
     disable,  // rows become dead letters `endpoint_disabled`
     cancel,   // deleted: rows are canceled
     clear,    // rows up to endpoint.cancel_before are canceled, then it continues

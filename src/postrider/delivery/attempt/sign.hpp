@@ -1,4 +1,4 @@
-// Step "sign": the headers that prove to a receiver who sent this body, and when.
+// Step "sign": the headers that prove the sender and the time of this body to a receiver.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ void BucketDrain::look_at_all() {
   wake_due();
 }
 
-// A drain that is woken goes on at once. It may take itself out of the list and lead to another look, so the
+// A drain that is woken continues at once. It may remove itself from the list and cause another check, so the
 // list is searched again after each.
 void BucketDrain::wake_due() {
   if (is_waking_) return;

@@ -24,7 +24,7 @@ using base::PortRange;
 
 struct GuardPolicy {
   bool allow_http = false;
-  std::vector<Network> allow_networks{};  // reachable whatever the lists say; ports are still checked
+  std::vector<Network> allow_networks{};  // always reachable; ports are still checked
   std::vector<PortRange> allow_ports = {{80, 80}, {443, 443}, {1024, 65535}};
 };
 

@@ -38,7 +38,7 @@ std::string with(std::string_view sentence) {
   return bare() + ": " + std::string(sentence);
 }
 
-// Scheme, port and literal addresses; not names, whatever is wrong with them.
+// Scheme, port and literal addresses; problems with names are not checked.
 bool is_typed(const RefusedDestination& refused) {
   const bool is_about_text = refused.reason == Reason::plain_http || refused.reason == Reason::port;
   return is_about_text || !refused.is_name;

@@ -25,7 +25,7 @@ std::string_view take_segment(std::string_view& path) {
 
 void set_parameters(Request& request, const std::vector<std::string>& names,
                     const std::vector<std::string_view>& matched) {
-  request.path_parameters.clear();  // a large request was routed before, with its head only
+  request.path_parameters.clear();  // a large request was already routed by its head
   for (size_t i = 0; i < matched.size(); ++i) {
     auto value = percent_decode(matched[i]);
     CHECK(value);  // the server has rejected paths that cannot be decoded

@@ -48,7 +48,7 @@ class Handler {
   // body of `head` is empty.
   virtual runtime::Task<Admission> admit(Request& head);
 
-  // The requests of one connection are handled one after the other. An exception is a bug: it is logged and
+  // The requests of one connection are handled in order. An exception is a bug: it is logged and
   // the response is 503, never a broken connection.
   virtual runtime::Task<Response> handle(Request& request) = 0;
 };

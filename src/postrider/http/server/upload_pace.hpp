@@ -25,7 +25,7 @@ class UploadPace {
     const std::chrono::milliseconds bought(bytes * 1000 / rule_.bytes_per_second_min);
     deadline_ = std::min(deadline_ + bought, now + rule_.window);
   }
-  // More must have arrived by then.
+  // The deadline for more bytes.
   base::SteadyTime deadline() const { return deadline_; }
 
  private:
