@@ -80,7 +80,7 @@ class Link {
   std::unique_ptr<State> state_;
 };
 
-// While it exists, and the deadline has passed, a connection that does not answer is closed, so that nothing
+// While it exists: after the deadline, a connection that does not respond is closed, so that nothing
 // waits for a server that hangs: what was sent fails with Kind::unknown. It must not outlive the link.
 class AnswerDeadline {
  public:

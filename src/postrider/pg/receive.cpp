@@ -162,7 +162,7 @@ void Session::fail_if_stuck() {
   const size_t owed = sent_.size();
   read();
   if (conn_ != nullptr && sent_.size() == owed && PQisBusy(conn_) == 1)
-    fail(Error(Kind::unknown, "the server has not answered in time"));
+    fail(Error(Kind::unknown, "the server did not respond in time"));
   if (!finished_.empty()) deliver_soon();
 }
 
