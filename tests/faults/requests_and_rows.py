@@ -11,10 +11,10 @@ READ_LATE_SECONDS = 5.0      # the receiver's thread may come to what a dead nod
 UNSETTLED_SECONDS = 6.0      # how long before a fault a request may have ended and still not be in the history
 
 # The connection was there, but the receiver may have closed it before it read the request.
-MAY_HAVE_ARRIVED = {"connection_reset", "connection_closed", "timeout_send", "timeout_first_byte", "timeout_answer", "not_http",
+MAY_HAVE_ARRIVED = {"connection_reset", "connection_closed", "timeout_send", "timeout_first_byte", "timeout_response", "not_http",
                     "head_too_large"}
 # The whole request was sent, and no response came.
-ARRIVED_UNANSWERED = {"timeout_first_byte", "timeout_answer"}
+ARRIVED_UNANSWERED = {"timeout_first_byte", "timeout_response"}
 
 
 class Matching:

@@ -164,7 +164,7 @@ where a.outcome <> 'retrying';
 
 create view webhook_delivery_attempts as
 select a.delivery_id, coalesce(a.probed_attempt, a.attempt) as attempt, a.tenant_id, a.endpoint_id, a.event_id, a.outcome, a.status_code, a.error,
-       a.error_detail, a.started_at, a.dns_us, a.connect_us, a.tls_us, a.first_byte_us, a.total_us,
+       a.error_detail, a.started_at, a.lookup_us, a.connect_us, a.tls_us, a.first_byte_us, a.total_us,
        case when (select sees_responses from response_reader) then a.preview end as response_preview, a.address, a.next_attempt_at, a.node_id, a.created_at, a.replay_id,
        public_id_of('dlv', a.delivery_id) as delivery, p.public_id as endpoint,
        case when a.is_probe then 'probe' else 'attempt' end as kind, case when a.attempt < 0 then -a.attempt end as probe,

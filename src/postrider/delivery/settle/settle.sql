@@ -19,7 +19,7 @@ lease as materialized (
 -- part: results
 -- One row per attempt. A statement that does not use an array passes it empty: its column is then null.
 unnest(:buckets, :ids::uuid[], :epochs::bigint[], :attempts_before::int[], :status_codes::int[],
-       :started_at::timestamptz[], :dns_us::int[], :connect_us::int[], :tls_us::int[], :first_byte_us::int[],
+       :started_at::timestamptz[], :lookup_us::int[], :connect_us::int[], :tls_us::int[], :first_byte_us::int[],
        :total_us::int[], :previews::text[], :addresses::text[], :errors::text[], :error_details::text[],
        :due_at::timestamptz[], :are_retries::boolean[], :causes::text[], :are_exchanges::boolean[],
        :probes_before::int[], :are_probes::boolean[], :are_extra::boolean[], :url_versions::int[], :send_us::int[],
