@@ -187,11 +187,11 @@ class LoadGenerator {
       if (tag == slots_.size())
         receiver_->on_event();
       else
-        take_answer(tag);
+        take_response(tag);
     }
   }
 
-  void take_answer(std::size_t index) {
+  void take_response(std::size_t index) {
     Slot& slot = slots_[index];
     const bool was_busy = slot.connection->is_busy();
     const auto response = slot.connection->read();

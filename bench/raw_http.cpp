@@ -93,7 +93,7 @@ class RawLoop {
       const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 100);
       for (int i = 0; i < count; ++i) {
         ClientConnection& connection = *connections_[events[i].data.u64];
-        if (take_answer(connection, result)) connection.send(request_);
+        if (take_response(connection, result)) connection.send(request_);
       }
     }
   }
@@ -106,7 +106,7 @@ class RawLoop {
       epoll_event event{};
       do {
         epoll_wait(epoll_.get(), &event, 1, 100);
-      } while (!take_answer(connection, result) && !stop_requested());
+      } while (!take_response(connection, result) && !stop_requested());
     }
   }
 
@@ -116,7 +116,7 @@ class RawLoop {
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
   }
 
-  static bool take_answer(ClientConnection& connection, Result& result) {
+  static bool take_response(ClientConnection& connection, Result& result) {
     const auto response = connection.read();
     if (!response) return false;
     response->status == 200 ? ++result.requests : ++result.errors;

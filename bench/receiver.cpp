@@ -46,7 +46,7 @@ struct Connection {
   bool is_waiting = false;  // for the socket to take `unsent`
 };
 
-struct HeldAnswer {
+struct HeldResponse {
   std::uint64_t due_ns;
   std::uint64_t connection;
 };
@@ -276,7 +276,7 @@ class Receiver {
   Descriptor epoll_;
   std::vector<Descriptor> listeners_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
-  std::map<std::uint64_t, std::deque<HeldAnswer>>
+  std::map<std::uint64_t, std::deque<HeldResponse>>
       held_;  // one queue per delay: each is in due order by itself
   std::uint64_t next_id_ = 0;
   ArrivalLedger ledger_;

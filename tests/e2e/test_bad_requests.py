@@ -1,6 +1,6 @@
 """What a client gets that asks for something wrong: raw bytes in, status (and pointer) out. TRUST's table, line by line.
 
-src/postrider/http/server/refusals_test.cpp has the grammar of requests byte by byte; here it is the whole server, with
+src/postrider/http/server/request_errors_test.cpp has the grammar of requests byte by byte; here it is the whole server, with
 keys, routes and documents behind it.
 """
 

@@ -16,17 +16,17 @@ namespace postrider::support {
 namespace detail {
 
 template <class T>
-struct Outcome {
+struct RunResult {
   std::optional<T> value;
   std::exception_ptr error;
 };
 template <>
-struct Outcome<void> {
+struct RunResult<void> {
   std::exception_ptr error;
 };
 
 template <class T>
-runtime::Task<void> record(runtime::Loop& loop, runtime::Task<T>& task, Outcome<T>& outcome) {
+runtime::Task<void> record(runtime::Loop& loop, runtime::Task<T>& task, RunResult<T>& outcome) {
   try {
     if constexpr (std::is_void_v<T>)
       co_await task;
@@ -44,7 +44,7 @@ runtime::Task<void> record(runtime::Loop& loop, runtime::Task<T>& task, Outcome<
 // hangs is stopped after two minutes.
 template <class T>
 T run(runtime::Loop& loop, runtime::Task<T> task) {
-  detail::Outcome<T> outcome;
+  detail::RunResult<T> outcome;
   runtime::TaskGroup group;
   runtime::Timer hang(loop);
   hang.call_after(std::chrono::minutes(2), [] {

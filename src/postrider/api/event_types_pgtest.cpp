@@ -10,14 +10,14 @@ struct EventTypeCalls : ApiTest {
   EventTypeCalls() { make_acme(); }
 
   Reply put_paid(const std::string& validation) {
-    const auto put_answer = put("/v1/event-types/invoice.paid", R"({"description": "An invoice was paid.",
+    const auto created = put("/v1/event-types/invoice.paid", R"({"description": "An invoice was paid.",
         "validation": ")" + validation + R"(", "versions": [
           {"version": "1", "schema": {"required": ["id"]}, "deprecated_at": "2027-01-01T00:00:00Z"},
           {"version": "2", "example": {"id": 7, "amount": 3},
            "schema": {"type": "object", "required": ["id", "amount"],
                       "properties": {"amount": {"type": "integer", "minimum": 1}}}}]})");
     server->forget_cached();
-    return put_answer;
+    return created;
   }
   Reply publish(const std::string& body) { return post("/v1/tenants/acme/events", body); }
 };

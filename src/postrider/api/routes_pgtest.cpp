@@ -27,8 +27,8 @@ TEST_F(RoutesTest, ACallRejectedBeforeItsBodyIsReadGetsThatProblem) {
   head.path = "/large";
   runtime::Loop loop;
   const http::Admission admission = support::run(loop, router.admit(head));
-  ASSERT_TRUE(admission.refusal);
-  EXPECT_EQ(admission.refusal->status, 429);
+  ASSERT_TRUE(admission.rejection);
+  EXPECT_EQ(admission.rejection->status, 429);
 }
 
 }  // namespace

@@ -9,14 +9,14 @@ namespace postrider::cli {
 namespace {
 
 // The words that may follow a path of commands: subcommands, or options with their values.
-struct Node {
+struct Completions {
   std::string path;  // "tenant list"; empty for the top
   const Command* command = nullptr;
   std::vector<std::pair<std::string, std::string>> words;  // word, help
 };
 
-void collect(const Command& command, const std::string& path, std::vector<Node>& nodes) {
-  Node node{path, &command, {}};
+void collect(const Command& command, const std::string& path, std::vector<Completions>& nodes) {
+  Completions node{path, &command, {}};
   for (const Command& below : command.commands)
     if (!below.is_hidden) node.words.emplace_back(below.name, below.help);
   if (command.commands.empty()) {
@@ -29,9 +29,9 @@ void collect(const Command& command, const std::string& path, std::vector<Node>&
     collect(below, path.empty() ? below.name : path + " " + below.name, nodes);
 }
 
-std::vector<Node> all_nodes() {
+std::vector<Completions> all_nodes() {
   static const Command root = group("postrider", "", command_table());
-  std::vector<Node> nodes;
+  std::vector<Completions> nodes;
   collect(root, "", nodes);
   nodes.front().words.emplace_back("help", "Show help for a command");
   return nodes;
@@ -43,7 +43,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string first_words(const Node& node) {
+std::string first_words(const Completions& node) {
   std::vector<std::string> words;
   for (const auto& [word, help] : node.words) words.push_back(word);
   return joined(words);
@@ -57,7 +57,7 @@ std::string quoted(std::string_view text) {
 }
 
 template <class Visit>
-void each_value_option(const Node& node, const Visit& visit) {
+void each_value_option(const Completions& node, const Visit& visit) {
   if (!node.command->commands.empty()) return;
   for (const Parameter& parameter : all_parameters(*node.command))
     if (parameter.name.starts_with("--") && parameter.kind != Parameter::Kind::flag) visit(parameter);
@@ -83,7 +83,7 @@ std::string bash_script() {
       "  done\n"
       "  case \"$path/$prev\" in\n";
   std::string paths, tables;
-  for (const Node& node : all_nodes()) {
+  for (const Completions& node : all_nodes()) {
     if (!node.path.empty()) paths += (paths.empty() ? "" : "|") + node.path;
     tables += fmt::format("    {}) words={} ;;\n", quoted(node.path), quoted(first_words(node)));
     each_value_option(node, [&](const Parameter& parameter) {
@@ -117,7 +117,7 @@ std::string zsh_script() {
       "  local -A known\n"
       "  known=(\n";
   std::string values, tables;
-  for (const Node& node : all_nodes()) {
+  for (const Completions& node : all_nodes()) {
     if (!node.path.empty()) script += "    " + quoted(node.path) + " 1\n";
     tables += "    " + quoted(node.path) + ")\n      found=(\n";
     for (const auto& [word, help] : node.words) tables += "        " + quoted(word + ":" + help) + "\n";
@@ -171,7 +171,7 @@ std::string fish_script() {
       "  $words[1] __complete -- $words[2..-1] 2>/dev/null\n"
       "end\n"
       "complete -c postrider -f\n";
-  for (const Node& node : all_nodes()) {
+  for (const Completions& node : all_nodes()) {
     const bool is_group = !node.command->commands.empty();
     const std::string condition =
         fmt::format("-n \"__postrider_at '{}' {}\"", node.path, is_group ? "exact" : "below");

@@ -87,16 +87,16 @@ Asked read_asked(Invocation& in) {
 }
 
 // One bar per origin.
-class Teller {
+class ProgressPrinter {
  public:
-  Teller(const Asked& asked, const upkeep::ArchiveReader* file)
+  ProgressPrinter(const Asked& asked, const upkeep::ArchiveReader* file)
       : asked_(asked), file_(file), bar_("refanout", kParts) {}
   void operator()(const Standing& standing) {
-    if (standing.is_resumed && !is_told_)
+    if (standing.is_resumed && !is_announced_)
       std::fprintf(stderr, "%s: continuing after %lld scanned and %lld created by an earlier run.\n",
                    standing.origin.c_str(), static_cast<long long>(standing.scanned),
                    static_cast<long long>(standing.queued));
-    is_told_ = true;
+    is_announced_ = true;
     bar_.say(fmt::format("{}: {} scanned, {} {}", std::filesystem::path(standing.origin).filename().string(),
                          standing.scanned, standing.queued, asked_.options.is_dry ? "to create" : "created"));
     bar_.update(part(standing));
@@ -119,10 +119,10 @@ class Teller {
   const Asked& asked_;
   const upkeep::ArchiveReader* file_;
   Progress bar_;
-  bool is_told_ = false;
+  bool is_announced_ = false;
 };
 
-struct Outcome {
+struct Summary {
   std::vector<Standing> places;
   std::vector<std::string> problems;
 };
@@ -198,12 +198,12 @@ Task<std::vector<Place>> outboxes(pg::Link& link, const Asked& asked, const cryp
 }
 
 Task<void> from_outboxes(runtime::Loop& loop, pg::Link& link, Refanout& refanout, const Asked& asked,
-                         const crypto::MasterKeys& keys, Outcome& outcome) {
+                         const crypto::MasterKeys& keys, Summary& outcome) {
   auto listing = outboxes(link, asked, keys);
   const auto places = co_await listing;
   for (const Place& place : places) {
-    Teller teller(asked, nullptr);
-    refanout.on_progress(std::ref(teller));
+    ProgressPrinter printer(asked, nullptr);
+    refanout.on_progress(std::ref(printer));
     try {
       if (place.url.empty()) throw pg::Error(pg::Kind::other, "its URL cannot be opened with the master key");
       auto reading = from_outbox(loop, refanout, place.name, place.url);
@@ -213,7 +213,7 @@ Task<void> from_outboxes(runtime::Loop& loop, pg::Link& link, Refanout& refanout
       if (!link.is_up()) throw;
       outcome.problems.push_back("the outbox " + place.name + " was left out: " + error.what());
     }
-    teller.finish();
+    printer.finish();
   }
 }
 
@@ -234,8 +234,8 @@ Task<void> write_down(pg::Link& link, const Asked& asked) {
   co_await link.run(std::move(batch));
 }
 
-Task<Outcome> refan_out(runtime::Loop& loop, pg::Link& link, Asked asked, const crypto::MasterKeys& keys) {
-  Outcome outcome;
+Task<Summary> refan_out(runtime::Loop& loop, pg::Link& link, Asked asked, const crypto::MasterKeys& keys) {
+  Summary outcome;
   if (!asked.has_until) {
     auto asking = replay::unfinished_until(link, asked.range);
     const auto until = co_await asking;
@@ -252,17 +252,17 @@ Task<Outcome> refan_out(runtime::Loop& loop, pg::Link& link, Asked asked, const 
   if (asked.archives.empty()) {
     auto others = from_outboxes(loop, link, refanout, asked, keys, outcome);
     co_await others;
-    Teller teller(asked, nullptr);
-    refanout.on_progress(std::ref(teller));
+    ProgressPrinter printer(asked, nullptr);
+    refanout.on_progress(std::ref(printer));
     auto reading = refanout.from_events();
     const Standing standing = co_await reading;
     outcome.places.push_back(standing);
-    teller.finish();
+    printer.finish();
   }
   for (const std::string& path : asked.archives) {
     upkeep::ArchiveReader file(path);
-    Teller teller(asked, &file);
-    refanout.on_progress(std::ref(teller));
+    ProgressPrinter printer(asked, &file);
+    refanout.on_progress(std::ref(printer));
     const replay::NextLine next_line = [&file](std::string& line) { return file.next(line); };
     auto reading = refanout.from_archive(path, next_line);
     const Standing standing = co_await reading;
@@ -270,16 +270,16 @@ Task<Outcome> refan_out(runtime::Loop& loop, pg::Link& link, Asked asked, const 
     for (const std::string& line : standing.first_rejected) outcome.problems.push_back("left out: " + line);
     if (standing.rejected > Standing::kShownMax)
       outcome.problems.push_back(fmt::format("left out: {} lines in all", standing.rejected));
-    teller.finish();
+    printer.finish();
   }
   co_return outcome;
 }
 
-Task<Outcome> connect_and_refan_out(runtime::Loop& loop, pg::Link& link, Asked asked,
+Task<Summary> connect_and_refan_out(runtime::Loop& loop, pg::Link& link, Asked asked,
                                     const crypto::MasterKeys& keys) {
   link.start();
   std::exception_ptr error;
-  Outcome outcome;
+  Summary outcome;
   try {
     const auto deadline = base::BootClock::now() + kDatabaseWait;
     co_await link.wait_up(deadline);
@@ -294,7 +294,7 @@ Task<Outcome> connect_and_refan_out(runtime::Loop& loop, pg::Link& link, Asked a
   co_return outcome;
 }
 
-void print(const Asked& asked, const Outcome& outcome) {
+void print(const Asked& asked, const Summary& outcome) {
   const bool is_dry = asked.options.is_dry;
   for (const Standing& place : outcome.places) {
     const char* const what = place.is_of_rows ? "rows" : "events";
@@ -330,7 +330,7 @@ int refanout(Invocation& in) {
   options.connect.application_name = "postrider refanout";
   options.connect.plan_cache_mode = "force_custom_plan";
   pg::Link link(loop, options);
-  const Outcome outcome = runtime::run_blocking(loop, connect_and_refan_out(loop, link, asked, keys));
+  const Summary outcome = runtime::run_blocking(loop, connect_and_refan_out(loop, link, asked, keys));
   print(asked, outcome);
   return outcome.problems.empty() ? done : failed;
 }

@@ -16,7 +16,7 @@
 #include "postrider/http/server/router.hpp"
 #include "postrider/outbox/http_sink.hpp"
 #include "postrider/outbox/install.hpp"
-#include "postrider/outbox/keeper.hpp"
+#include "postrider/outbox/supervisor.hpp"
 #include "postrider/pg/display_url.hpp"
 #include "postrider/runtime/loop_thread.hpp"
 #include "postrider/runtime/run_blocking.hpp"
@@ -189,7 +189,7 @@ class ApplicationRelay {
   http::Client client_;
   outbox::HttpSink sink_;
   pg::Link link_;
-  pg::Lease lease_;
+  pg::SessionLease lease_;
   outbox::OtherDatabaseDrainer drainer_;
   outbox::Relay relay_;
   http::Router router_;

@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kAnswerMax = 256 << 20;
+constexpr size_t kResponseMax = 256 << 20;
 
 void append_escaped(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789ABCDEF";
@@ -115,16 +115,16 @@ struct Remote::State {
     request.headers = lines;
     if (call.body) request.body = *call.body;
     request.deadline = base::BootClock::now() + call.timeout;
-    request.answer_body_bytes_max = on_data ? SIZE_MAX : kAnswerMax;
-    request.answer_kept_bytes_max = on_data ? 64 * 1024 : kAnswerMax;
-    request.on_answer_body = on_data;
-    request.answer_silence_max = call.silence_max;
+    request.response_body_bytes_max = on_data ? SIZE_MAX : kResponseMax;
+    request.response_kept_bytes_max = on_data ? 64 * 1024 : kResponseMax;
+    request.on_response_body = on_data;
+    request.response_silence_max = call.silence_max;
     const http::Exchange exchange = runtime::run_blocking(loop, client.send(request));
     if (const http::NetFailure* failure = exchange.failure())
       throw ServerUnreachable(
           options.url + " cannot be reached: " +
           (failure->detail.empty() ? std::string(http::describe(failure->error)) : failure->detail));
-    const http::Answer& response = *exchange.answer();
+    const http::ReceivedResponse& response = *exchange.answer();
     if (!response.is_complete && !on_data)
       throw ServerUnreachable(options.url + " closed the connection in the middle of its response.");
     return {response.status, response.body_start, response.is_complete};

@@ -9,13 +9,13 @@ namespace {
 
 using inbox::Provider;
 
-std::optional<inbox::Rejection> check(const SignedRequest& request, Provider provider,
-                                      const std::string& body, const std::string& secret) {
+std::optional<inbox::InboundRejection> check(const SignedRequest& request, Provider provider,
+                                             const std::string& body, const std::string& secret) {
   inbox::Verification how;
   how.provider = provider;
   how.tolerance = std::chrono::seconds(request.tolerance_seconds);
   const auto key = inbox::key_of_secret(provider, how.scheme, secret);
-  if (!key) return inbox::Rejection{inbox::RejectReason::no_secret, key.error()};
+  if (!key) return inbox::InboundRejection{inbox::RejectReason::no_secret, key.error()};
   std::vector<http::Field> fields;
   for (const auto& [name, value] : request.headers) fields.push_back({name, value});
   const inbox::Arrival arrival{.body = body,

@@ -112,7 +112,7 @@ runtime::Task<void> Membership::look() {
     heartbeats[{node.id}] = node.heartbeat;
     if (node.delivers) delivering.push_back({node.id});
   }
-  std::vector<Lease> leases;
+  std::vector<BucketLease> leases;
   for (const auto& row : results.take(leased))
     leases.push_back({row.bucket, {row.owner.value_or(base::Uuid{})}, row.epoch});
   compare(leases);
@@ -130,9 +130,9 @@ runtime::Task<void> Membership::look() {
 }
 
 // The table is authoritative: a bucket that this node no longer owns there is dropped here.
-void Membership::compare(const std::vector<Lease>& leases) {
+void Membership::compare(const std::vector<BucketLease>& leases) {
   size_t lost = 0;
-  for (const Lease& lease : leases) {
+  for (const BucketLease& lease : leases) {
     const auto held = owned_.find(lease.bucket);
     const bool is_held = held != owned_.end();
     const bool is_ours = lease.owner == options_.node_id;

@@ -67,7 +67,7 @@ class Membership : public runtime::Service {
     int64_t heartbeat = -1;
     base::SteadyTime::duration still_for{};  // its heartbeat, while we watched
   };
-  struct Lease {
+  struct BucketLease {
     int bucket;
     model::NodeId owner;  // nil: free
     int64_t epoch;
@@ -81,7 +81,7 @@ class Membership : public runtime::Service {
   runtime::Task<void> look();
   runtime::Task<void> reap_dead_nodes(const std::map<model::NodeId, int64_t>& heartbeats);
   runtime::Task<void> take(int count);
-  void compare(const std::vector<Lease>& leases);
+  void compare(const std::vector<BucketLease>& leases);
   void renewed(base::SteadyTime sent_at);
   void lose_everything();
   void release_surplus(int count);

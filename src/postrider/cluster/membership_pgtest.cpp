@@ -28,7 +28,7 @@ struct TestMembership {
     events.lost = [this](int bucket) { serving.erase(bucket); };
     events.lost_everything = [this](int64_t term) {
       serving.clear();
-      told_term = term;
+      announced_term = term;
     };
     events.drain = [this, &loop](int bucket, std::chrono::milliseconds) { return drain(loop, bucket); };
     events.renewed = [] {};
@@ -57,7 +57,7 @@ struct TestMembership {
   telemetry::Metrics metrics;
   std::map<int, int64_t> serving;
   std::set<int> drained;
-  int64_t told_term = 0;
+  int64_t announced_term = 0;
   bool is_busy = false, gives_up = false;
   std::unique_ptr<Membership> keeper;
 };
@@ -214,7 +214,7 @@ TEST_F(MembershipTest, ANodeThatFallsSilentIsBuriedAndLosesEverythingWhenItComes
            second.lease.is_valid(base::BootClock::now());
   });
   for (const auto& [bucket, epoch] : second.serving) EXPECT_GT(epoch, before.at(bucket));
-  EXPECT_EQ(second.told_term, second.lease.term());
+  EXPECT_EQ(second.announced_term, second.lease.term());
   EXPECT_GT(second.lease.term(), 0);
 }
 
@@ -255,7 +255,7 @@ TEST_F(MembershipTest, WhatAnotherServerSaysIsTakenUpAfresh) {
   EXPECT_EQ(node.serving.at(2), before.at(2));
   EXPECT_EQ(node.serving.at(3), 1);
   EXPECT_TRUE(node.lease.is_valid(base::BootClock::now()));
-  EXPECT_EQ(node.told_term, node.lease.term());
+  EXPECT_EQ(node.announced_term, node.lease.term());
 }
 
 TEST_F(MembershipTest, AClockThatWasSetIsFollowed) {

@@ -49,7 +49,7 @@ bool is_for_others(std::string_view name) {
   return name.starts_with("TEST_") || name.starts_with("PORT_") || name.starts_with("SERVICE_PORT_");
 }
 
-void refuse_unknown_variables(const Environment& environment) {
+void reject_unknown_variables(const Environment& environment) {
   std::vector<std::string> names = known_names([](const Setting& s) { return s.environment_name(); });
   for (const Setting& setting : settings())
     if (setting.is_secret()) names.push_back(setting.environment_name() + "_FILE");
@@ -61,7 +61,7 @@ void refuse_unknown_variables(const Environment& environment) {
   }
 }
 
-void refuse_unknown_keys(const std::map<std::string, FileValue>& file) {
+void reject_unknown_keys(const std::map<std::string, FileValue>& file) {
   const std::vector<std::string> names = known_names([](const Setting& s) { return std::string(s.key); });
   for (const auto& [key, value] : file)
     if (find_setting(key) == nullptr)
@@ -69,7 +69,7 @@ void refuse_unknown_keys(const std::map<std::string, FileValue>& file) {
           fmt::format("The key {} ({}) is not a setting.{}", key, value.from, did_you_mean(key, names)));
 }
 
-void refuse_unknown_flags(const std::map<std::string, std::string>& flags) {
+void reject_unknown_flags(const std::map<std::string, std::string>& flags) {
   const std::vector<std::string> names = known_names([](const Setting& s) { return s.flag_name(); });
   for (const auto& [key, value] : flags) {
     if (find_setting(key) != nullptr) continue;
@@ -194,11 +194,11 @@ Environment process_environment() {
 }
 
 Loaded load(const Sources& sources) {
-  refuse_unknown_flags(sources.flags);
-  refuse_unknown_variables(sources.environment);
+  reject_unknown_flags(sources.flags);
+  reject_unknown_variables(sources.environment);
   const FileContents contents = read_file(sources);
   const FileTable& file = contents.values;
-  refuse_unknown_keys(file);
+  reject_unknown_keys(file);
 
   Loaded loaded;
   for (const Setting& setting : settings()) {

@@ -38,9 +38,9 @@ class TableReader {
     }
     OutboxConfig outbox;
     outbox.name = text("name");
-    if (!is_name(outbox.name)) refuse("name", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -, and not local");
+    if (!is_name(outbox.name)) reject("name", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -, and not local");
     const std::string url = text("database_url"), file = text("database_url_file");
-    if (url.empty() == file.empty()) refuse("database_url", "or database_url_file is needed, and only one");
+    if (url.empty() == file.empty()) reject("database_url", "or database_url_file is needed, and only one");
     outbox.database_url = url.empty() ? read_secret_file(file, table_.at("database_url_file").from) : url;
     if (const auto poll = duration("poll", kPollMin, kPollMax)) outbox.poll = poll;
     if (const auto retain = duration("retain", kRetainMin, kRetainMax))
@@ -50,7 +50,7 @@ class TableReader {
   const std::string& from() const { return from_; }
 
  private:
-  [[noreturn]] void refuse(std::string_view key, std::string_view what) const {
+  [[noreturn]] void reject(std::string_view key, std::string_view what) const {
     throw ConfigError(
         fmt::format("An outbox's {} ({}) {}.", key, from_.empty() ? "[[outbox]]" : from_, what));
   }
@@ -61,9 +61,9 @@ class TableReader {
   std::optional<milliseconds> duration(const std::string& key, milliseconds least, milliseconds most) const {
     if (!table_.contains(key)) return std::nullopt;
     const auto parsed = parse_duration(text(key));
-    if (!parsed.ok()) refuse(key, parsed.error());
+    if (!parsed.ok()) reject(key, parsed.error());
     if (*parsed < least || *parsed > most)
-      refuse(key, fmt::format("must be from {}ms to {}s", least.count(), most.count() / 1'000));
+      reject(key, fmt::format("must be from {}ms to {}s", least.count(), most.count() / 1'000));
     return *parsed;
   }
 

@@ -18,16 +18,16 @@ bool is_secret_key(std::string_view key) {
   return std::ranges::count(kSecretKeys, key) > 0;
 }
 
-[[noreturn]] void refuse(const std::string& what, const std::string& from, std::string_view sentence) {
+[[noreturn]] void reject(const std::string& what, const std::string& from, std::string_view sentence) {
   throw ConfigError(fmt::format("{} ({}) {}.", what, from, sentence));
 }
 
 std::string read_id(const FileDocument& document) {
   const auto found = document.nodes.find("id");
-  if (found == document.nodes.end()) refuse("A source", document.from, "needs an id");
+  if (found == document.nodes.end()) reject("A source", document.from, "needs an id");
   const FileNode& node = found->second;
   if (node.texts.size() != 1 || node.texts[0].empty())
-    refuse("A source's id", node.from, "must be a non-empty string");
+    reject("A source's id", node.from, "must be a non-empty string");
   return node.texts[0];
 }
 
@@ -38,15 +38,15 @@ std::vector<std::string> read_secrets(const FileDocument& document, const std::s
   for (const std::string_view each : kSecretKeys) {
     const auto found = document.nodes.find(std::string(each));
     if (found == document.nodes.end()) continue;
-    if (given != nullptr) refuse(name, found->second.from, "takes one of secret, secret_file and secrets");
+    if (given != nullptr) reject(name, found->second.from, "takes one of secret, secret_file and secrets");
     given = &found->second;
     key = each;
   }
-  if (given == nullptr) refuse(name, document.from, "needs a secret, a secret_file or secrets");
+  if (given == nullptr) reject(name, document.from, "needs a secret, a secret_file or secrets");
   const bool is_list = given->json.starts_with('[');
   const bool is_empty = given->texts.empty() || std::ranges::count(given->texts, "") > 0;
   if (is_list != (key == "secrets") || is_empty)
-    refuse(fmt::format("The {} of the source {}", key, id), given->from,
+    reject(fmt::format("The {} of the source {}", key, id), given->from,
            key == "secrets" ? "must be a list of non-empty strings" : "must be a non-empty string");
   if (key == "secret_file") return {read_secret_file(given->texts[0], given->from)};
   return given->texts;
@@ -79,7 +79,7 @@ void add_sources(const std::vector<FileDocument>& documents, Loaded& loaded) {
     source.secrets = read_secrets(document, source.id);
     const auto is_same = [&](const SourceConfig& other) { return other.id == source.id; };
     if (std::ranges::any_of(sources, is_same))
-      refuse("The source " + source.id, source.from, "is defined twice");
+      reject("The source " + source.id, source.from, "is defined twice");
     loaded.settings.push_back({.key = "source." + source.id, .shown = shown(source), .from = source.from});
     sources.push_back(std::move(source));
   }

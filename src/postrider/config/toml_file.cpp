@@ -120,7 +120,7 @@ std::vector<const toml::table*> tables_of(const toml::table& file, std::string_v
   return all;
 }
 
-void refuse_other_tables(const toml::table& file, const std::string& path) {
+void reject_other_tables(const toml::table& file, const std::string& path) {
   for (const auto& [key, node] : file)
     if (node.is_array_of_tables() && key.str() != "outbox" && key.str() != "source")
       throw ConfigError(fmt::format("[[{}]] ({}:{}) is not a setting; there are [[outbox]] and [[source]].",
@@ -145,7 +145,7 @@ FileContents read_toml_file(const std::string& path) {
   }
   FileContents contents;
   const toml::table& table = parsed.table();
-  refuse_other_tables(table, path);
+  reject_other_tables(table, path);
   for (const toml::table* outbox : tables_of(table, "outbox", path))
     contents.outboxes.push_back(read_table(*outbox, path));
   for (const toml::table* source : tables_of(table, "source", path))

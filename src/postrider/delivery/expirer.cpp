@@ -61,7 +61,7 @@ void Expirer::pass() {
 void Expirer::list(const LanePtr& lane) {
   if (listed_.contains(lane.get())) return;
   const Expiry expiry = tools_.sender.expiry_of(*lane);
-  const auto is_expired = [&](const Row& row) { return expiry.is_expired(row.created_at); };
+  const auto is_expired = [&](const QueueRow& row) { return expiry.is_expired(row.created_at); };
   const auto has_expired = [&](Turn turn) {
     return std::ranges::any_of(lane->buffer(turn).rows(), is_expired);
   };
@@ -123,7 +123,7 @@ bool Expirer::expire_some(const LanePtr& lane, size_t most) {
 // ── rows in the table ──
 
 struct Expirer::Page {
-  std::vector<Row> expired;
+  std::vector<QueueRow> expired;
   RowKey last;
   bool is_last = true;
 };
@@ -154,7 +154,7 @@ runtime::Task<void> Expirer::search(LanePtr lane) {
     is_last = page.is_last;
     after = page.last;
     if (!is_open(*lane)) co_return;
-    for (Row& row : page.expired) expire_found(lane, std::move(row));
+    for (QueueRow& row : page.expired) expire_found(lane, std::move(row));
   }
 }
 
@@ -173,7 +173,7 @@ runtime::Task<Expirer::Page> Expirer::read_page(LanePtr lane, RowKey after, base
     const auto deadline = base::BootClock::now() + kDatabaseWait;
     pg::Results results = co_await tools_.link.run(std::move(read), deadline);
     for (const auto& found : results.take(pending)) {
-      Row row = read_row(found);
+      QueueRow row = read_row(found);
       if (found.place == kRowsPerPage) {
         page.is_last = false;
         page.last = row.key;
@@ -188,7 +188,7 @@ runtime::Task<Expirer::Page> Expirer::read_page(LanePtr lane, RowKey after, base
 }
 
 // It may have been sent, or read into memory, since the page was asked for.
-void Expirer::expire_found(const LanePtr& lane, Row row) {
+void Expirer::expire_found(const LanePtr& lane, QueueRow row) {
   if (!tools_.sender.expiry_of(*lane).is_expired(row.created_at)) return;
   if (auto known = lane->buffer(Turn::retry).remove(row.id()))
     tools_.sender.expire(lane, std::move(*known));

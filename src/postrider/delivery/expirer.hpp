@@ -51,7 +51,7 @@ class Expirer {
   runtime::Task<void> search(LanePtr lane);
   struct Page;
   runtime::Task<Page> read_page(LanePtr lane, RowKey after, base::Timestamp cutoff);
-  void expire_found(const LanePtr& lane, Row row);
+  void expire_found(const LanePtr& lane, QueueRow row);
   bool is_open(const Lane& lane) const;
 
   ExpirerTools tools_;

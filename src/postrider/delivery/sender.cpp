@@ -149,8 +149,8 @@ bool Sender::is_expired(const Chooser::Choice& choice) const {
 // Nothing is known if this node canceled the exchange, or lost the bucket, or if the exchange timed out while
 // the whole process was stalled.
 bool Sender::is_conclusive(const AttemptResult& result, const Lane& lane, uint64_t stalls) {
-  const bool is_answered = result.outcome && std::holds_alternative<Answered>(*result.outcome);
-  const bool has_proof = is_answered || !stalls_.has_stalled_since(stalls);
+  const bool is_responded_to = result.outcome && std::holds_alternative<Responded>(*result.outcome);
+  const bool has_proof = is_responded_to || !stalls_.has_stalled_since(stalls);
   if (lane.is_gone()) tools_.metrics.late_settles_dropped.add();
   return result.outcome && has_proof && !lane.is_gone();
 }
@@ -199,14 +199,14 @@ void Sender::put_back(Chooser::Choice& choice) {
   send_soon();
 }
 
-void Sender::release(Lane& lane, const Row& row) {
+void Sender::release(Lane& lane, const QueueRow& row) {
   lane.release(row.id());
   if (!lane.has_outstanding()) events_.became_idle(lane);
 }
 
 // ── settle ──
 
-void Sender::dead_letter(const LanePtr& lane, Row row, Ending ending) {
+void Sender::dead_letter(const LanePtr& lane, QueueRow row, Ending ending) {
   lane->add_outstanding(row.id());
   tasks_.spawn(settle(lane, std::move(row), std::move(ending)));
 }
@@ -230,14 +230,14 @@ Expiry Sender::expiry_of(const Lane& lane) const {
   return Expiry(clock, tools_.clock.now());
 }
 
-void Sender::expire(const LanePtr& lane, Row row) {
+void Sender::expire(const LanePtr& lane, QueueRow row) {
   ++expiring_;
   log_expired(*lane, row);
   lane->add_outstanding(row.id());
   tasks_.spawn(settle_expired(lane, std::move(row)));
 }
 
-runtime::Task<void> Sender::settle_expired(LanePtr lane, Row row) {
+runtime::Task<void> Sender::settle_expired(LanePtr lane, QueueRow row) {
   Ending ending = expired(tools_.clock.now());
   auto settling = settle(std::move(lane), std::move(row), std::move(ending));
   co_await settling;
@@ -255,7 +255,7 @@ bool Sender::look_at_service() {
   return true;
 }
 
-runtime::Task<void> Sender::settle(LanePtr lane, Row row, Ending ending) {
+runtime::Task<void> Sender::settle(LanePtr lane, QueueRow row, Ending ending) {
   Settlement settlement{std::move(lane),         std::move(row), ending.verdict,
                         std::move(ending.facts), false,          Turn::first};
   const Written written = co_await tools_.settler.settle(settlement);
@@ -280,7 +280,7 @@ void Sender::settled(Settlement& settlement, Written written) {
   send_soon();
 }
 
-void Sender::schedule_retry(Lane& lane, Row row, base::Timestamp due_at) {
+void Sender::schedule_retry(Lane& lane, QueueRow row, base::Timestamp due_at) {
   ++row.attempts;
   row.key.due_at = due_at;
   if (due_at - tools_.clock.now() > kBodyKeptFor) row.event.reset();

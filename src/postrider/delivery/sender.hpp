@@ -57,13 +57,13 @@ class Sender {
   // its renewal is visible at once, while rows of the lost term may still be here.
   void begin_term(int64_t term) { term_ = term; }
   // The row, which is in no buffer, becomes a dead letter.
-  void dead_letter(const LanePtr& lane, Row row, Ending ending);
+  void dead_letter(const LanePtr& lane, QueueRow row, Ending ending);
 
   // ── deadlines ──
   // The rows of the lane that have expired. The lane is configured.
   Expiry expiry_of(const Lane& lane) const;
   // As dead_letter(), for a row that has expired.
-  void expire(const LanePtr& lane, Row row);
+  void expire(const LanePtr& lane, QueueRow row);
   size_t expiring() const { return expiring_; }  // of them, not yet written
   // To be called every second or so. False: nothing may be sent or ended now. Notes times during which that
   // was so, because deadlines that passed meanwhile count as unserved.
@@ -95,11 +95,11 @@ class Sender {
               const Now& at);
   void free_slot(const Chooser::Choice& choice, size_t bytes);
   void put_back(Chooser::Choice& choice);
-  void release(Lane& lane, const Row& row);
-  runtime::Task<void> settle(LanePtr lane, Row row, Ending ending);
-  runtime::Task<void> settle_expired(LanePtr lane, Row row);
+  void release(Lane& lane, const QueueRow& row);
+  runtime::Task<void> settle(LanePtr lane, QueueRow row, Ending ending);
+  runtime::Task<void> settle_expired(LanePtr lane, QueueRow row);
   void settled(Settlement& settlement, Written written);
-  void schedule_retry(Lane& lane, Row row, base::Timestamp due_at);
+  void schedule_retry(Lane& lane, QueueRow row, base::Timestamp due_at);
   void count(const Settlement& settlement);
 
   SenderTools tools_;

@@ -64,7 +64,7 @@ struct SettleTest : DeliveryTest {
   runtime::Task<void> settle_one(Settlement settlement) {
     const Written how = co_await settler->settle(settlement);
     told.push_back(how);
-    told_of[settlement.row.id()] = how;
+    reported_as[settlement.row.id()] = how;
     wakeup.notify();
   }
   runtime::Task<void> settle_all(std::vector<Settlement> settlements) {
@@ -80,7 +80,7 @@ struct SettleTest : DeliveryTest {
   }
 
   static runtime::Task<void> end_of(runtime::TaskGroup& group) { co_await group.join(); }
-  runtime::Task<void> until_somebody_waits() {
+  runtime::Task<void> until_a_settlement_waits() {
     runtime::Wakeup turn(loop);
     while (db.sql("select count(*) > 0 from pg_locks where not granted") != "t") co_await turn.wait_for(1ms);
   }
@@ -90,9 +90,9 @@ struct SettleTest : DeliveryTest {
     while (link.is_up() && link.connection_number() == 1) co_await turn.wait_for(1ms);
   }
 
-  runtime::Task<void> until_refused_or_told(int refusals) {
+  runtime::Task<void> until_rejected_or_reported(int rejections) {
     runtime::Wakeup turn(loop);
-    const std::string are_enough = "select last_value >= " + std::to_string(refusals) + " from refusals";
+    const std::string are_enough = "select last_value >= " + std::to_string(rejections) + " from refusals";
     while (told.empty() && db.sql(are_enough) != "t") co_await turn.wait_for(1ms);
   }
 
@@ -117,7 +117,7 @@ struct SettleTest : DeliveryTest {
   TestEndpoint endpoint;
   std::shared_ptr<Lane> lane;
   std::vector<Written> told;
-  std::map<model::DeliveryId, Written> told_of;
+  std::map<model::DeliveryId, Written> reported_as;
   std::unique_ptr<Settler> settler;
   runtime::TaskGroup attempts;
 };
@@ -222,7 +222,7 @@ TEST_F(SettleTest, AnItemThatIsNeverTakenDoesNotHoldUpOthers) {
   std::vector<Settlement> all;
   for (const auto& row : rows) all.push_back(settlement(row, Verdict::Kind::delivered));
   settle(std::move(all));
-  EXPECT_EQ(told_of[rows[20].id], Written::refused);
+  EXPECT_EQ(reported_as[rows[20].id], Written::rejected);
   EXPECT_EQ(live_rows(), "1");
   EXPECT_EQ(db.sql("select count(*) from attempt where outcome = 'delivered'"), "49");
 }
@@ -241,7 +241,7 @@ TEST_F(SettleTest, WhatADiskThatWasFullRefusedIsWrittenOnceItHasRoom) {
   for (const auto& row : rows) all.push_back(settlement(row, Verdict::Kind::delivered));
   runtime::TaskGroup group;
   group.spawn(settle_all(std::move(all)));
-  run(until_refused_or_told(7));
+  run(until_rejected_or_reported(7));
   EXPECT_THAT(told, IsEmpty());
   db.sql("drop trigger disk_full on attempt");
   run(end_of(group));
@@ -272,7 +272,7 @@ TEST_F(SettleTest, RowsAreLockedInOneOrderWhateverOrderTheyEndedIn) {
     ended.push_back(settlement(rows[1], kind));
     ended.push_back(settlement(rows[0], kind));
     group.spawn(settle_all(std::move(ended)));
-    run(until_somebody_waits());
+    run(until_a_settlement_waits());
     EXPECT_NO_THROW(db.sql("select from queue where id = " + quoted(rows[1].id.uuid) + " for update nowait"));
     first("commit");
     run(end_of(group));
@@ -290,7 +290,7 @@ TEST_F(SettleTest, APartitionThatCannotBeMadeNowDoesNotHoldTheConnection) {
   std::vector<Settlement> ended;
   ended.push_back(settlement(row, Verdict::Kind::delivered));
   group.spawn(settle_all(std::move(ended)));
-  run(until_somebody_waits());
+  run(until_a_settlement_waits());
   db.wait_for("select count(*) from pg_locks where not granted", "0");
   other("commit");
   run(end_of(group));
@@ -326,7 +326,7 @@ TEST_F(SettleTest, WhatIsNotWrittenWhenItStopsIsAbandoned) {
   support::SyncSql blocker(db.url());
   blocker("begin; lock table attempt in access exclusive mode");
   attempts.spawn(settle_one(settlement(rows[0], Verdict::Kind::delivered)));
-  run(until_somebody_waits());
+  run(until_a_settlement_waits());
   attempts.spawn(settle_one(settlement(rows[1], Verdict::Kind::delivered)));
   settler->abandon();
   run(link.stop());
@@ -341,7 +341,7 @@ TEST_F(SettleTest, ADrainOutlastsALostConnection) {
   support::SyncSql blocker(db.url());
   blocker("begin; lock table attempt in access exclusive mode");
   attempts.spawn(settle_one(settlement(row, Verdict::Kind::delivered)));
-  run(until_somebody_waits());
+  run(until_a_settlement_waits());
   db.sql("select pg_terminate_backend(pid, 10000) from pg_locks where not granted");
   runtime::TaskGroup group;
   group.spawn(settler->drain(base::BootClock::now() + 60s));

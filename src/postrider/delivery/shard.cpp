@@ -72,7 +72,7 @@ void Shard::configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> co
   scheduler_.configured(lane, std::move(config));
 }
 
-void Shard::body_missing(const LanePtr& lane, Row row) {
+void Shard::body_missing(const LanePtr& lane, QueueRow row) {
   telemetry::log_error("event_body_missing")
       .field("delivery_id", row.id().public_id())
       .field("endpoint_id", lane->endpoint.public_id());

@@ -106,7 +106,7 @@ class Shard : private LoaderEvents {
   void changed(const LanePtr& lane) override;
   void became_idle(const Lane& lane) override;
   void configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config) override;
-  void body_missing(const LanePtr& lane, Row row) override;
+  void body_missing(const LanePtr& lane, QueueRow row) override;
 
   ShardTools tools_;
   MemoryBudget budget_;  // before everything that holds rows

@@ -61,9 +61,9 @@ TEST_F(ShardMemoryTest, ARowThatSomebodyHurriesIsReadFromTheTable) {
   shard.offer(commit(endpoint, {"fresh"}));
   ASSERT_TRUE(receiver.wait_for_count("/in", 1));
   wait_for_left("20");
-  for (const size_t hurried : {15u, 2u}) {
-    db.sql("update queue set due_at = now() where id = " + quoted(rows[hurried].id.uuid));
-    shard.call([&](Shard& on) { on.expedite_delivery(endpoint.id, rows[hurried].id); });
+  for (const size_t expedited : {15u, 2u}) {
+    db.sql("update queue set due_at = now() where id = " + quoted(rows[expedited].id.uuid));
+    shard.call([&](Shard& on) { on.expedite_delivery(endpoint.id, rows[expedited].id); });
   }
   ASSERT_TRUE(receiver.wait_for_count("/in", 3));
   wait_for_left("18");

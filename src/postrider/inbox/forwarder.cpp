@@ -114,7 +114,7 @@ Task<size_t> Forwarder::forward(const SourceId& source, const Forward& how) {
   std::vector<Job> jobs;
   for (const auto& row : rows) jobs.push_back(read_job(row, how));
   auto publishing = publish(jobs, how);
-  const Outcome outcome = co_await publishing;
+  const Forwarded outcome = co_await publishing;
   co_return co_await settle(source, outcome);
 }
 
@@ -139,13 +139,13 @@ Forwarder::Job Forwarder::read_job(const sql::take_forwards::Row& row, const For
   return job;
 }
 
-Task<Forwarder::Outcome> Forwarder::publish(const std::vector<Job>& jobs, const Forward& how) {
-  Outcome outcome;
+Task<Forwarder::Forwarded> Forwarder::publish(const std::vector<Job>& jobs, const Forward& how) {
+  Forwarded outcome;
   std::vector<publish::NewEvent> events;
   std::vector<base::Uuid> sent;
   for (const Job& job : jobs) {
     if (!job.error.empty()) {
-      outcome.refused.push_back({job.id, {Rejected::Reason::invalid, job.error}});
+      outcome.rejected.push_back({job.id, {Rejected::Reason::invalid, job.error}});
       continue;
     }
     publish::NewEvent event;
@@ -160,20 +160,20 @@ Task<Forwarder::Outcome> Forwarder::publish(const std::vector<Job>& jobs, const 
   const auto answers = co_await publisher_.publish_all(std::move(events));
   base::reach("inbox.after_forward");
   for (size_t i = 0; i < sent.size(); ++i) {
-    const auto* refused = std::get_if<Rejected>(&answers[i]);
-    if (!refused) {
+    const auto* rejected = std::get_if<Rejected>(&answers[i]);
+    if (!rejected) {
       outcome.done.push_back(sent[i]);
-    } else if (is_blameless(refused->reason)) {
+    } else if (is_blameless(rejected->reason)) {
       outcome.held.push_back(sent[i]);
-      outcome.held_error = refused->detail;
+      outcome.held_error = rejected->detail;
     } else {
-      outcome.refused.push_back({sent[i], *refused});
+      outcome.rejected.push_back({sent[i], *rejected});
     }
   }
   co_return outcome;
 }
 
-Task<size_t> Forwarder::settle(const SourceId& source, const Outcome& outcome) {
+Task<size_t> Forwarder::settle(const SourceId& source, const Forwarded& outcome) {
   size_t count = outcome.done.size();
   if (!outcome.done.empty()) {
     co_await link_.run(sql::finish_forwards{.ids = outcome.done, .worker = worker_});
@@ -181,14 +181,14 @@ Task<size_t> Forwarder::settle(const SourceId& source, const Outcome& outcome) {
   if (!outcome.held.empty()) {
     co_await give_back(source, outcome);
   }
-  for (const Failure& failure : outcome.refused) {
+  for (const Failure& failure : outcome.rejected) {
     co_await note_failure(failure);
-    if (is_final(failure.refused.reason)) ++count;
+    if (is_final(failure.rejected.reason)) ++count;
   }
   co_return count;
 }
 
-Task<void> Forwarder::give_back(const SourceId& source, const Outcome& outcome) {
+Task<void> Forwarder::give_back(const SourceId& source, const Forwarded& outcome) {
   telemetry::log_warn("inbox_forward_failed")
       .field("source", source)
       .field("messages", outcome.held.size())
@@ -202,13 +202,14 @@ Task<void> Forwarder::give_back(const SourceId& source, const Outcome& outcome) 
 Task<void> Forwarder::note_failure(const Failure& failure) {
   telemetry::log_warn("inbox_message_not_forwarded")
       .field("message_id", model::MessageId{failure.id}.public_id())
-      .field("error", failure.refused.detail);
-  if (is_final(failure.refused.reason)) {
+      .field("error", failure.rejected.detail);
+  if (is_final(failure.rejected.reason)) {
     const std::vector<base::Uuid> ids{failure.id};
-    co_await link_.run(sql::fail_forward_permanently{.ids = ids, .error = failure.refused.detail});
+    co_await link_.run(sql::fail_forward_permanently{.ids = ids, .error = failure.rejected.detail});
     co_return;
   }
-  co_await link_.run(sql::fail_forward{.id = failure.id, .worker = worker_, .error = failure.refused.detail});
+  co_await link_.run(
+      sql::fail_forward{.id = failure.id, .worker = worker_, .error = failure.rejected.detail});
 }
 
 }  // namespace postrider::inbox

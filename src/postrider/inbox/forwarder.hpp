@@ -52,21 +52,21 @@ class Forwarder : public runtime::Service {
   };
   struct Failure {
     base::Uuid id;
-    publish::Rejected refused;
+    publish::Rejected rejected;
   };
-  struct Outcome {
+  struct Forwarded {
     std::vector<base::Uuid> done;
     std::vector<base::Uuid> held;  // not taken now, for a reason that is not theirs
     std::string held_error;        // the last of them
-    std::vector<Failure> refused;
+    std::vector<Failure> rejected;
   };
   runtime::Task<runtime::SteadyTime> pass(runtime::SteadyTime now) override;
   bool is_held(const SourceId& source, base::SteadyTime now);
   runtime::Task<size_t> forward(const SourceId& source, const Forward& how);
   static Job read_job(const sql::take_forwards::Row& row, const Forward& how);
-  runtime::Task<Outcome> publish(const std::vector<Job>& jobs, const Forward& how);
-  runtime::Task<size_t> settle(const SourceId& source, const Outcome& outcome);
-  runtime::Task<void> give_back(const SourceId& source, const Outcome& outcome);
+  runtime::Task<Forwarded> publish(const std::vector<Job>& jobs, const Forward& how);
+  runtime::Task<size_t> settle(const SourceId& source, const Forwarded& outcome);
+  runtime::Task<void> give_back(const SourceId& source, const Forwarded& outcome);
   runtime::Task<void> note_failure(const Failure& failure);
 
   pg::Link& link_;

@@ -87,13 +87,13 @@ std::string key_of(const Content& content) {
 
 }  // namespace
 
-std::optional<Rejection> unfit_body(const LoadedSource& source, std::string_view body) {
+std::optional<InboundRejection> invalid_body(const LoadedSource& source, std::string_view body) {
   const auto bytes_max = static_cast<size_t>(source.source.settings.body_bytes_max);
   if (body.size() > bytes_max)
-    return Rejection{RejectReason::body_too_large,
-                     std::to_string(body.size()) + " bytes, of " + std::to_string(bytes_max) + " allowed"};
+    return InboundRejection{RejectReason::body_too_large, std::to_string(body.size()) + " bytes, of " +
+                                                              std::to_string(bytes_max) + " allowed"};
   if (body.find('\0') != std::string_view::npos || !simdjson::validate_utf8(body.data(), body.size()))
-    return Rejection{RejectReason::malformed_body, "the body is not UTF-8 text"};
+    return InboundRejection{RejectReason::malformed_body, "the body is not UTF-8 text"};
   return std::nullopt;
 }
 

@@ -33,7 +33,7 @@ struct NewMessage {
 };
 
 // The reason why a genuine message cannot be stored (its body is not text), or no value.
-std::optional<Rejection> unfit_body(const LoadedSource& source, std::string_view body);
+std::optional<InboundRejection> invalid_body(const LoadedSource& source, std::string_view body);
 
 // Of a verified arrival.
 NewMessage make_message(const LoadedSource& source, const Arrival& arrival);

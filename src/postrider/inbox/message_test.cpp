@@ -77,7 +77,7 @@ TEST(Content, StaysTheSameWhateverIsChangedOutsideTheSignature) {
     for (const auto* name :
          {"x-github-delivery", "x-shopify-webhook-id", "i-twilio-idempotency-token", "x-other"}) {
       const Case changed = with_header(given, name, "another");
-      ASSERT_FALSE(judge(changed)) << given.name;
+      ASSERT_FALSE(inspect(changed)) << given.name;
       EXPECT_EQ(message_of(changed, Deduplicate::content).content, content) << given.name << " " << name;
     }
     Case other = given;
@@ -94,7 +94,7 @@ TEST(Content, OfATwilioFormIsWhatIsSignedNotItsBytes) {
        {"To=A&From=%2B1&To=B&Body=Hi%20there", "Body=Hi+there&From=%2b1&To=A&To=A&To=%42"}) {
     Case changed = given;
     changed.body = body;
-    ASSERT_FALSE(judge(changed));
+    ASSERT_FALSE(inspect(changed));
     EXPECT_EQ(message_of(changed).content, message_of(given).content) << body;
   }
 }
@@ -102,7 +102,7 @@ TEST(Content, OfATwilioFormIsWhatIsSignedNotItsBytes) {
 TEST(Content, OfAStripeMessageIgnoresSignaturesThatAreAdded) {
   Case changed = stripe_case();
   changed.headers[0].second += ",v1=" + std::string(64, 'a') + ",v0=x";
-  ASSERT_FALSE(judge(changed));
+  ASSERT_FALSE(inspect(changed));
   EXPECT_EQ(message_of(changed, Deduplicate::content).content,
             message_of(stripe_case(), Deduplicate::content).content);
 }
@@ -144,16 +144,16 @@ TEST(Deduplicate, IsByContentWhereTheIdIsNotSigned) {
 TEST(Message, HasTheIdOfTheSignedHeaders) {
   Case given = svix_case();
   for (auto& [name, value] : given.headers) name.replace(0, 4, "webhook");
-  ASSERT_FALSE(judge(given));
+  ASSERT_FALSE(inspect(given));
   EXPECT_EQ(message_of(given).key, "msg_1");
   given.headers.insert(given.headers.begin(), {"svix-id", "made up"});
-  ASSERT_FALSE(judge(given));
+  ASSERT_FALSE(inspect(given));
   EXPECT_EQ(message_of(given).key, "msg_1");
 }
 
 TEST(Message, KeepsItsIdUnderAnotherContentType) {
   const Case changed = with_header(stripe_case(), "content-type", "application/x-www-form-urlencoded");
-  ASSERT_FALSE(judge(changed));
+  ASSERT_FALSE(inspect(changed));
   EXPECT_EQ(message_of(changed).key, "evt_1");
 }
 
@@ -193,10 +193,10 @@ TEST(Message, LongKeysAreReplacedByTheirHash) {
 
 TEST(Message, BodiesAreText) {
   const LoadedSource source = loaded_source({.id = "s"}, {});
-  EXPECT_FALSE(unfit_body(source, "grüße"));
-  EXPECT_TRUE(unfit_body(source, "\xff"));
-  EXPECT_TRUE(unfit_body(source, std::string_view("a\0", 2)));
-  EXPECT_EQ(unfit_body(source, std::string((1 << 20) + 1, ' '))->reason, RejectReason::body_too_large);
+  EXPECT_FALSE(invalid_body(source, "grüße"));
+  EXPECT_TRUE(invalid_body(source, "\xff"));
+  EXPECT_TRUE(invalid_body(source, std::string_view("a\0", 2)));
+  EXPECT_EQ(invalid_body(source, std::string((1 << 20) + 1, ' '))->reason, RejectReason::body_too_large);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ pg::Batch store_batch(std::span<Waiting* const> batch, int buckets) {
 }
 
 // The result of a message that follows another with the same key in one batch.
-Stored answer_behind(const Waiting& leader, const Waiting& follower) {
+Stored result_of_follower(const Waiting& leader, const Waiting& follower) {
   if (leader.answer == Stored::stored) return Stored::duplicate;
   // The leader left its key free, and this may be the message that the key belongs to: let it come again.
   if (leader.answer == Stored::duplicate_content && leader.message.content != follower.message.content)
@@ -152,7 +152,7 @@ Task<void> Receiver::State::flush(Batch batch) {
     const pg::Error error(pg::Kind::unavailable, "no time is left after a batch that failed");
     give_up(leaders, error, {});
   }
-  for (const auto& [follower, leader] : followers) follower->answer = answer_behind(*leader, *follower);
+  for (const auto& [follower, leader] : followers) follower->answer = result_of_follower(*leader, *follower);
   // Sending the responses of a large batch takes a while; meanwhile the next batch is already in progress.
   loop.post([this, answered = std::move(batch)] { finish(answered); });
 }

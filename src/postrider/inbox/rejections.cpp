@@ -9,7 +9,7 @@
 
 namespace postrider::inbox {
 
-void Rejections::count(const SourceId& source, const Rejection& rejection, base::Timestamp at) {
+void Rejections::count(const SourceId& source, const InboundRejection& rejection, base::Timestamp at) {
   metrics_.rejected.at(label(rejection.reason)).add();
   // At debug level only, because anyone who knows the URL could fill the log.
   telemetry::log_debug("inbox_rejected")

@@ -19,7 +19,7 @@ class Rejections {
  public:
   explicit Rejections(const telemetry::Metrics& metrics) : metrics_(metrics) {}
 
-  void count(const SourceId& source, const Rejection& rejection, base::Timestamp at);
+  void count(const SourceId& source, const InboundRejection& rejection, base::Timestamp at);
   // Dropped by content; the metric is the receiver's. `detail` names the id under which it came.
   void count_dropped(const SourceId& source, std::string detail, base::Timestamp at);
   // Writes the counts since the last write, and keeps them if that fails. Throws pg::Error.

@@ -10,7 +10,7 @@ namespace postrider::inbox {
 
 namespace {
 
-using ReadClaim = base::Result<SignatureClaim, Rejection>;
+using ReadClaim = base::Result<SignatureClaim, InboundRejection>;
 using Signatures = std::vector<std::string_view>;
 
 // Senders sign with each of their active secrets. Comparing an HMAC is cheap. An Ed25519 signature costs a
@@ -18,12 +18,13 @@ using Signatures = std::vector<std::string_view>;
 constexpr size_t kHmacsMax = 16;
 constexpr size_t kEd25519sMax = 4;
 
-base::Failure<Rejection> missing(std::string_view header) {
-  return base::Failure{Rejection{RejectReason::missing_header, fmt::format("there is no {} header", header)}};
+base::Failure<InboundRejection> missing(std::string_view header) {
+  return base::Failure{
+      InboundRejection{RejectReason::missing_header, fmt::format("there is no {} header", header)}};
 }
 
-base::Failure<Rejection> malformed(std::string_view header, std::string_view what) {
-  return base::Failure{Rejection{RejectReason::malformed_header, fmt::format("{} {}", header, what)}};
+base::Failure<InboundRejection> malformed(std::string_view header, std::string_view what) {
+  return base::Failure{InboundRejection{RejectReason::malformed_header, fmt::format("{} {}", header, what)}};
 }
 
 // The parts of a list that begin with the prefix, without it; at most one more than `count_max`.
@@ -89,8 +90,8 @@ ReadClaim plain_claim(const Arrival& arrival, std::string_view name, std::string
   return claim;
 }
 
-base::Result<SignedText, Rejection> templated(const Verification& how, const SignatureClaim& claim,
-                                              const Arrival& arrival) {
+base::Result<SignedText, InboundRejection> templated(const Verification& how, const SignatureClaim& claim,
+                                                     const Arrival& arrival) {
   SignedText text;
   for (const TemplatePiece& piece : how.signed_pieces) {
     if (piece.kind == TemplatePiece::Kind::literal) text.head += piece.text;
@@ -132,8 +133,8 @@ ReadClaim read_claim(const Verification& how, const Arrival& arrival) {
   return SignatureClaim{};
 }
 
-base::Result<SignedText, Rejection> signed_text(const Verification& how, const SignatureClaim& claim,
-                                                const Arrival& arrival) {
+base::Result<SignedText, InboundRejection> signed_text(const Verification& how, const SignatureClaim& claim,
+                                                       const Arrival& arrival) {
   switch (how.provider) {
     case Provider::standard:
     case Provider::svix: {

@@ -21,15 +21,15 @@ struct SignatureClaim {
 };
 
 // Form only: headers that are missing, malformed or have too many signatures. Not for Twilio.
-base::Result<SignatureClaim, Rejection> read_claim(const Verification& how, const Arrival& arrival);
+base::Result<SignatureClaim, InboundRejection> read_claim(const Verification& how, const Arrival& arrival);
 
 // The signed bytes are the head followed by the body.
 struct SignedText {
   std::string head;
   std::string_view body;  // empty where the scheme signs the body as part of the head, or not at all
 };
-base::Result<SignedText, Rejection> signed_text(const Verification& how, const SignatureClaim& claim,
-                                                const Arrival& arrival);
+base::Result<SignedText, InboundRejection> signed_text(const Verification& how, const SignatureClaim& claim,
+                                                       const Arrival& arrival);
 
 // The SHA-256 of what the sender signed, of a verified arrival. A recorded request keeps it whatever is
 // changed in the rest of it, and so does the same message signed with another secret.

@@ -1,4 +1,4 @@
-#include "postrider/inbox/source_keeper.hpp"
+#include "postrider/inbox/source_maintenance.hpp"
 
 #include <utility>
 
@@ -11,33 +11,33 @@ namespace {
 using registry::RejectionKind;
 using runtime::Task;
 
-std::string describe(const registry::Rejection& refusal) {
-  switch (refusal.kind) {
+std::string describe(const registry::Rejection& rejection) {
+  switch (rejection.kind) {
     case RejectionKind::unknown_forward_tenant:
       return "the tenant that it forwards to does not exist yet";
     case RejectionKind::reserved_tenant:
       return "the tenant that it forwards to belongs to postrider itself";
     case RejectionKind::source_exists:
-      return "it " + refusal.detail + ", which cannot be changed: delete it, or choose another id";
+      return "it " + rejection.detail + ", which cannot be changed: delete it, or choose another id";
     default:
-      return refusal.detail;
+      return rejection.detail;
   }
 }
 
 }  // namespace
 
-SourceKeeper::SourceKeeper(runtime::Loop& loop, pg::Link& link, const registry::Context& context,
-                           std::vector<ConfiguredSource> sources)
+SourceMaintenance::SourceMaintenance(runtime::Loop& loop, pg::Link& link, const registry::Context& context,
+                                     std::vector<ConfiguredSource> sources)
     : Service(loop), link_(link), context_(context), left_(std::move(sources)) {}
 
 // Logs each reason once, not every few seconds.
-void SourceKeeper::report(const SourceId& id, const std::string& why) {
+void SourceMaintenance::report(const SourceId& id, const std::string& why) {
   if (reported_[id] == why) return;
   reported_[id] = why;
   telemetry::log_warn("source_not_applied").field("source", id).field("error", why);
 }
 
-Task<void> SourceKeeper::apply_at_start(base::SteadyTime until) {
+Task<void> SourceMaintenance::apply_at_start(base::SteadyTime until) {
   if (left_.empty()) co_return;
   try {
     co_await link_.wait_up(until);
@@ -47,14 +47,14 @@ Task<void> SourceKeeper::apply_at_start(base::SteadyTime until) {
   if (!left_.empty()) start();
 }
 
-Task<runtime::SteadyTime> SourceKeeper::pass(runtime::SteadyTime) {
+Task<runtime::SteadyTime> SourceMaintenance::pass(runtime::SteadyTime) {
   std::vector<ConfiguredSource> failed;
   for (ConfiguredSource& source : left_) {
     std::string why;
     try {
       auto applying = apply_source(link_, context_, source);
-      const std::optional<registry::Rejection> refusal = co_await applying;
-      if (refusal) why = describe(*refusal);
+      const std::optional<registry::Rejection> rejection = co_await applying;
+      if (rejection) why = describe(*rejection);
     } catch (const pg::Error& error) {
       why = error.what();
     }

@@ -12,12 +12,12 @@
 
 namespace postrider::inbox {
 
-class SourceKeeper : public runtime::Service {
+class SourceMaintenance : public runtime::Service {
  public:
   static constexpr std::chrono::milliseconds kInterval{2'000};
 
-  SourceKeeper(runtime::Loop& loop, pg::Link& link, const registry::Context& context,
-               std::vector<ConfiguredSource> sources);
+  SourceMaintenance(runtime::Loop& loop, pg::Link& link, const registry::Context& context,
+                    std::vector<ConfiguredSource> sources);
 
   // Waits for the database until then, runs a pass, and starts the service if sources are left.
   runtime::Task<void> apply_at_start(base::SteadyTime until);

@@ -93,8 +93,8 @@ Task<base::Result<CreatedSource, registry::Rejection>> create_source(pg::Link& l
   const auto secret = choose_source_secret(wanted.provider, wanted.settings.signature, wanted.secret);
   if (!secret) co_return base::Failure{secret.error()};
   pg::Transaction transaction = co_await link.begin();
-  const std::optional<registry::Rejection> refusal = co_await check_forward(transaction, wanted.settings);
-  if (refusal) co_return base::Failure{*refusal};
+  const std::optional<registry::Rejection> rejection = co_await check_forward(transaction, wanted.settings);
+  if (rejection) co_return base::Failure{*rejection};
   Source draft;
   draft.id = wanted.id;
   draft.provider = wanted.provider;
@@ -120,8 +120,8 @@ Task<std::optional<registry::Rejection>> apply_source(pg::Link& link, const regi
   registry::Caller caller = registry::Caller::system();
   caller.id = "configuration file";
   pg::Transaction transaction = co_await link.begin();
-  const std::optional<registry::Rejection> refusal = co_await check_forward(transaction, wanted.settings);
-  if (refusal) co_return refusal;
+  const std::optional<registry::Rejection> rejection = co_await check_forward(transaction, wanted.settings);
+  if (rejection) co_return rejection;
   Source after;
   after.id = wanted.id;
   after.provider = wanted.provider;
@@ -191,8 +191,8 @@ Task<SourceResult> change_source(pg::Link& link, const registry::Caller& caller,
   if (!edit(source.provider, settings))
     co_return base::Failure{registry::Rejection{RejectionKind::abandoned}};
   if (settings == source.settings) co_return source;
-  const std::optional<registry::Rejection> refusal = co_await check_forward(transaction, settings);
-  if (refusal) co_return base::Failure{*refusal};
+  const std::optional<registry::Rejection> rejection = co_await check_forward(transaction, settings);
+  if (rejection) co_return base::Failure{*rejection};
   SourceChange change{caller, id, "source.update", snapshot(source)};
   source.settings = std::move(settings);
   pg::Batch update;

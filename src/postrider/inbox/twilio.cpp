@@ -68,22 +68,24 @@ std::optional<std::string> twilio_parameters(const Arrival& arrival) {
   return joined(*form);
 }
 
-std::optional<Rejection> verify_twilio(std::span<const VerifyKey> keys, const Arrival& arrival) {
+std::optional<InboundRejection> verify_twilio(std::span<const VerifyKey> keys, const Arrival& arrival) {
   const auto signature = arrival.header("x-twilio-signature");
-  if (!signature) return Rejection{RejectReason::missing_header, "there is no x-twilio-signature header"};
+  if (!signature)
+    return InboundRejection{RejectReason::missing_header, "there is no x-twilio-signature header"};
   const auto parameters = twilio_parameters(arrival);
   if (!parameters)
-    return Rejection{RejectReason::malformed_body, "the body is not a form, and the URL has no bodySHA256"};
+    return InboundRejection{RejectReason::malformed_body,
+                            "the body is not a form, and the URL has no bodySHA256"};
   if (!matches_any(keys, *signature, arrival.public_url, *parameters))
-    return Rejection{RejectReason::signature_mismatch,
-                     "no active secret matches for " +
-                         arrival.public_url.substr(0, arrival.public_url.find('?')) +
-                         "; check that public_url is the URL that Twilio calls"};
+    return InboundRejection{RejectReason::signature_mismatch,
+                            "no active secret matches for " +
+                                arrival.public_url.substr(0, arrival.public_url.find('?')) +
+                                "; check that public_url is the URL that Twilio calls"};
   // Only now is the body worth a pass over it.
   const auto body_hash = body_hash_in(arrival.public_url);
   if (body_hash &&
       !crypto::constant_time_equal(*body_hash, base::hex_encode(crypto::sha256(arrival.body).view())))
-    return Rejection{RejectReason::signature_mismatch, "the body does not match bodySHA256"};
+    return InboundRejection{RejectReason::signature_mismatch, "the body does not match bodySHA256"};
   return std::nullopt;
 }
 

@@ -13,6 +13,6 @@ namespace postrider::inbox {
 // the hash of the body instead. No value if the body is neither a form nor hashed.
 std::optional<std::string> twilio_parameters(const Arrival& arrival);
 
-std::optional<Rejection> verify_twilio(std::span<const VerifyKey> keys, const Arrival& arrival);
+std::optional<InboundRejection> verify_twilio(std::span<const VerifyKey> keys, const Arrival& arrival);
 
 }  // namespace postrider::inbox

@@ -22,9 +22,9 @@ constexpr std::array<std::string_view, 9> kReasons = {
     "no_secret",      "malformed_body",   "body_too_large", "unknown_source"};
 constexpr size_t kRawSecretMin = 8, kRawSecretMax = 512;
 
-using Checked = std::optional<Rejection>;
+using Checked = std::optional<InboundRejection>;
 
-Rejection mismatch(size_t keys) {
+InboundRejection mismatch(size_t keys) {
   if (keys == 1) return {RejectReason::signature_mismatch, "the active secret does not match"};
   return {RejectReason::signature_mismatch, fmt::format("none of {} active secrets matches", keys)};
 }
@@ -35,13 +35,13 @@ Checked check_time(const SignatureClaim& claim, const Verification& how, const A
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (text.empty() || text.size() > 12 || error != std::errc() || end != text.data() + text.size() ||
       seconds < 0)
-    return Rejection{RejectReason::malformed_header, claim.time_header + " is not a time in seconds"};
+    return InboundRejection{RejectReason::malformed_header, claim.time_header + " is not a time in seconds"};
   const auto now = std::chrono::floor<std::chrono::seconds>(arrival.now).time_since_epoch().count();
   if (now - seconds > how.tolerance.count())
-    return Rejection{RejectReason::timestamp_old, fmt::format("timestamp {} s old", now - seconds)};
+    return InboundRejection{RejectReason::timestamp_old, fmt::format("timestamp {} s old", now - seconds)};
   if (seconds - now > how.tolerance.count())
-    return Rejection{RejectReason::timestamp_future,
-                     fmt::format("timestamp {} s in the future", seconds - now)};
+    return InboundRejection{RejectReason::timestamp_future,
+                            fmt::format("timestamp {} s in the future", seconds - now)};
   return std::nullopt;
 }
 
@@ -136,9 +136,10 @@ std::string_view label(RejectReason reason) {
   return kReasons[static_cast<size_t>(reason)];
 }
 
-std::optional<Rejection> verify(const Verification& how, std::span<const VerifyKey> keys,
-                                const Arrival& arrival) {
-  if (keys.empty()) return Rejection{RejectReason::no_secret, "the source has no secret that can be used"};
+std::optional<InboundRejection> verify(const Verification& how, std::span<const VerifyKey> keys,
+                                       const Arrival& arrival) {
+  if (keys.empty())
+    return InboundRejection{RejectReason::no_secret, "the source has no secret that can be used"};
   if (how.provider == Provider::twilio) return verify_twilio(keys, arrival);
   // Cheap checks come first, because the sender is not authenticated yet.
   auto claim = read_claim(how, arrival);

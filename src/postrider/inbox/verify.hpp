@@ -40,7 +40,7 @@ enum class RejectReason {
 };
 std::string_view label(RejectReason reason);
 
-struct Rejection {
+struct InboundRejection {
   RejectReason reason;
   std::string detail;  // for operators, never for the sender: "timestamp 412 s old"
 };
@@ -58,8 +58,8 @@ struct Verification {
 };
 
 // No value: it is genuine.
-std::optional<Rejection> verify(const Verification& how, std::span<const VerifyKey> keys,
-                                const Arrival& arrival);
+std::optional<InboundRejection> verify(const Verification& how, std::span<const VerifyKey> keys,
+                                       const Arrival& arrival);
 
 // The key in a secret as the provider writes it; the error is a sentence that does not repeat it.
 base::Result<VerifyKey, std::string> key_of_secret(Provider provider, const HmacScheme& scheme,

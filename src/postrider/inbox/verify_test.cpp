@@ -10,19 +10,19 @@ namespace {
 
 TEST(Verify, TakesWhatTheSenderSigned) {
   for (const Case& given : cases()) {
-    const auto rejection = judge(given);
+    const auto rejection = inspect(given);
     EXPECT_FALSE(rejection) << given.name << ": " << rejection->detail;
   }
 }
 
 TEST(Verify, TakesAnyOfSeveralSecrets) {
   for (const Case& given : cases()) {
-    EXPECT_FALSE(judge(given, {other_secret(given), given.secret})) << given.name;
-    const auto rejection = judge(given, {other_secret(given), other_secret(given)});
+    EXPECT_FALSE(inspect(given, {other_secret(given), given.secret})) << given.name;
+    const auto rejection = inspect(given, {other_secret(given), other_secret(given)});
     ASSERT_TRUE(rejection) << given.name;
     EXPECT_EQ(rejection->reason, RejectReason::signature_mismatch) << given.name;
   }
-  EXPECT_EQ(judge(stripe_case(), {"whsec_one", "whsec_two"})->detail, "none of 2 active secrets matches");
+  EXPECT_EQ(inspect(stripe_case(), {"whsec_one", "whsec_two"})->detail, "none of 2 active secrets matches");
 }
 
 TEST(Verify, RefusesEveryChangedByteOfTheBody) {
@@ -30,11 +30,11 @@ TEST(Verify, RefusesEveryChangedByteOfTheBody) {
     for (size_t i = 0; i < given.body.size(); ++i) {
       Case changed = given;
       changed.body[i] = static_cast<char>(changed.body[i] ^ 1);
-      EXPECT_TRUE(judge(changed)) << given.name << " at " << i;
+      EXPECT_TRUE(inspect(changed)) << given.name << " at " << i;
     }
     Case longer = given;
     longer.body += given.name == "twilio form" ? "&x=1" : " ";
-    EXPECT_TRUE(judge(longer)) << given.name;
+    EXPECT_TRUE(inspect(longer)) << given.name;
   }
 }
 
@@ -47,7 +47,8 @@ TEST(Verify, RefusesEveryChangedByteOfTheSignature) {
           Case changed = given;
           char& c = changed.headers[header].second[i];
           c = static_cast<char>(c ^ flipped);
-          EXPECT_TRUE(judge(changed)) << given.name << " at " << i << ": " << changed.headers[header].second;
+          EXPECT_TRUE(inspect(changed))
+              << given.name << " at " << i << ": " << changed.headers[header].second;
         }
     }
 }
@@ -55,10 +56,10 @@ TEST(Verify, RefusesEveryChangedByteOfTheSignature) {
 TEST(Verify, RefusesWhatIsTooOldOrFromTheFuture) {
   for (const Case& given : cases()) {
     if (given.time_header.empty() && given.provider != Provider::stripe) continue;
-    EXPECT_FALSE(judge(given, {given.secret}, kNow + 300)) << given.name;
-    EXPECT_FALSE(judge(given, {given.secret}, kNow - 300)) << given.name;
-    const auto late = judge(given, {given.secret}, kNow + 412);
-    const auto early = judge(given, {given.secret}, kNow - 301);
+    EXPECT_FALSE(inspect(given, {given.secret}, kNow + 300)) << given.name;
+    EXPECT_FALSE(inspect(given, {given.secret}, kNow - 300)) << given.name;
+    const auto late = inspect(given, {given.secret}, kNow + 412);
+    const auto early = inspect(given, {given.secret}, kNow - 301);
     ASSERT_TRUE(late && early) << given.name;
     EXPECT_EQ(late->reason, RejectReason::timestamp_old);
     EXPECT_EQ(late->detail, "timestamp 412 s old");
@@ -72,13 +73,13 @@ TEST(Verify, RefusesAMessageWithoutOneOfItsHeaders) {
       Case changed = given;
       changed.headers.erase(changed.headers.begin() + static_cast<ptrdiff_t>(i));
       if (given.name == "twilio JSON" && given.headers[i].first == "content-type") continue;  // says nothing
-      EXPECT_TRUE(judge(changed)) << given.name << " without " << given.headers[i].first;
+      EXPECT_TRUE(inspect(changed)) << given.name << " without " << given.headers[i].first;
     }
 }
 
 TEST(Verify, RefusesWithoutAnySecret) {
   for (const Case& given : cases())
-    EXPECT_EQ(judge(given, {})->reason, RejectReason::no_secret) << given.name;
+    EXPECT_EQ(inspect(given, {})->reason, RejectReason::no_secret) << given.name;
 }
 
 TEST(Verify, TakesTheVectorsOfStandardWebhooks) {
@@ -86,16 +87,16 @@ TEST(Verify, TakesTheVectorsOfStandardWebhooks) {
   given.body = R"({"test": 2432232314})";
   given.headers[0].second = "msg_p5jXN8AQM9LWM0D4loKWxJek";
   given.headers[2].second = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
-  EXPECT_FALSE(judge(given));
+  EXPECT_FALSE(inspect(given));
   const std::string keys = *base::base64_decode(
       "6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==");
   const std::string public_key = "whpk_" + base::base64_encode(std::string_view(keys).substr(32));
   given.headers[2].second =
       "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg==";
-  EXPECT_FALSE(judge(given, {public_key}));
-  EXPECT_TRUE(judge(given, {kStandardSecret}));
+  EXPECT_FALSE(inspect(given, {public_key}));
+  EXPECT_TRUE(inspect(given, {kStandardSecret}));
   given.body += " ";
-  EXPECT_TRUE(judge(given, {public_key}));
+  EXPECT_TRUE(inspect(given, {public_key}));
 }
 
 // Each costs a pass over the body for every key, before anything is verified.
@@ -108,7 +109,7 @@ TEST(Verify, RefusesMoreThanFourEd25519Signatures) {
   for (int others = 0; others <= 5; ++others) {
     given.headers[2].second = good;
     for (int i = 0; i < others; ++i) given.headers[2].second.insert(0, other + " ");
-    const auto rejection = judge(given, {public_key});
+    const auto rejection = inspect(given, {public_key});
     EXPECT_EQ(rejection.has_value(), others > 3) << others;
     if (rejection) EXPECT_EQ(rejection->reason, RejectReason::malformed_header);
   }
@@ -117,15 +118,15 @@ TEST(Verify, RefusesMoreThanFourEd25519Signatures) {
 TEST(Verify, TwilioMaySpellTheDefaultPort) {
   Case given = twilio_form_case();
   given.url = "https://example.com:443/in/x?a=1";
-  EXPECT_FALSE(judge(given));
+  EXPECT_FALSE(inspect(given));
   given.url = "https://example.com:8443/in/x?a=1";
-  EXPECT_TRUE(judge(given));
+  EXPECT_TRUE(inspect(given));
 }
 
 TEST(Verify, TwilioSignsNoBodyThatIsNoFormWithoutItsHash) {
   Case given = twilio_json_case();
   given.url = "https://example.com/in/x";
-  EXPECT_EQ(judge(given)->reason, RejectReason::malformed_body);
+  EXPECT_EQ(inspect(given)->reason, RejectReason::malformed_body);
 }
 
 TEST(Verify, ReasonsAreThoseOfTheMetrics) {

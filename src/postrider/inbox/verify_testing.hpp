@@ -151,8 +151,8 @@ inline std::vector<Case> cases() {
           hmac_case()};
 }
 
-inline std::optional<Rejection> judge(const Case& given, const std::vector<std::string>& secrets,
-                                      int64_t now = kNow) {
+inline std::optional<InboundRejection> inspect(const Case& given, const std::vector<std::string>& secrets,
+                                               int64_t now = kNow) {
   std::vector<http::Field> fields;
   for (const auto& [name, value] : given.headers) fields.push_back({name, value});
   Arrival arrival;
@@ -169,8 +169,8 @@ inline std::optional<Rejection> judge(const Case& given, const std::vector<std::
   return verify(how, keys, arrival);
 }
 
-inline std::optional<Rejection> judge(const Case& given) {
-  return judge(given, {given.secret});
+inline std::optional<InboundRejection> inspect(const Case& given) {
+  return inspect(given, {given.secret});
 }
 
 inline std::string other_secret(const Case& given) {

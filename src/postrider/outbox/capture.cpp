@@ -38,7 +38,7 @@ struct Capture::State {
   Capture& service;
   pg::Link& link;
   pg::Link& home;
-  const pg::Lease& lease;
+  const pg::SessionLease& lease;
   CapturePublisher& capture_publisher;
   CaptureMetrics series;
   CaptureOptions options;
@@ -121,11 +121,11 @@ Task<milliseconds> Capture::State::work() {
       }
       co_return std::max(options.look, view.is_wanted ? options.look : std::min(kIdleLook, 3 * options.look));
     }
-    case CaptureStep::refuse: {
+    case CaptureStep::reject: {
       co_await say("impossible", "wal_level is " + view.wal_level +
                                      ": change data capture needs wal_level = logical and a restart of "
                                      "the server (the private Postgres: private_capture = true)");
-      co_return options.refused;
+      co_return options.rejected;
     }
     case CaptureStep::make_slot: {
       co_await make_slot(view);
@@ -175,10 +175,10 @@ Task<void> Capture::State::say(std::string state, std::optional<std::string> rea
   const bool is_first = said.empty();
   said = saying;
   stored_state = state;
-  const bool is_trouble = state == "fallback" || state == "impossible" || (state == "draining" && reason);
+  const bool is_problem = state == "fallback" || state == "impossible" || (state == "draining" && reason);
   // A state that is unchanged since before a restart is logged only if it requires action.
-  if (changed.empty() && !(is_first && is_trouble)) co_return;
-  auto line = is_trouble ? telemetry::log_error("capture_state") : telemetry::log_info("capture_state");
+  if (changed.empty() && !(is_first && is_problem)) co_return;
+  auto line = is_problem ? telemetry::log_error("capture_state") : telemetry::log_info("capture_state");
   line.field("outbox", options.name).field("state", state).field("reason", reason.value_or(""));
 }
 
@@ -195,17 +195,17 @@ Task<void> Capture::State::make_slot(const CaptureView& view) {
   co_await say("starting", std::nullopt);
   stop_reading();
   co_await write(sql::forget_position{});
-  std::optional<std::string> refused;
+  std::optional<std::string> rejected;
   try {
     co_await reader.make_slot(view.slot_name);
   } catch (const pg::Error& error) {
-    refused = error.what();
+    rejected = error.what();
   }
   stop_reading();
   if (service.is_stopping()) co_return;
-  if (refused) {
-    rest_until = base::BootClock::now() + options.refused;
-    co_await say("impossible", "no replication slot: " + *refused);
+  if (rejected) {
+    rest_until = base::BootClock::now() + options.rejected;
+    co_await say("impossible", "no replication slot: " + *rejected);
     co_return;
   }
   co_await write(sql::slot_created{});
@@ -350,7 +350,7 @@ void Capture::State::stop_reading() {
 }
 
 void CaptureOptions::validate() const {
-  CHECK(look.count() > 0 && mark.count() > 0 && rest.count() > 0 && refused.count() > 0);
+  CHECK(look.count() > 0 && mark.count() > 0 && rest.count() > 0 && rejected.count() > 0);
   CHECK(rows_max > 0);
 }
 

@@ -18,12 +18,12 @@
 namespace postrider::outbox {
 
 struct CaptureOptions {
-  std::string name = "local";                // of the outbox
-  pg::ConnectOptions connect = {};           // to the outbox's database, not through a pooler
-  std::chrono::milliseconds look{1'000};     // how often the slot is checked
-  std::chrono::seconds mark{30};             // how long emit() assumes that the slot has a reader
-  std::chrono::milliseconds rest{60'000};    // after falling back, before a new slot is made
-  std::chrono::milliseconds refused{5'000};  // before the next try, when the server does not allow it
+  std::string name = "local";                 // of the outbox
+  pg::ConnectOptions connect = {};            // to the outbox's database, not through a pooler
+  std::chrono::milliseconds look{1'000};      // how often the slot is checked
+  std::chrono::seconds mark{30};              // how long emit() assumes that the slot has a reader
+  std::chrono::milliseconds rest{60'000};     // after falling back, before a new slot is made
+  std::chrono::milliseconds rejected{5'000};  // before the next try, when the server does not allow it
   int rows_max = 500;
   int64_t bytes_max = 4 << 20;
 
@@ -36,7 +36,7 @@ struct CaptureTools {
   runtime::Loop& loop;
   pg::Link& link;  // whose session holds the lease, in the outbox's database
   pg::Link& home;  // to postrider's own database, for operational events
-  const pg::Lease& lease;
+  const pg::SessionLease& lease;
   CapturePublisher& capture_publisher;
   CaptureMetrics series;
 };

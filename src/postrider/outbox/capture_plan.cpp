@@ -42,7 +42,7 @@ CaptureStep plan(const CaptureView& view, bool is_resting) {
   if (view.has_slot && view.is_slot_lost) return CaptureStep::mourn;
   if (!view.has_slot && view.was_slot_made) return CaptureStep::mourn;
   if (!view.is_wanted) return view.has_slot ? CaptureStep::drain : CaptureStep::rest;
-  if (view.wal_level != "logical") return CaptureStep::refuse;
+  if (view.wal_level != "logical") return CaptureStep::reject;
   if (!view.has_slot) return is_resting ? CaptureStep::rest : CaptureStep::make_slot;
   // A drain is completed even if less is retained by now: a slot near its limit would go back and forth.
   if (is_over_limit(view) || view.state == "draining") return CaptureStep::drain;

@@ -30,7 +30,7 @@ CaptureView read_view(const pg::Rows& rows);
 
 enum class CaptureStep {
   rest,       // there is no slot and none is wanted
-  refuse,     // wanted, but the server is not set up for it
+  reject,     // wanted, but the server is not set up for it
   make_slot,  // wanted, and there is none
   mourn,      // a slot is gone or invalid that we had: messages may be lost
   read,       // read it, and let emit() write messages

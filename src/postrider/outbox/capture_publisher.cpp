@@ -105,7 +105,8 @@ std::string rejection_by_database(const pg::Error& error) {
 
 // The reason why it is rejected before anything is written, by the same rules as a row. Otherwise `row` has
 // its event.
-std::optional<RejectedMessage> rejection_of(const Captured& message, Row& row, const Validator* validator) {
+std::optional<RejectedMessage> rejection_of(const Captured& message, OutboxRow& row,
+                                            const Validator* validator) {
   row.event = message.event();
   if (row.event.data.size() > static_cast<size_t>(kDataBytesMax))
     row.error = "data has more than " + std::to_string(kDataBytesMax) + " bytes";
@@ -126,7 +127,7 @@ void observe_lag(OutboxMetrics& series, const std::vector<const Captured*>& mess
 Task<void> CapturePublisher::spill(const std::vector<Captured>& batch) {
   std::vector<RejectedMessage> rows;
   for (const Captured& message : batch) {
-    Row row;
+    OutboxRow row;
     auto rejected = rejection_of(message, row, nullptr);
     rows.push_back(rejected ? std::move(*rejected) : RejectedMessage{.message = &message});
   }
@@ -160,7 +161,7 @@ Task<void> SameDatabaseCapturePublisher::reject(const Captured& message, const p
   add_position(statements, message.position, limits_);
   const auto answers = co_await link_.run(std::move(statements));
   check_advanced(answers.back());
-  series_.refused.add();
+  series_.rejected.add();
 }
 
 Task<pg::Repair> SameDatabaseCapturePublisher::repair(Items, const pg::Error& error) {
@@ -177,7 +178,7 @@ Task<void> SameDatabaseCapturePublisher::write(Items messages, pg::CommitAttempt
   std::vector<const Captured*> written;
   std::vector<publish::NewEvent> events;
   for (const Captured& message : messages) {
-    Row row;
+    OutboxRow row;
     if (auto rejection = rejection_of(message, row, limits_.validator)) {
       rejected.push_back(std::move(*rejection));
       continue;
@@ -207,7 +208,7 @@ Task<void> SameDatabaseCapturePublisher::write(Items messages, pg::CommitAttempt
   base::reach("outbox.capture_after_commit");
   writer_.committed();
   series_.published.add(static_cast<double>(messages.size() - rejected.size()));
-  series_.refused.add(static_cast<double>(rejected.size()));
+  series_.rejected.add(static_cast<double>(rejected.size()));
   observe_lag(series_, written);
 }
 
@@ -221,7 +222,7 @@ Task<void> OtherDatabaseCapturePublisher::publish(const std::vector<Captured>& b
   std::vector<const Captured*> sent;
   std::vector<publish::NewEvent> events;
   for (const Captured& message : batch) {
-    Row row;
+    OutboxRow row;
     if (auto rejection = rejection_of(message, row, limits_.validator)) {
       rejected.push_back(std::move(*rejection));
       continue;
@@ -236,9 +237,9 @@ Task<void> OtherDatabaseCapturePublisher::publish(const std::vector<Captured>& b
     CHECK(outcomes.size() == sent.size());
     for (size_t i = 0; i < outcomes.size(); ++i) {
       // Send all of them again: those that were published are the same events.
-      if (outcomes[i].kind == Outcome::Kind::later || outcomes[i].kind == Outcome::Kind::throttled)
+      if (outcomes[i].kind == SinkResult::Kind::later || outcomes[i].kind == SinkResult::Kind::throttled)
         throw pg::Error(pg::Kind::retry, "the events are not taken now: " + outcomes[i].detail);
-      if (outcomes[i].kind == Outcome::Kind::refused)
+      if (outcomes[i].kind == SinkResult::Kind::rejected)
         rejected.push_back({.message = sent[i], .error = outcomes[i].detail});
     }
   }
@@ -251,7 +252,7 @@ Task<void> OtherDatabaseCapturePublisher::publish(const std::vector<Captured>& b
     co_await link_.run(std::move(statements));
   }
   series_.published.add(static_cast<double>(batch.size() - rejected.size()));
-  series_.refused.add(static_cast<double>(rejected.size()));
+  series_.rejected.add(static_cast<double>(rejected.size()));
 }
 
 }  // namespace postrider::outbox

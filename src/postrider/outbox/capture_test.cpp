@@ -129,7 +129,7 @@ TEST(CapturePlan, FollowsFromOneLook) {
          v.has_slot = v.was_slot_made = false;
          v.wal_level = "replica";
        },
-       refuse},
+       reject},
   };
   for (const auto& each : cases) {
     CaptureView view = healthy();

@@ -67,7 +67,7 @@ class TestNode {
   telemetry::Metrics metrics;
   publish::KeptHandoff handoff;
   pg::Link link;
-  pg::Lease lease;
+  pg::SessionLease lease;
   publish::EventWriter writer;
   SameDatabaseDrainer drainer;
   Relay relay;

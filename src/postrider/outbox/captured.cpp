@@ -45,7 +45,7 @@ bool read(const element& from, std::optional<T>& to) {
   return read(from, to.emplace());
 }
 
-bool read_head(std::string_view text, Row& row) {
+bool read_head(std::string_view text, OutboxRow& row) {
   thread_local simdjson::dom::parser parser;
   const simdjson::padded_string padded(text);
   simdjson::dom::array fields;

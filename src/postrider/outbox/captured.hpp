@@ -23,7 +23,7 @@ struct LogPosition {
 struct Captured {
   LogPosition position;
   std::string bytes;  // the row's data points into it, unless this is moved: see event()
-  Row row;            // without data
+  OutboxRow row;      // without data
 
   // The event with its data, which lives as long as this object stays where it is.
   publish::NewEvent event() const;

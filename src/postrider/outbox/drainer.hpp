@@ -19,8 +19,8 @@ namespace postrider::outbox {
 class Validator;
 
 struct DrainLimits {
-  Validator* validator = nullptr;    // none: every well-formed event is published
-  const pg::Lease* lease = nullptr;  // fences all writes; none: there is only one relay
+  Validator* validator = nullptr;           // none: every well-formed event is published
+  const pg::SessionLease* lease = nullptr;  // fences all writes; none: there is only one relay
   int rows_max = 500;
   int64_t bytes_max = 4 << 20;
   std::chrono::seconds retain{7 * 86'400};               // processed rows, in other databases

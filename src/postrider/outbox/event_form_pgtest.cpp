@@ -141,7 +141,7 @@ struct Event {
 class EventFormTest : public testing::Test {
  protected:
   // The server's message, or empty if it accepts the statement.
-  std::string refusal(const std::string& statement) {
+  std::string rejection(const std::string& statement) {
     try {
       db.sql(statement);
       return {};
@@ -149,33 +149,33 @@ class EventFormTest : public testing::Test {
       return error.what();
     }
   }
-  std::string refusal_by_hand(const Event& event, const char* attempts = "0",
-                              const char* set_aside_at = "null") {
-    return refusal(fmt::format(
+  std::string rejection_by_hand(const Event& event, const char* attempts = "0",
+                                const char* set_aside_at = "null") {
+    return rejection(fmt::format(
         "insert into outbox (event_id, data, tenant_id, type, public_id, version, subject, traceparent,"
         " occurred_at, created_at, attempts, set_aside_at)"
         " values (gen_random_uuid(), '1', {}, {}, {}, {}, {}, {}, {}, {}, {}, {})",
         event.tenant_id, event.type, event.public_id, event.version, event.subject, event.traceparent,
         event.occurred_at, event.created_at, attempts, set_aside_at));
   }
-  std::string refusal_by_publish(const Event& event) {
-    return refusal(fmt::format(
+  std::string rejection_by_publish(const Event& event) {
+    return rejection(fmt::format(
         "select publish({}, {}, '1'::text, id => {}, version => {}, subject => {}, occurred_at => {})",
         event.tenant_id, event.type, event.public_id, event.version, event.subject, event.occurred_at));
   }
   void expect_agreement(const Event& event, std::string_view column) {
     const bool is_valid = model::errors_of(event.fields).empty();
-    const std::string by_hand = refusal_by_hand(event);
+    const std::string by_hand = rejection_by_hand(event);
     EXPECT_EQ(by_hand.empty(), is_valid) << "trigger: " << by_hand;
     if (!is_valid)
       EXPECT_THAT(by_hand, AnyOf(HasSubstr("postrider.outbox: " + std::string(column)),
                                  HasSubstr("postrider.outbox: the tenant postrider is reserved")))
           << "which column is wrong";
-    EXPECT_EQ(refusal_by_hand(event, "1"), "") << "a row that was tried may have any form";
-    EXPECT_EQ(refusal_by_hand(event, "0", "now()"), "") << "and so may a row that is set aside";
+    EXPECT_EQ(rejection_by_hand(event, "1"), "") << "a row that was tried may have any form";
+    EXPECT_EQ(rejection_by_hand(event, "0", "now()"), "") << "and so may a row that is set aside";
     // publish() drops a traceparent of another form, and has no argument for created_at.
     if (column == "traceparent" || column == "created_at") return;
-    const std::string by_publish = refusal_by_publish(event);
+    const std::string by_publish = rejection_by_publish(event);
     EXPECT_EQ(by_publish.empty(), is_valid) << "publish(): " << by_publish;
   }
 
@@ -211,12 +211,12 @@ TEST_F(EventFormTest, TheTableAndPublishRefuseTheTimesThatTheRulesRefuse) {
 
 TEST_F(EventFormTest, ARowMustHaveItsFormAfterAChangeAsWell) {
   db.sql("select publish('acme', 'order.paid', '1')");
-  EXPECT_THAT(refusal("update outbox set type = 'a b'"), HasSubstr("postrider.outbox: type must be words"));
-  EXPECT_THAT(refusal("update outbox set tenant_id = 'postrider'"),
+  EXPECT_THAT(rejection("update outbox set type = 'a b'"), HasSubstr("postrider.outbox: type must be words"));
+  EXPECT_THAT(rejection("update outbox set tenant_id = 'postrider'"),
               HasSubstr("the tenant postrider is reserved"));
-  EXPECT_EQ(refusal("update outbox set type = 'a b', attempts = 1, set_aside_at = now()"), "");
-  EXPECT_EQ(refusal("update outbox set set_aside_at = null, retry_at = now()"), "") << "released";
-  EXPECT_THAT(refusal("update outbox set attempts = 0"), HasSubstr("postrider.outbox: type"));
+  EXPECT_EQ(rejection("update outbox set type = 'a b', attempts = 1, set_aside_at = now()"), "");
+  EXPECT_EQ(rejection("update outbox set set_aside_at = null, retry_at = now()"), "") << "released";
+  EXPECT_THAT(rejection("update outbox set attempts = 0"), HasSubstr("postrider.outbox: type"));
 }
 
 TEST_F(EventFormTest, RequiredColumnsAreNamedWhenTheyAreMissing) {
@@ -225,7 +225,7 @@ TEST_F(EventFormTest, RequiredColumnsAreNamedWhenTheyAreMissing) {
                                        {"created_at", &Event::created_at}}) {
     Event event;
     event.*member = "null";
-    EXPECT_THAT(refusal_by_hand(event), HasSubstr(column));
+    EXPECT_THAT(rejection_by_hand(event), HasSubstr(column));
   }
 }
 

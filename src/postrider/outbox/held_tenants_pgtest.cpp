@@ -18,8 +18,8 @@ using namespace std::chrono_literals;
 // Takes as many events of the tenant `noisy` as it is allowed to, and all others.
 class ThrottlingSink : public Sink {
  public:
-  runtime::Task<std::vector<Outcome>> send(std::vector<publish::NewEvent> events) override {
-    std::vector<Outcome> outcomes;
+  runtime::Task<std::vector<SinkResult>> send(std::vector<publish::NewEvent> events) override {
+    std::vector<SinkResult> outcomes;
     for (const auto& event : events) outcomes.push_back(take(event));
     co_return outcomes;
   }
@@ -28,16 +28,16 @@ class ThrottlingSink : public Sink {
   std::vector<std::string> taken;  // data of `noisy`
 
  private:
-  Outcome take(const publish::NewEvent& event) {
+  SinkResult take(const publish::NewEvent& event) {
     if (event.tenant_id != "noisy") {
       ++calm;
-      return {Outcome::Kind::published, {}};
+      return {SinkResult::Kind::published, {}};
     }
     ++offered;
-    if (allowed == 0) return {Outcome::Kind::throttled, "too fast"};
+    if (allowed == 0) return {SinkResult::Kind::throttled, "too fast"};
     --allowed;
     taken.emplace_back(event.data);
-    return {Outcome::Kind::published, {}};
+    return {SinkResult::Kind::published, {}};
   }
 };
 
@@ -55,7 +55,7 @@ class HeldTenantsTest : public testing::Test {
     options.full_pass = 1h;
     link = std::make_unique<pg::Link>(
         loop, pg::LinkOptions{.connect = pg::ConnectOptions::engine(other.superuser_url())});
-    lease = std::make_unique<pg::Lease>(*link, relay_lease(options));
+    lease = std::make_unique<pg::SessionLease>(*link, relay_lease(options));
     limits.lease = lease.get();
     drainer = std::make_unique<OtherDatabaseDrainer>("billing", *link, sink,
                                                      OutboxMetrics(metrics, "billing"), limits);
@@ -88,7 +88,7 @@ class HeldTenantsTest : public testing::Test {
   telemetry::Metrics metrics;
   ThrottlingSink sink;
   std::unique_ptr<pg::Link> link;
-  std::unique_ptr<pg::Lease> lease;
+  std::unique_ptr<pg::SessionLease> lease;
   std::unique_ptr<OtherDatabaseDrainer> drainer;
   std::unique_ptr<Relay> relay;
 };

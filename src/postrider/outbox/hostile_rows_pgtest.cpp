@@ -119,7 +119,7 @@ TEST_F(HostileRowsTest, InPostridersOwnOutboxAreSetAsideAndTheOthersArrive) {
   telemetry::Metrics metrics;
   publish::KeptHandoff handoff;
   pg::Link link(loop, {.connect = pg::ConnectOptions::engine(db.url())});
-  pg::Lease lease(link, relay_lease(options(db.url())));
+  pg::SessionLease lease(link, relay_lease(options(db.url())));
   publish::EventWriter writer(link, ids, handoff, metrics, {.create_tenants = true});
   SameDatabaseDrainer drainer(loop, link, writer, OutboxMetrics(metrics, "local"), limits());
   Relay relay(loop, link, lease, drainer, OutboxMetrics(metrics, "local"), options(db.url()));
@@ -143,7 +143,7 @@ class OtherOutboxTest : public HostileRowsTest {
     sink = std::make_unique<PublisherSink>(on.publisher);
     link = std::make_unique<pg::Link>(
         loop, pg::LinkOptions{.connect = pg::ConnectOptions::engine(other.superuser_url())});
-    lease = std::make_unique<pg::Lease>(*link, relay_lease(options(other.superuser_url())));
+    lease = std::make_unique<pg::SessionLease>(*link, relay_lease(options(other.superuser_url())));
     drainer = std::make_unique<OtherDatabaseDrainer>("billing", *link, *sink,
                                                      OutboxMetrics(metrics, "billing"), limits());
     relay = std::make_unique<Relay>(loop, *link, *lease, *drainer, OutboxMetrics(metrics, "billing"),
@@ -161,7 +161,7 @@ class OtherOutboxTest : public HostileRowsTest {
   telemetry::Metrics metrics;
   std::unique_ptr<PublisherSink> sink;
   std::unique_ptr<pg::Link> link;
-  std::unique_ptr<pg::Lease> lease;
+  std::unique_ptr<pg::SessionLease> lease;
   std::unique_ptr<OtherDatabaseDrainer> drainer;
   std::unique_ptr<Relay> relay;
 };

@@ -16,7 +16,7 @@ using runtime::Task;
 using std::chrono::milliseconds;
 namespace json = boost::json;
 
-constexpr size_t kAnswerBytesMax = 32 << 20;
+constexpr size_t kResponseBytesMax = 32 << 20;
 constexpr milliseconds kWaitMax{1'000};  // within one call of send(): the relay has its lease to keep
 
 bool is_passing(int64_t status) {
@@ -44,17 +44,18 @@ std::string detail_of(const json::object& problem) {
   return text;
 }
 
-Outcome outcome_of(const json::value& item) {
+SinkResult outcome_of(const json::value& item) {
   const json::object* object = item.if_object();
   const json::value* status = object == nullptr ? nullptr : object->if_contains("status");
-  if (status == nullptr || !status->is_int64()) return {Outcome::Kind::later, "the response has no status"};
+  if (status == nullptr || !status->is_int64())
+    return {SinkResult::Kind::later, "the response has no status"};
   const int64_t code = status->get_int64();
-  if (code >= 200 && code < 300) return {Outcome::Kind::published, {}};
-  if (code == 429) return {Outcome::Kind::throttled, detail_of(*object)};
-  return {is_passing(code) ? Outcome::Kind::later : Outcome::Kind::refused, detail_of(*object)};
+  if (code >= 200 && code < 300) return {SinkResult::Kind::published, {}};
+  if (code == 429) return {SinkResult::Kind::throttled, detail_of(*object)};
+  return {is_passing(code) ? SinkResult::Kind::later : SinkResult::Kind::rejected, detail_of(*object)};
 }
 
-std::string problem_text(const http::Answer& answer) {
+std::string problem_text(const http::ReceivedResponse& answer) {
   json::error_code error;
   const json::value document = json::parse(answer.body_start, error);
   std::string text = "status " + std::to_string(answer.status);
@@ -82,11 +83,11 @@ std::string item_json(const publish::NewEvent& event) {
   return item.text();
 }
 
-std::optional<std::vector<Outcome>> read_outcomes(std::string_view answer, size_t count) {
+std::optional<std::vector<SinkResult>> read_outcomes(std::string_view answer, size_t count) {
   json::error_code error;
   const json::value document = json::parse(answer, error);
   if (error || !document.is_array() || document.get_array().size() != count) return std::nullopt;
-  std::vector<Outcome> outcomes;
+  std::vector<SinkResult> outcomes;
   for (const json::value& item : document.get_array()) outcomes.push_back(outcome_of(item));
   return outcomes;
 }
@@ -102,8 +103,8 @@ void HttpSink::stop() {
   wakeup_.notify();
 }
 
-Task<std::vector<Outcome>> HttpSink::send(std::vector<publish::NewEvent> events) {
-  std::vector<Outcome> outcomes(events.size(), Outcome{Outcome::Kind::later, "not sent"});
+Task<std::vector<SinkResult>> HttpSink::send(std::vector<publish::NewEvent> events) {
+  std::vector<SinkResult> outcomes(events.size(), SinkResult{SinkResult::Kind::later, "not sent"});
   const bool is_due = co_await wait_until_due();
   if (!is_due || events.empty()) co_return outcomes;
   auto sending = send_part(events, {0, events.size()}, outcomes);
@@ -122,7 +123,7 @@ Task<bool> HttpSink::wait_until_due() {
 
 // A batch that is rejected as a whole because of its contents is sent again in halves, until the item is
 // found.
-Task<void> HttpSink::send_part(const Events& events, Part part, std::vector<Outcome>& outcomes) {
+Task<void> HttpSink::send_part(const Events& events, Part part, std::vector<SinkResult>& outcomes) {
   std::vector<std::string> items;
   for (size_t i = part.first; i < part.first + part.count; ++i) items.push_back(item_json(events[i]));
   const std::string body = base::json_array(items);
@@ -139,20 +140,20 @@ Task<void> HttpSink::send_part(const Events& events, Part part, std::vector<Outc
   request.headers = headers;
   request.body = body;
   request.deadline = base::BootClock::now() + options_.timeout;
-  request.answer_body_bytes_max = request.answer_kept_bytes_max = kAnswerBytesMax;
+  request.response_body_bytes_max = request.response_kept_bytes_max = kResponseBytesMax;
   auto sending = client_.send(request);
   const http::Exchange exchange = co_await sending;
   if (const http::NetFailure* failure = exchange.failure()) {
     not_now(failure->detail.empty() ? std::string(http::describe(failure->error)) : failure->detail, "");
     co_return;
   }
-  const http::Answer& answer = *exchange.answer();
+  const http::ReceivedResponse& answer = *exchange.answer();
   const bool is_good = answer.status == 200 && answer.is_complete;
   auto read = is_good ? read_outcomes(answer.body_start, part.count) : std::nullopt;
   if (read) {
     reached();
     std::move(read->begin(), read->end(), outcomes.begin() + static_cast<ptrdiff_t>(part.first));
-    const auto is_later = [](const Outcome& outcome) { return outcome.kind == Outcome::Kind::later; };
+    const auto is_later = [](const SinkResult& outcome) { return outcome.kind == SinkResult::Kind::later; };
     const auto later = std::find_if(outcomes.begin(), outcomes.end(), is_later);
     if (part.count == events.size() && later != outcomes.end()) not_now(later->detail, "");
     co_return;
@@ -163,7 +164,7 @@ Task<void> HttpSink::send_part(const Events& events, Part part, std::vector<Outc
     co_return;
   }
   if (part.count == 1) {
-    outcomes[part.first] = {Outcome::Kind::refused, problem_text(answer)};
+    outcomes[part.first] = {SinkResult::Kind::rejected, problem_text(answer)};
     co_return;
   }
   const size_t half = part.count / 2;

@@ -1,9 +1,9 @@
 // Publishes to a remote postrider over its API. Events go to /v1/events/batch under their IDs, so an event
 // that is sent twice is stored once.
 //
-// Whatever may pass (nobody there, 429, 5xx, a key that is not accepted now) leaves the rows as they are and
-// makes the next call wait: as long as Retry-After says, otherwise twice as long as the time before. A 429 of
-// an item is about its tenant only. Used on one loop.
+// A temporary failure (no connection, 429, 5xx, a key that is not accepted now) leaves the rows as they are
+// and makes the next call wait: as long as Retry-After says, otherwise twice as long as the time before. A
+// 429 of an item is about its tenant only. Used on one loop.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ class HttpSink : public Sink {
  public:
   HttpSink(runtime::Loop& loop, http::Client& client, HttpSinkOptions options);
 
-  runtime::Task<std::vector<Outcome>> send(std::vector<publish::NewEvent> events) override;
+  runtime::Task<std::vector<SinkResult>> send(std::vector<publish::NewEvent> events) override;
   bool tells_itself() const override { return true; }
 
   // Ends the wait. No more events are taken.
@@ -40,7 +40,7 @@ class HttpSink : public Sink {
   struct Part {
     size_t first = 0, count = 0;
   };
-  runtime::Task<void> send_part(const Events& events, Part part, std::vector<Outcome>& outcomes);
+  runtime::Task<void> send_part(const Events& events, Part part, std::vector<SinkResult>& outcomes);
   runtime::Task<bool> wait_until_due();
   void reached();
   void not_now(const std::string& why, std::string_view retry_after);
@@ -55,6 +55,6 @@ class HttpSink : public Sink {
 
 // The items of the batch with the result of each. Pure. No value if the response has another number of items.
 std::string item_json(const publish::NewEvent& event);
-std::optional<std::vector<Outcome>> read_outcomes(std::string_view answer, size_t count);
+std::optional<std::vector<SinkResult>> read_outcomes(std::string_view answer, size_t count);
 
 }  // namespace postrider::outbox

@@ -5,7 +5,7 @@
 namespace postrider::outbox {
 namespace {
 
-using Kind = Outcome::Kind;
+using Kind = SinkResult::Kind;
 
 TEST(HttpSink, AnItemHasItsDataByteForByteAndOnlyWhatWasGiven) {
   publish::NewEvent event;
@@ -25,7 +25,7 @@ TEST(HttpSink, EachItemOfTheAnswerIsJudgedByItsStatus) {
       R"({"status":429,"detail":"too fast"},{"status":503},7])",
       7);
   ASSERT_TRUE(outcomes);
-  const std::vector<Kind> wanted = {Kind::published, Kind::published, Kind::refused, Kind::refused,
+  const std::vector<Kind> wanted = {Kind::published, Kind::published, Kind::rejected, Kind::rejected,
                                     Kind::throttled, Kind::later,     Kind::later};
   for (size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ((*outcomes)[i].kind, wanted[i]) << i;
   EXPECT_EQ((*outcomes)[3].detail, "unfit /3/type is required");

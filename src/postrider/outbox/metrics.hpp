@@ -10,7 +10,7 @@ namespace postrider::outbox {
 struct OutboxMetrics {
   OutboxMetrics(const telemetry::Metrics& all, const std::string& name);
 
-  telemetry::Counter published, refused;
+  telemetry::Counter published, rejected;
   telemetry::Gauge stuck;            // rows set aside
   telemetry::Gauge oldest_seconds;   // age of the oldest row that is not set aside
   telemetry::Gauge active;           // 1: this node relays it

@@ -41,21 +41,21 @@ struct Sorted {
   std::string later;  // why, if there are any
 };
 
-void sort(const std::vector<Outcome>& outcomes, const std::vector<Sent>& sent, Sorted& sorted) {
+void sort(const std::vector<SinkResult>& outcomes, const std::vector<Sent>& sent, Sorted& sorted) {
   CHECK(outcomes.size() == sent.size());
   for (size_t i = 0; i < outcomes.size(); ++i) {
     switch (outcomes[i].kind) {
-      case Outcome::Kind::published:
+      case SinkResult::Kind::published:
         sorted.published.push_back(sent[i].id);
         sorted.times.push_back(sent[i].written_at);
         break;
-      case Outcome::Kind::refused:
+      case SinkResult::Kind::rejected:
         sorted.failures.push_back({.id = sent[i].id, .error = outcomes[i].detail});
         break;
-      case Outcome::Kind::throttled:
+      case SinkResult::Kind::throttled:
         sorted.throttled.emplace(sent[i].tenant, sent[i].position);
         break;
-      case Outcome::Kind::later:
+      case SinkResult::Kind::later:
         sorted.later = outcomes[i].detail;
         break;
     }
@@ -82,7 +82,7 @@ Task<bool> OtherDatabaseDrainer::drain_fresh(Window& window) {
   const auto answers = co_await link_.run(std::move(batch));
   auto late = read_rows(answers[1]);
   auto fresh = read_rows(answers[2]);
-  std::vector<Row> rows = late;
+  std::vector<OutboxRow> rows = late;
   rows.insert(rows.end(), fresh.begin(), fresh.end());
   if (!rows.empty()) {
     const Moved moved = co_await move(std::move(rows));
@@ -212,12 +212,12 @@ Task<bool> OtherDatabaseDrainer::archive_old(base::SteadyTime deadline) {
   co_return count > 0;
 }
 
-Task<OtherDatabaseDrainer::Moved> OtherDatabaseDrainer::move(std::vector<Row> rows) {
+Task<OtherDatabaseDrainer::Moved> OtherDatabaseDrainer::move(std::vector<OutboxRow> rows) {
   if (limits_.validator != nullptr) co_await limits_.validator->refresh();
   Sorted sorted;
   std::vector<Sent> sent;
   std::vector<publish::NewEvent> events;
-  for (Row& row : rows) {
+  for (OutboxRow& row : rows) {
     std::optional<std::string> error = error_of(row);
     const bool is_final = error.has_value();
     if (!error && limits_.validator != nullptr) error = limits_.validator->error_of(row.event);
@@ -259,7 +259,7 @@ Task<pg::Rows> OtherDatabaseDrainer::mark(std::vector<Failure> failures, std::ve
   auto results = co_await link_.run(std::move(batch));
   base::reach("outbox.after_mark");
   series_.published.add(static_cast<double>(published.size()));
-  series_.refused.add(static_cast<double>(failures.size()));
+  series_.rejected.add(static_cast<double>(failures.size()));
   co_return std::move(results[0]);
 }
 

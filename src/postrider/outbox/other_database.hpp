@@ -32,7 +32,7 @@ class OtherDatabaseDrainer : public OutboxDrainer {
     Throttled throttled;
   };
   // Throws Error(retry) when the sink takes nothing now; what it took is marked.
-  runtime::Task<Moved> move(std::vector<Row> rows);
+  runtime::Task<Moved> move(std::vector<OutboxRow> rows);
   runtime::Task<pg::Rows> mark(std::vector<Failure> failures, std::vector<int64_t> published);
   // Throws Error(unavailable) if that are too many.
   void hold(const Throttled& throttled);

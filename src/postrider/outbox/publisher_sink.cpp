@@ -4,20 +4,20 @@ namespace postrider::outbox {
 
 namespace {
 
-Outcome outcome_of(const publish::PublishResult& answer) {
-  const auto* refused = std::get_if<publish::Rejected>(&answer);
-  if (refused == nullptr) return {Outcome::Kind::published, {}};
+SinkResult outcome_of(const publish::PublishResult& answer) {
+  const auto* rejected = std::get_if<publish::Rejected>(&answer);
+  if (rejected == nullptr) return {SinkResult::Kind::published, {}};
   using Reason = publish::Rejected::Reason;
-  if (refused->reason == Reason::too_fast) return {Outcome::Kind::throttled, refused->detail};
-  const bool is_passing = refused->reason == Reason::overloaded || refused->reason == Reason::unavailable;
-  return {is_passing ? Outcome::Kind::later : Outcome::Kind::refused, refused->detail};
+  if (rejected->reason == Reason::too_fast) return {SinkResult::Kind::throttled, rejected->detail};
+  const bool is_passing = rejected->reason == Reason::overloaded || rejected->reason == Reason::unavailable;
+  return {is_passing ? SinkResult::Kind::later : SinkResult::Kind::rejected, rejected->detail};
 }
 
 }  // namespace
 
-runtime::Task<std::vector<Outcome>> PublisherSink::send(std::vector<publish::NewEvent> events) {
+runtime::Task<std::vector<SinkResult>> PublisherSink::send(std::vector<publish::NewEvent> events) {
   const auto answers = co_await publisher_.publish_all(std::move(events));
-  std::vector<Outcome> outcomes;
+  std::vector<SinkResult> outcomes;
   for (const auto& answer : answers) outcomes.push_back(outcome_of(answer));
   co_return outcomes;
 }

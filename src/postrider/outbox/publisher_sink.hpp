@@ -9,7 +9,7 @@ namespace postrider::outbox {
 class PublisherSink : public Sink {
  public:
   explicit PublisherSink(publish::Publisher& publisher) : publisher_(publisher) {}
-  runtime::Task<std::vector<Outcome>> send(std::vector<publish::NewEvent> events) override;
+  runtime::Task<std::vector<SinkResult>> send(std::vector<publish::NewEvent> events) override;
 
  private:
   publish::Publisher& publisher_;

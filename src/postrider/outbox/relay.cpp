@@ -27,7 +27,7 @@ const std::string kChannel = "postrider_outbox";
 }  // namespace
 
 struct Relay::State {
-  State(Relay& relay, pg::Link& database, pg::Lease& relay_lease, OutboxDrainer& outbox_drainer,
+  State(Relay& relay, pg::Link& database, pg::SessionLease& relay_lease, OutboxDrainer& outbox_drainer,
         OutboxMetrics outbox_series, RelayOptions relay_options)
       : service(relay),
         link(database),
@@ -38,7 +38,7 @@ struct Relay::State {
 
   Relay& service;
   pg::Link& link;
-  pg::Lease& lease;
+  pg::SessionLease& lease;
   OutboxDrainer& drainer;
   OutboxMetrics series;
   RelayOptions options;
@@ -74,9 +74,10 @@ Task<milliseconds> Relay::State::pass() {
     co_await work();
     failed_with.clear();
   } catch (const pg::Error& error) {
-    if (pg::Lease::is_loss(error)) lease.lose();
+    if (pg::SessionLease::is_loss(error)) lease.lose();
     // A lasting error, such as a missing right, is logged once.
-    if (error.kind() != pg::Kind::unavailable && !pg::Lease::is_loss(error) && failed_with != error.what())
+    if (error.kind() != pg::Kind::unavailable && !pg::SessionLease::is_loss(error) &&
+        failed_with != error.what())
       telemetry::log_warn("relay_failed").field("outbox", options.name).field("error", error.what());
     failed_with = error.what();
     co_return error.kind() == pg::Kind::retry ? kPassingPause : kFailurePause;
@@ -250,11 +251,11 @@ void RelayOptions::validate() const {
   CHECK(poll.count() > 0 && lease.count() >= 0 && full_pass.count() >= 0);
 }
 
-pg::LeaseOptions relay_lease(const RelayOptions& options) {
+pg::SessionLeaseOptions relay_lease(const RelayOptions& options) {
   return {.name = "relay", .owner = options.owner, .of = options.name, .stall = options.lease};
 }
 
-Relay::Relay(runtime::Loop& loop, pg::Link& link, pg::Lease& lease, OutboxDrainer& drainer,
+Relay::Relay(runtime::Loop& loop, pg::Link& link, pg::SessionLease& lease, OutboxDrainer& drainer,
              OutboxMetrics series, RelayOptions options)
     : Service(loop),
       state_(std::make_unique<State>(*this, link, lease, drainer, series, std::move(options))) {}

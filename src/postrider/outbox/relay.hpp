@@ -32,14 +32,14 @@ struct RelayOptions {
 };
 
 // The lease that a relay with these options works under, in the outbox's database.
-pg::LeaseOptions relay_lease(const RelayOptions& options);
+pg::SessionLeaseOptions relay_lease(const RelayOptions& options);
 
 class Relay : public runtime::Service {
  public:
   // The link's session holds the lease: it must not go through a pooler, and the drainer works on it, fenced
   // by the lease.
-  Relay(runtime::Loop& loop, pg::Link& link, pg::Lease& lease, OutboxDrainer& drainer, OutboxMetrics series,
-        RelayOptions options);
+  Relay(runtime::Loop& loop, pg::Link& link, pg::SessionLease& lease, OutboxDrainer& drainer,
+        OutboxMetrics series, RelayOptions options);
   ~Relay() override;
 
   // For tests: takes the lease if it is free, then publishes all rows that are there. False: another relay

@@ -44,7 +44,7 @@ class TestRelay {
   telemetry::Metrics metrics;
   publish::KeptHandoff handoff;
   pg::Link link;
-  pg::Lease lease;
+  pg::SessionLease lease;
   publish::EventWriter writer;
   SameDatabaseDrainer drainer;
   Relay relay;

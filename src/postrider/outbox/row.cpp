@@ -14,11 +14,11 @@ std::optional<std::string> copy(std::optional<std::string_view> text) {
 
 }  // namespace
 
-std::vector<Row> read_rows(const pg::Rows& rows) {
-  std::vector<Row> found(rows.size());
+std::vector<OutboxRow> read_rows(const pg::Rows& rows) {
+  std::vector<OutboxRow> found(rows.size());
   for (size_t i = 0; i < found.size(); ++i) {
     const auto columns = sql::OutboxRow::read(rows, i);
-    Row& row = found[i];
+    OutboxRow& row = found[i];
     row.id = columns.id;
     row.xid = columns.xid;
     publish::NewEvent& event = row.event;
@@ -50,7 +50,7 @@ std::vector<Row> read_rows(const pg::Rows& rows) {
   return found;
 }
 
-std::optional<std::string> error_of(Row& row) {
+std::optional<std::string> error_of(OutboxRow& row) {
   if (row.error) return row.error;
   const auto errors = publish::errors_of(row.event);
   if (!errors.empty()) return model::to_text(errors);

@@ -12,7 +12,7 @@
 
 namespace postrider::outbox {
 
-struct Row {
+struct OutboxRow {
   int64_t id = 0;
   int64_t xid = 0;
   bool has_own_id = false;  // the application chose the event's id
@@ -26,11 +26,11 @@ inline constexpr int64_t kDataBytesMax = 16 << 20;
 
 // Of late_rows, fresh_rows, failed_rows and listed_rows. The owner of another database may have changed its
 // tables: any column but ID and transaction may be null.
-std::vector<Row> read_rows(const pg::Rows& rows);
+std::vector<OutboxRow> read_rows(const pg::Rows& rows);
 
 // The reason why the row can never be published as it is: it breaks a rule of all events, or its data is not
 // JSON. Removes white space around the data.
-std::optional<std::string> error_of(Row& row);
+std::optional<std::string> error_of(OutboxRow& row);
 
 struct Failure {
   int64_t id = 0;

@@ -10,9 +10,9 @@ namespace {
 
 using runtime::Task;
 
-std::vector<int64_t> ids_of(const std::vector<Row>& rows) {
+std::vector<int64_t> ids_of(const std::vector<OutboxRow>& rows) {
   std::vector<int64_t> ids;
-  for (const Row& row : rows) ids.push_back(row.id);
+  for (const OutboxRow& row : rows) ids.push_back(row.id);
   return ids;
 }
 
@@ -51,7 +51,7 @@ Task<bool> SameDatabaseDrainer::drain_fresh(Window& window) {
   const auto answers = co_await transaction.run(std::move(batch));
   auto late = read_rows(answers[1]);
   auto fresh = read_rows(answers[2]);
-  std::vector<Row> rows = late;
+  std::vector<OutboxRow> rows = late;
   rows.insert(rows.end(), fresh.begin(), fresh.end());
   if (rows.empty()) {
     co_await transaction.rollback();
@@ -116,7 +116,7 @@ Task<void> SameDatabaseDrainer::move(Chunk chunk) {
   std::vector<int64_t> written, published;
   std::vector<publish::NewEvent> events;
   std::vector<base::Timestamp> times;
-  for (Row& row : rows) {
+  for (OutboxRow& row : rows) {
     std::optional<std::string> error = error_of(row);
     const bool is_final = error.has_value();
     if (!error && limits_.validator != nullptr) error = limits_.validator->error_of(row.event);
@@ -151,7 +151,7 @@ Task<void> SameDatabaseDrainer::move(Chunk chunk) {
   base::reach("outbox.after_commit");
   writer_.committed();
   series_.published.add(static_cast<double>(published.size()));
-  series_.refused.add(static_cast<double>(failures.size()));
+  series_.rejected.add(static_cast<double>(failures.size()));
   const auto now = base::wall_now();
   for (const auto& time : times) series_.lag_seconds.observe(seconds_between(time, now));
   set_aside(results[0]);
@@ -164,7 +164,7 @@ Task<void> SameDatabaseDrainer::reject(const int64_t& id, const pg::Error& error
   pg::Batch batch = fail_batch(failures, limits_);
   fence(batch, limits_);
   const auto results = co_await link_.run(std::move(batch));
-  series_.refused.add();
+  series_.rejected.add();
   set_aside(results[0]);
 }
 

@@ -21,7 +21,7 @@ class SameDatabaseDrainer : public OutboxDrainer, private pg::BatchWriter<int64_
   // Rows that are locked by their transaction.
   struct Chunk {
     pg::Transaction transaction;
-    std::vector<Row> rows;
+    std::vector<OutboxRow> rows;
   };
 
   void set_aside(const pg::Rows& failed);

@@ -59,7 +59,7 @@ class SetAsideTest : public testing::TestWithParam<bool> {
     sql("create table business (id integer)");
   }
   // The server's message, or empty if it accepts the statement.
-  std::string refusal(const std::string& statement) {
+  std::string rejection(const std::string& statement) {
     try {
       sql(statement);
       return {};
@@ -123,21 +123,23 @@ TEST_P(SetAsideTest, ARollbackRemovesTheRow) {
 TEST_P(SetAsideTest, TheDefaultAndAnExplicitRefuseFailTheTransaction) {
   for (const Invalid& invalid : kInvalid) {
     SCOPED_TRACE(invalid.what);
-    EXPECT_NE(refusal(fmt::format("select postrider.publish({})", invalid.arguments)), "");
+    EXPECT_NE(rejection(fmt::format("select postrider.publish({})", invalid.arguments)), "");
     set("set_aside");
-    EXPECT_NE(refusal(fmt::format("select postrider.publish({}, on_invalid => 'refuse')", invalid.arguments)),
-              "");
+    EXPECT_NE(
+        rejection(fmt::format("select postrider.publish({}, on_invalid => 'refuse')", invalid.arguments)),
+        "");
     set("refuse");
-    EXPECT_NE(refusal(fmt::format("select postrider.publish({})", invalid.arguments)), "")
+    EXPECT_NE(rejection(fmt::format("select postrider.publish({})", invalid.arguments)), "")
         << "the same session sees the change";
   }
   EXPECT_EQ(sql("select count(*) from postrider.outbox"), "0");
 }
 
 TEST_P(SetAsideTest, AnUnknownChoiceIsRefused) {
-  EXPECT_THAT(refusal("select postrider.publish('acme', 'order.paid', '1', on_invalid => 'ignore')"),
+  EXPECT_THAT(rejection("select postrider.publish('acme', 'order.paid', '1', on_invalid => 'ignore')"),
               HasSubstr("postrider.publish: on_invalid must be 'refuse' or 'set_aside'"));
-  EXPECT_THAT(refusal("update postrider.outbox_setting set on_invalid = 'ignore'"), HasSubstr("on_invalid"));
+  EXPECT_THAT(rejection("update postrider.outbox_setting set on_invalid = 'ignore'"),
+              HasSubstr("on_invalid"));
 }
 
 TEST_P(SetAsideTest, AValidEventIsAnOrdinaryRow) {
@@ -184,7 +186,7 @@ TEST_P(SetAsideTest, AnInstallationReplacesFunctionsWithOtherArguments) {
           " version text default null, occurred_at timestamptz default null, subject text default null,"
           " traceparent text default null) returns text language sql as $$ select 'old' $$",
           name, data));
-  EXPECT_THAT(refusal("select postrider.publish('acme', 'order.paid', '1'::json)"),
+  EXPECT_THAT(rejection("select postrider.publish('acme', 'order.paid', '1'::json)"),
               HasSubstr("is not unique"));
   support::run(loop, install(loop, db.superuser_url()));
   sql("set role postrider_publisher");
@@ -200,9 +202,10 @@ TEST_P(SetAsideTest, ARoleThatMayOnlyPublishSetsAsideAndCannotCallItByHand) {
   sql("set role postrider_publisher");
   EXPECT_THAT(sql("select postrider.publish('', 'order.paid', 'no json', on_invalid => 'set_aside')"),
               StartsWith("evt_"));
-  EXPECT_THAT(refusal("select postrider.outbox_set_aside('a', 'b', 'c', null, null, null, null, null, 'x')"),
-              HasSubstr("permission denied"));
-  EXPECT_THAT(refusal("select * from postrider.outbox"), HasSubstr("permission denied"));
+  EXPECT_THAT(
+      rejection("select postrider.outbox_set_aside('a', 'b', 'c', null, null, null, null, null, 'x')"),
+      HasSubstr("permission denied"));
+  EXPECT_THAT(rejection("select * from postrider.outbox"), HasSubstr("permission denied"));
 }
 
 }  // namespace

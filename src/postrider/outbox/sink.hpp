@@ -9,10 +9,10 @@
 
 namespace postrider::outbox {
 
-struct Outcome {
+struct SinkResult {
   enum class Kind {
     published,  // now or before: the id makes it the same event
-    refused,    // for what it says: counted on the row
+    rejected,   // for what it says: counted on the row
     throttled,  // its tenant publishes too fast: the tenant's rows wait
     later,      // for another passing reason: the row stays as it is
   };
@@ -24,7 +24,7 @@ class Sink {
  public:
   virtual ~Sink() = default;
   // One outcome per event, in order. Every event has an id. Does not throw.
-  virtual runtime::Task<std::vector<Outcome>> send(std::vector<publish::NewEvent> events) = 0;
+  virtual runtime::Task<std::vector<SinkResult>> send(std::vector<publish::NewEvent> events) = 0;
   // Logs once that nothing can be published now, and makes its caller wait.
   virtual bool tells_itself() const { return false; }
 };

@@ -96,8 +96,8 @@ void SlotReader::batch_done() {
   batch_bytes_ = 0;
 }
 
-void SlotReader::confirm(bool is_answer_wanted) {
-  stream_->confirm(done_, is_answer_wanted);
+void SlotReader::confirm(bool is_reply_wanted) {
+  stream_->confirm(done_, is_reply_wanted);
   confirmed_ = done_;
 }
 

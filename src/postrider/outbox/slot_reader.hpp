@@ -36,7 +36,7 @@ class SlotReader {
   // Everything up to this position is done once the batch is.
   pg::Lsn done() const { return done_; }
   // Confirms done() to the slot. If asked to, the server responds, which advances done().
-  void confirm(bool is_answer_wanted = false);
+  void confirm(bool is_reply_wanted = false);
   void beat();  // keeps the connection alive while nothing is confirmed
   // Until there may be more, or the deadline.
   runtime::Task<void> wait(runtime::SteadyTime deadline);

@@ -14,7 +14,7 @@ constexpr size_t kShownMax = 10;
 
 }  // namespace
 
-void StuckTally::add(const std::vector<SetAside>& rows) {
+void StuckCounts::add(const std::vector<SetAside>& rows) {
   for (const SetAside& row : rows) {
     if (row.tenant_id == model::kReservedTenant) continue;  // no events about this tenant itself
     ++rows_;
@@ -22,8 +22,8 @@ void StuckTally::add(const std::vector<SetAside>& rows) {
   }
 }
 
-std::optional<std::string> StuckTally::due(base::SteadyTime now) const {
-  if (rows_ == 0 || (told_at_ && now - *told_at_ < kInterval)) return std::nullopt;
+std::optional<std::string> StuckCounts::due(base::SteadyTime now) const {
+  if (rows_ == 0 || (reported_at_ && now - *reported_at_ < kInterval)) return std::nullopt;
   std::vector<std::string> shown;
   for (const SetAside& row : first_) {
     base::JsonObject each;
@@ -35,19 +35,19 @@ std::optional<std::string> StuckTally::due(base::SteadyTime now) const {
   return data.text();
 }
 
-void StuckTally::told(base::SteadyTime now) {
-  told_at_ = now;
+void StuckCounts::told(base::SteadyTime now) {
+  reported_at_ = now;
   rows_ = 0;
   first_.clear();
 }
 
 runtime::Task<void> StuckReporter::report() {
   const auto now = base::BootClock::now();
-  const auto data = tally_.due(now);
+  const auto data = counts_.due(now);
   if (!data) co_return;
   try {
     co_await link_.run(sql::report_stuck{.data = *data});
-    tally_.told(now);
+    counts_.told(now);
   } catch (const pg::Error& error) {
     telemetry::log_debug("outbox_stuck_not_told").field("error", error.what());
   }

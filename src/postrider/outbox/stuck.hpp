@@ -13,9 +13,9 @@
 namespace postrider::outbox {
 
 // Pure.
-class StuckTally {
+class StuckCounts {
  public:
-  explicit StuckTally(std::string outbox) : outbox_(std::move(outbox)) {}
+  explicit StuckCounts(std::string outbox) : outbox_(std::move(outbox)) {}
   void add(const std::vector<SetAside>& rows);
   // The data of the event, if it is time for one.
   std::optional<std::string> due(base::SteadyTime now) const;
@@ -25,20 +25,20 @@ class StuckTally {
   std::string outbox_;
   int64_t rows_ = 0;
   std::vector<SetAside> first_;
-  std::optional<base::SteadyTime> told_at_;
+  std::optional<base::SteadyTime> reported_at_;
 };
 
 // Used on the link's loop.
 class StuckReporter {
  public:
   // The link is one to postrider's own database.
-  StuckReporter(std::string outbox, pg::Link& link) : tally_(std::move(outbox)), link_(link) {}
-  void add(const std::vector<SetAside>& rows) { tally_.add(rows); }
+  StuckReporter(std::string outbox, pg::Link& link) : counts_(std::move(outbox)), link_(link) {}
+  void add(const std::vector<SetAside>& rows) { counts_.add(rows); }
   // Sends the reports that are due. Does not throw: a report that fails is sent later.
   runtime::Task<void> report();
 
  private:
-  StuckTally tally_;
+  StuckCounts counts_;
   pg::Link& link_;
 };
 

@@ -15,27 +15,27 @@ std::vector<SetAside> rows(int count, const std::string& tenant = "acme") {
   return made;
 }
 
-TEST(StuckTally, TellsTheFirstAtOnceAndTheRestOfTheMinuteTogether) {
-  StuckTally tally("billing");
+TEST(StuckCounts, TellsTheFirstAtOnceAndTheRestOfTheMinuteTogether) {
+  StuckCounts counts("billing");
   const base::SteadyTime start{1h};
-  EXPECT_FALSE(tally.due(start));
-  tally.add(rows(1));
-  EXPECT_EQ(tally.due(start),
+  EXPECT_FALSE(counts.due(start));
+  counts.add(rows(1));
+  EXPECT_EQ(counts.due(start),
             R"({"outbox":"billing","rows":1,"first":[{"row":1,"tenant_id":"acme","type":"order.paid",)"
             R"("error":"there is no such tenant"}]})");
-  tally.told(start);
-  for (int i = 0; i < 1'000; ++i) tally.add(rows(3));
-  EXPECT_FALSE(tally.due(start + 59s)) << "a storm is one event a minute";
-  EXPECT_THAT(*tally.due(start + 60s), HasSubstr(R"("rows":3000)"));
-  EXPECT_LT(tally.due(start + 60s)->size(), 2'000U);
-  tally.told(start + 60s);
-  EXPECT_FALSE(tally.due(start + 1h));
+  counts.told(start);
+  for (int i = 0; i < 1'000; ++i) counts.add(rows(3));
+  EXPECT_FALSE(counts.due(start + 59s)) << "a storm is one event a minute";
+  EXPECT_THAT(*counts.due(start + 60s), HasSubstr(R"("rows":3000)"));
+  EXPECT_LT(counts.due(start + 60s)->size(), 2'000U);
+  counts.told(start + 60s);
+  EXPECT_FALSE(counts.due(start + 1h));
 }
 
-TEST(StuckTally, TellsNothingAboutTheReservedTenant) {
-  StuckTally tally("billing");
-  tally.add(rows(2, "postrider"));
-  EXPECT_FALSE(tally.due(base::SteadyTime{1h}));
+TEST(StuckCounts, TellsNothingAboutTheReservedTenant) {
+  StuckCounts counts("billing");
+  counts.add(rows(2, "postrider"));
+  EXPECT_FALSE(counts.due(base::SteadyTime{1h}));
 }
 
 }  // namespace

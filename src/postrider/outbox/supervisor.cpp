@@ -1,4 +1,4 @@
-#include "postrider/outbox/keeper.hpp"
+#include "postrider/outbox/supervisor.hpp"
 
 #include "postrider/telemetry/log.hpp"
 
@@ -16,7 +16,7 @@ RelayOptions options_for(RelayOptions options, const std::string& name, const st
   return options;
 }
 
-DrainLimits fenced(DrainLimits limits, const pg::Lease& lease) {
+DrainLimits fenced(DrainLimits limits, const pg::SessionLease& lease) {
   limits.lease = &lease;
   return limits;
 }
@@ -40,8 +40,8 @@ pg::LinkOptions listen_link(const std::string& url) {
   return options;
 }
 
-struct RelayKeeper::Unit {
-  Unit(const KeeperTools& tools, const std::string& name, std::string sealed_url, const std::string& url,
+struct RelaySupervisor::Unit {
+  Unit(const SupervisorTools& tools, const std::string& name, std::string sealed_url, const std::string& url,
        const RelayOptions& options, const DrainLimits& limits)
       : sealed(std::move(sealed_url)),
         series(tools.metrics, name),
@@ -72,7 +72,7 @@ struct RelayKeeper::Unit {
   std::string sealed;  // as in the registry: another one is another place
   OutboxMetrics series;
   pg::Link link;
-  pg::Lease lease;
+  pg::SessionLease lease;
   StuckReporter stuck;
   OtherDatabaseDrainer drainer;
   Relay relay;
@@ -80,15 +80,15 @@ struct RelayKeeper::Unit {
   Capture capture;
 };
 
-RelayKeeper::RelayKeeper(KeeperTools tools, RelayOptions options, DrainLimits limits)
+RelaySupervisor::RelaySupervisor(SupervisorTools tools, RelayOptions options, DrainLimits limits)
     : Service(tools.loop),
       tools_(std::move(tools)),
       options_(runtime::validated(std::move(options))),
       limits_(std::move(limits)) {}
 
-RelayKeeper::~RelayKeeper() = default;
+RelaySupervisor::~RelaySupervisor() = default;
 
-Task<runtime::SteadyTime> RelayKeeper::pass(runtime::SteadyTime) {
+Task<runtime::SteadyTime> RelaySupervisor::pass(runtime::SteadyTime) {
   try {
     co_await apply();
   } catch (const pg::Error& error) {
@@ -99,7 +99,7 @@ Task<runtime::SteadyTime> RelayKeeper::pass(runtime::SteadyTime) {
 }
 
 // A URL that cannot be opened is empty.
-Task<std::map<std::string, RelayKeeper::Wanted>> RelayKeeper::wanted() {
+Task<std::map<std::string, RelaySupervisor::Wanted>> RelaySupervisor::wanted() {
   std::map<std::string, Wanted> all;
   for (const ConfiguredOutbox& outbox : tools_.configured)
     all.emplace(outbox.name, Wanted{"", outbox.database_url, outbox.poll, outbox.retain});
@@ -116,7 +116,7 @@ Task<std::map<std::string, RelayKeeper::Wanted>> RelayKeeper::wanted() {
   co_return all;
 }
 
-void RelayKeeper::start_unit(const std::string& name, const Wanted& wanted) {
+void RelaySupervisor::start_unit(const std::string& name, const Wanted& wanted) {
   RelayOptions options = options_;
   DrainLimits limits = limits_;
   options.poll = wanted.poll.value_or(options.poll);
@@ -124,7 +124,7 @@ void RelayKeeper::start_unit(const std::string& name, const Wanted& wanted) {
   units_.emplace(name, std::make_unique<Unit>(tools_, name, wanted.sealed, wanted.url, options, limits));
 }
 
-Task<void> RelayKeeper::apply() {
+Task<void> RelaySupervisor::apply() {
   const auto all = co_await wanted();
   for (auto at = units_.begin(); at != units_.end();) {
     const auto found = all.find(at->first);
@@ -139,7 +139,7 @@ Task<void> RelayKeeper::apply() {
     if (!units_.contains(name) && !is_stopping() && !each.url.empty()) start_unit(name, each);
 }
 
-Task<void> RelayKeeper::finish() {
+Task<void> RelaySupervisor::finish() {
   for (auto& [name, unit] : units_) {
     co_await unit->stop();
   }

@@ -20,7 +20,7 @@ struct ConfiguredOutbox {
   std::optional<std::chrono::seconds> retain{};
 };
 
-struct KeeperTools {
+struct SupervisorTools {
   runtime::Loop& loop;
   pg::Link& registry;  // to postrider's own database
   Sink& sink;
@@ -29,11 +29,11 @@ struct KeeperTools {
   std::vector<ConfiguredOutbox> configured = {};
 };
 
-class RelayKeeper : public runtime::Service {
+class RelaySupervisor : public runtime::Service {
  public:
   // `options` is what all relays have in common.
-  RelayKeeper(KeeperTools tools, RelayOptions options, DrainLimits limits);
-  ~RelayKeeper() override;
+  RelaySupervisor(SupervisorTools tools, RelayOptions options, DrainLimits limits);
+  ~RelaySupervisor() override;
 
  private:
   struct Unit;
@@ -51,7 +51,7 @@ class RelayKeeper : public runtime::Service {
   runtime::Task<std::map<std::string, Wanted>> wanted();
   void start_unit(const std::string& name, const Wanted& wanted);
 
-  KeeperTools tools_;
+  SupervisorTools tools_;
   RelayOptions options_;
   DrainLimits limits_;
   std::map<std::string, std::unique_ptr<Unit>> units_;

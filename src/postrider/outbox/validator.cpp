@@ -24,11 +24,11 @@ std::optional<std::string> Validator::error_of_version(const registry::Catalogue
                                                        const publish::NewEvent& event,
                                                        std::optional<std::string_view> version,
                                                        std::string_view data) const {
-  const registry::ValidationResult judgement =
+  const registry::ValidationResult validation =
       catalogue.validate({event.type, version, data}, rejects_unknown_);
-  if (judgement.kind == registry::ValidationResult::Kind::valid) return std::nullopt;
-  const auto& first = judgement.violations.front();
-  if (judgement.kind == registry::ValidationResult::Kind::rejected) {
+  if (validation.kind == registry::ValidationResult::Kind::valid) return std::nullopt;
+  const auto& first = validation.violations.front();
+  if (validation.kind == registry::ValidationResult::Kind::rejected) {
     metrics_.invalid_events.at("rejected").add();
     return "the event does not match the schema of its type: " + first.pointer + " " + first.detail;
   }

@@ -19,7 +19,8 @@ Position Window::first_unread() const {
   return first;
 }
 
-void Window::read(std::string_view snapshot, const std::vector<Row>& late, const std::vector<Row>& fresh) {
+void Window::read(std::string_view snapshot, const std::vector<OutboxRow>& late,
+                  const std::vector<OutboxRow>& fresh) {
   CHECK(is_open_);
   if (!next_) next_ = pg::SnapshotCursor::parse(snapshot);
   if (late.empty()) late_.clear();

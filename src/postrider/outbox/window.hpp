@@ -33,7 +33,8 @@ class Window {
 
   // The rows of a chunk, and the snapshot taken before it was read: the next window begins with the one that
   // was taken before the first chunk. A chunk without rows is the last.
-  void read(std::string_view snapshot, const std::vector<Row>& late, const std::vector<Row>& fresh);
+  void read(std::string_view snapshot, const std::vector<OutboxRow>& late,
+            const std::vector<OutboxRow>& fresh);
   // Transactions that were in progress when the last window began.
   bool is_anything_in_progress() const { return !cursor_.in_progress.empty(); }
 

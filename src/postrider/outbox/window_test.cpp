@@ -9,10 +9,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::vector<Row> rows(int64_t xid, int64_t first, int64_t last) {
-  std::vector<Row> made;
+std::vector<OutboxRow> rows(int64_t xid, int64_t first, int64_t last) {
+  std::vector<OutboxRow> made;
   for (int64_t id = first; id <= last; ++id) {
-    Row row;
+    OutboxRow row;
     row.xid = xid;
     row.id = id;
     made.push_back(row);

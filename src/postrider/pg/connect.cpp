@@ -77,7 +77,7 @@ Error::Report brief(const std::string& verbose) {
 }  // namespace
 
 // The error of a failed connect, with the SQLSTATE if the server rejected it.
-Error Session::refused() const {
+Error Session::rejected() const {
   return Error(Kind::unknown, brief(lost("cannot connect").what()));
 }
 
@@ -93,7 +93,7 @@ UnitPtr Session::connect() {
   conn_ = start(options_);
   PQsetErrorVerbosity(conn_, PQERRORS_VERBOSE);  // libpq has no other way to get the SQLSTATE
   if (conn_ == nullptr || PQstatus(conn_) == CONNECTION_BAD)
-    fail(refused());
+    fail(rejected());
   else
     wait_connect(descriptor_base::wait_write);
   return unit;
@@ -123,7 +123,7 @@ void Session::poll_connect() {
     case PGRES_POLLING_OK:
       return established();
     default:
-      return fail(refused());
+      return fail(rejected());
   }
 }
 

@@ -70,7 +70,7 @@ Task<std::vector<Rows>> answer(UnitPtr unit) {
   co_return std::move(unit->rows);
 }
 
-Task<Rows> only_answer(UnitPtr unit) {
+Task<Rows> only_result(UnitPtr unit) {
   const Waiter waiter{*unit};
   co_await unit->done;
   if (unit->error) throw Error(*unit->error);
@@ -140,13 +140,13 @@ Task<std::vector<Rows>> Connection::run(Batch batch) {
 Task<Rows> Connection::run_one(Statement statement, Params params) {
   UnitPtr unit = unit_of(Batch(statement, std::move(params)));
   session_->submit(unit);
-  return only_answer(std::move(unit));
+  return only_result(std::move(unit));
 }
 
 Task<Rows> Connection::execute(std::string sql, Params params) {
   UnitPtr unit = unit_of(std::move(sql), std::move(params));
   session_->submit(unit);
-  return only_answer(std::move(unit));
+  return only_result(std::move(unit));
 }
 
 Task<Transaction> Connection::begin() {
@@ -205,13 +205,13 @@ Task<std::vector<Rows>> Transaction::run(Batch batch) {
 Task<Rows> Transaction::run_one(Statement statement, Params params) {
   UnitPtr unit = unit_of(Batch(statement, std::move(params)));
   session_->submit_in_turn(unit);
-  return only_answer(std::move(unit));
+  return only_result(std::move(unit));
 }
 
 Task<Rows> Transaction::execute(std::string sql, Params params) {
   UnitPtr unit = unit_of(std::move(sql), std::move(params));
   session_->submit_in_turn(unit);
-  return only_answer(std::move(unit));
+  return only_result(std::move(unit));
 }
 
 Task<void> Transaction::script(std::string sql) {

@@ -16,17 +16,18 @@ constexpr std::string_view kNotAllowed = "42501";
 
 }  // namespace
 
-Lease::Lease(Link& link, LeaseOptions options) : link_(link), options_(std::move(options)) {}
+SessionLease::SessionLease(Link& link, SessionLeaseOptions options)
+    : link_(link), options_(std::move(options)) {}
 
-bool Lease::is_held() const {
+bool SessionLease::is_held() const {
   return epoch_ != 0 && link_.is_up() && link_.connection_number() == connection_;
 }
 
-void Lease::lose() {
+void SessionLease::lose() {
   epoch_ = 0;
 }
 
-Task<bool> Lease::hold() {
+Task<bool> SessionLease::hold() {
   const auto now = base::BootClock::now();
   if (is_held()) {
     if (now - beat_at_ < beat_interval()) co_return true;
@@ -48,7 +49,7 @@ Task<bool> Lease::hold() {
   co_return is_held();
 }
 
-Task<void> Lease::beat(base::SteadyTime now) {
+Task<void> SessionLease::beat(base::SteadyTime now) {
   const auto rows = co_await link_.run(sql::beat_lease{.name = options_.name, .epoch = epoch_});
   beat_at_ = now;
   if (rows.empty()) lose();
@@ -56,7 +57,7 @@ Task<void> Lease::beat(base::SteadyTime now) {
 
 // The holder's session is alive, but its process may be stopped, or its connection lost without the server
 // noticing.
-Task<void> Lease::check_holder(base::SteadyTime now) {
+Task<void> SessionLease::check_holder(base::SteadyTime now) {
   const auto rows = co_await link_.run(sql::read_holder{.name = options_.name});
   if (rows.empty()) throw Error(Kind::other, "there is no lease \"" + options_.name + "\" in the database");
   const auto holder = rows.front();
@@ -71,7 +72,7 @@ Task<void> Lease::check_holder(base::SteadyTime now) {
   co_await supersede(holder.pid, std::string(holder.role));
 }
 
-Task<void> Lease::supersede(int pid, std::string role) {
+Task<void> SessionLease::supersede(int pid, std::string role) {
   std::string note = "its session is ended";
   try {
     co_await link_.run(sql::end_holder{.name = options_.name});
@@ -87,7 +88,7 @@ Task<void> Lease::supersede(int pid, std::string role) {
       .field("note", note);
 }
 
-Task<void> Lease::release() {
+Task<void> SessionLease::release() {
   if (!is_held()) co_return;
   try {
     co_await link_.run(sql::release_lease{.name = options_.name, .epoch = epoch_});
@@ -97,22 +98,22 @@ Task<void> Lease::release() {
   lose();
 }
 
-void Lease::fence(Batch& batch) const {
+void SessionLease::fence(Batch& batch) const {
   batch.add(sql::fence{.name = options_.name, .epoch = epoch_});
 }
 
-bool Lease::is_loss(const Error& error) {
+bool SessionLease::is_loss(const Error& error) {
   return error.sqlstate() == kLeaseLost;
 }
 
-Task<bool> LeaseKeeper::start() {
+Task<bool> LeaseRenewer::start() {
   const bool is_held = co_await lease_.hold();
   is_stopping_ = false;
   if (is_held) tasks_.spawn(run());
   co_return is_held;
 }
 
-Task<void> LeaseKeeper::run() {
+Task<void> LeaseRenewer::run() {
   while (!is_stopping_ && lease_.is_held()) {
     co_await wakeup_.wait_for(lease_.beat_interval());
     if (is_stopping_ || !lease_.is_held()) co_return;
@@ -124,7 +125,7 @@ Task<void> LeaseKeeper::run() {
   }
 }
 
-Task<void> LeaseKeeper::stop() {
+Task<void> LeaseRenewer::stop() {
   is_stopping_ = true;
   wakeup_.notify();
   co_await tasks_.join();

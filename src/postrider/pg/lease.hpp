@@ -12,17 +12,17 @@
 
 namespace postrider::pg {
 
-struct LeaseOptions {
+struct SessionLeaseOptions {
   std::string name;
   std::string owner = {};                   // for people
   std::string of = {};                      // the outbox, for the log
   std::chrono::milliseconds stall{10'000};  // a holder without a heartbeat for this long is superseded
 };
 
-class Lease {
+class SessionLease {
  public:
   // The link is a session of its own, not one of a transaction pooler.
-  Lease(Link& link, LeaseOptions options);
+  SessionLease(Link& link, SessionLeaseOptions options);
 
   // Takes the lease if it is free; keeps it alive if it is held. Call it more often than every third of
   // `stall`. False: another session has it. Throws Error.
@@ -46,7 +46,7 @@ class Lease {
   runtime::Task<void> supersede(int pid, std::string role);
 
   Link& link_;
-  LeaseOptions options_;
+  SessionLeaseOptions options_;
   int64_t epoch_ = 0;  // 0: not held
   uint64_t connection_ = 0;
   base::SteadyTime beat_at_{};
@@ -59,9 +59,9 @@ class Lease {
 
 // Renews a lease while its holder works on the same link, however long that takes. For work that notices when
 // its session ends.
-class LeaseKeeper {
+class LeaseRenewer {
  public:
-  LeaseKeeper(runtime::Loop& loop, Lease& lease) : lease_(lease), wakeup_(loop) {}
+  LeaseRenewer(runtime::Loop& loop, SessionLease& lease) : lease_(lease), wakeup_(loop) {}
 
   // Takes the lease. False: another session has it, and there is nothing to stop. Throws Error.
   runtime::Task<bool> start();
@@ -70,7 +70,7 @@ class LeaseKeeper {
  private:
   runtime::Task<void> run();
 
-  Lease& lease_;
+  SessionLease& lease_;
   runtime::Wakeup wakeup_;
   runtime::TaskGroup tasks_;
   bool is_stopping_ = false;

@@ -188,7 +188,7 @@ TEST_F(ConnectedTest, AResultThatHasArrivedIsReadBeforeAConnectionCountsAsStuck)
 }
 
 Task<void> in_order(Pool& pool, std::string name, std::string& order) {
-  const Pool::Lease lease = co_await pool.acquire(in(60s));
+  const Pool::Handle lease = co_await pool.acquire(in(60s));
   co_await lease->run_one(one);
   order += name;
 }
@@ -210,7 +210,7 @@ TEST_F(LinkTest, APoolLendsToOneAtATimeInOrder) {
 
 Task<void> take_turn(Pool& pool, Pool::Claim claim, std::string& order) {
   std::string name = claim.owner;
-  const Pool::Lease lease = co_await pool.acquire(in(60s), std::move(claim));
+  const Pool::Handle lease = co_await pool.acquire(in(60s), std::move(claim));
   co_await lease->run_one(one);
   order += name;
 }
@@ -237,15 +237,15 @@ TEST_F(LinkTest, OwnersTakeTurnsWhoeverHasMoreWaiting) {
 
 Task<bool> leaves_one_for_others(Pool& pool) {
   const Pool::Claim greedy{"greedy", 1}, other{"other", 1};
-  const Pool::Lease first = co_await pool.acquire(in(60s), greedy);
-  bool is_refused = false;
+  const Pool::Handle first = co_await pool.acquire(in(60s), greedy);
+  bool is_rejected = false;
   try {
-    const Pool::Lease second = co_await pool.acquire(in(5ms), greedy);
+    const Pool::Handle second = co_await pool.acquire(in(5ms), greedy);
   } catch (const Error&) {
-    is_refused = true;
+    is_rejected = true;
   }
-  const Pool::Lease others = co_await pool.acquire(in(60s), other);
-  co_return is_refused&& pool.is_occupied_by("greedy");
+  const Pool::Handle others = co_await pool.acquire(in(60s), other);
+  co_return is_rejected&& pool.is_occupied_by("greedy");
 }
 
 TEST_F(LinkTest, AnOwnerHoldsNoMoreLinksThanItsShare) {
@@ -256,14 +256,14 @@ TEST_F(LinkTest, AnOwnerHoldsNoMoreLinksThanItsShare) {
 }
 
 Task<void> use_up_time(Pool& pool, Pool::Claim claim) {
-  const Pool::Lease lease = co_await pool.acquire(in(60s), std::move(claim));
+  const Pool::Handle lease = co_await pool.acquire(in(60s), std::move(claim));
   Batch sleep({nullptr, "select pg_sleep(0.003)"}, Params());
   co_await lease->run(std::move(sleep));
 }
 
 Task<bool> is_lent(Pool& pool, Pool::Claim claim, SteadyTime deadline) {
   try {
-    const Pool::Lease lease = co_await pool.acquire(deadline, std::move(claim));
+    const Pool::Handle lease = co_await pool.acquire(deadline, std::move(claim));
     co_return true;
   } catch (const Error&) {
     co_return false;
@@ -293,9 +293,9 @@ TEST_F(LinkTest, AnOwnerIsServedAgainOnceItsShareHasMadeUpForWhatItUsed) {
 }
 
 Task<Kind> second_of(Pool& pool) {
-  const Pool::Lease first = co_await pool.acquire(in(60s));
+  const Pool::Handle first = co_await pool.acquire(in(60s));
   try {
-    const Pool::Lease second = co_await pool.acquire(in(5ms));
+    const Pool::Handle second = co_await pool.acquire(in(5ms));
   } catch (const Error& error) {
     co_return error.kind();
   }

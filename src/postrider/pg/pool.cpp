@@ -201,11 +201,11 @@ bool Pool::is_up() const {
                      [](const State::Place& place) { return place.link->is_up(); });
 }
 
-Pool::Lease::~Lease() {
+Pool::Handle::~Handle() {
   if (state_) state_->give_back(link_, claim_, since_);
 }
 
-Pool::Lease::Lease(std::shared_ptr<State> state, Link* link, Claim claim)
+Pool::Handle::Handle(std::shared_ptr<State> state, Link* link, Claim claim)
     : state_(std::move(state)), link_(link), claim_(std::move(claim)), since_(base::BootClock::now()) {}
 
 bool Pool::is_occupied_by(const std::string& name) const {
@@ -214,11 +214,11 @@ bool Pool::is_occupied_by(const std::string& name) const {
   return owner->second.held > 0 || owner->second.rested_at() > base::BootClock::now();
 }
 
-Task<Pool::Lease> Pool::acquire(SteadyTime deadline) {
+Task<Pool::Handle> Pool::acquire(SteadyTime deadline) {
   return acquire(deadline, Claim());
 }
 
-Task<Pool::Lease> Pool::acquire(SteadyTime deadline, Claim claim) {
+Task<Pool::Handle> Pool::acquire(SteadyTime deadline, Claim claim) {
   CHECK(claim.links_max > 0 && claim.time_share > 0);
   const std::shared_ptr<State> state = state_;
   if (state->is_stopping) throw Error(Kind::unavailable, "stopping");
@@ -232,11 +232,11 @@ Task<Pool::Lease> Pool::acquire(SteadyTime deadline, Claim claim) {
     throw Error(Kind::unavailable, is_up()
                                        ? "all database connections are busy"
                                        : "no database connection: " + state->places[0].link->last_error());
-  co_return Lease(state, link, std::move(claim));
+  co_return Handle(state, link, std::move(claim));
 }
 
 Task<std::vector<Rows>> Pool::run(Batch batch, SteadyTime deadline) {
-  const Lease lease = co_await acquire(deadline);
+  const Handle lease = co_await acquire(deadline);
   std::vector<Rows> rows = co_await lease->run(std::move(batch));
   co_return std::move(rows);
 }

@@ -38,23 +38,23 @@ class Pool {
   static constexpr std::chrono::seconds time_share_credit{2};
 
   // A link for the caller alone until the lease is gone. The pool outlives its leases.
-  class Lease {
+  class Handle {
    public:
-    Lease(Lease&& other) noexcept = default;
-    Lease& operator=(Lease&& other) noexcept {
+    Handle(Handle&& other) noexcept = default;
+    Handle& operator=(Handle&& other) noexcept {
       std::swap(state_, other.state_);
       std::swap(link_, other.link_);
       std::swap(claim_, other.claim_);
       std::swap(since_, other.since_);
       return *this;
     }
-    ~Lease();
+    ~Handle();
     Link& operator*() const { return *link_; }
     Link* operator->() const { return link_; }
 
    private:
     friend class Pool;
-    Lease(std::shared_ptr<State> state, Link* link, Claim claim);
+    Handle(std::shared_ptr<State> state, Link* link, Claim claim);
     std::shared_ptr<State> state_;
     Link* link_;
     Claim claim_;
@@ -63,8 +63,8 @@ class Pool {
 
   // Owners take turns, regardless of how many of their claims wait; the claims of one owner are served in
   // order. Throws Error(unavailable) at the deadline.
-  runtime::Task<Lease> acquire(runtime::SteadyTime deadline);
-  runtime::Task<Lease> acquire(runtime::SteadyTime deadline, Claim claim);
+  runtime::Task<Handle> acquire(runtime::SteadyTime deadline);
+  runtime::Task<Handle> acquire(runtime::SteadyTime deadline, Claim claim);
   // True if a claim of this owner would wait for the owner's own calls: it holds a link, or has used up its
   // share of the time.
   bool is_occupied_by(const std::string& owner) const;

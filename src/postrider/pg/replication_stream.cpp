@@ -19,7 +19,7 @@ using ResultPtr = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
 constexpr size_t kDataHead = 25;       // 'w', start, end, time
 constexpr size_t kKeepaliveSize = 18;  // 'k', end, time, whether a reply is requested
-constexpr std::chrono::minutes kAnswerCheck{1};
+constexpr std::chrono::minutes kResponseCheck{1};
 constexpr int64_t kPostgresEpoch = 946'684'800'000'000;
 
 void ignore_notice(void*, const PGresult*) {}
@@ -50,7 +50,7 @@ PGconn* start_connecting(const ConnectOptions& options) {
   return PQconnectStartParams(keywords.data(), values.data(), 1);
 }
 
-Error refusal(const PGresult* result) {
+Error rejection(const PGresult* result) {
   const auto field = [result](int code) {
     const char* text = PQresultErrorField(result, code);
     return std::string(text == nullptr ? "" : text);
@@ -131,21 +131,21 @@ void ReplicationStream::State::flush() {
 Task<void> ReplicationStream::State::answer(ExecStatusType wanted) {
   flush();
   bool has_wanted = false;
-  std::optional<Error> refused;
+  std::optional<Error> rejected;
   while (true) {
     while (PQisBusy(conn) != 0) {
-      co_await wait_for(descriptor_base::wait_read, base::BootClock::now() + kAnswerCheck);
+      co_await wait_for(descriptor_base::wait_read, base::BootClock::now() + kResponseCheck);
       flush();
       consume();
     }
     const ResultPtr result(PQgetResult(conn), &PQclear);
     if (!result) break;
     const ExecStatusType status = PQresultStatus(result.get());
-    if (status == PGRES_FATAL_ERROR) refused.emplace(refusal(result.get()));
+    if (status == PGRES_FATAL_ERROR) rejected.emplace(rejection(result.get()));
     has_wanted |= status == wanted;
     if (status == PGRES_COPY_BOTH) break;
   }
-  if (refused) throw Error(*refused);
+  if (rejected) throw Error(*rejected);
   if (!has_wanted) lost("unexpected response in replication mode");
 }
 
@@ -214,7 +214,7 @@ std::optional<ReplicationStream::Frame> ReplicationStream::next() {
     if (size == 0) return std::nullopt;
     if (size == -1) {  // the server ends it, with a reason
       const ResultPtr result(PQgetResult(state.conn), &PQclear);
-      if (result && PQresultStatus(result.get()) == PGRES_FATAL_ERROR) throw refusal(result.get());
+      if (result && PQresultStatus(result.get()) == PGRES_FATAL_ERROR) throw rejection(result.get());
       state.lost("the server has ended the replication");
     }
     if (size < 0) state.lost("replication connection lost");
@@ -237,7 +237,7 @@ void ReplicationStream::wake() {
   state_->wakeup.notify();
 }
 
-void ReplicationStream::confirm(Lsn done, bool is_answer_wanted) {
+void ReplicationStream::confirm(Lsn done, bool is_reply_wanted) {
   State& state = *state_;
   state.check_open();
   const auto now = base::wall_now().time_since_epoch().count() - kPostgresEpoch;
@@ -245,7 +245,7 @@ void ReplicationStream::confirm(Lsn done, bool is_answer_wanted) {
   for (int written_flushed_applied = 0; written_flushed_applied < 3; ++written_flushed_applied)
     put_int64(message, static_cast<uint64_t>(done));
   put_int64(message, static_cast<uint64_t>(now));
-  message.push_back(is_answer_wanted ? '\1' : '\0');
+  message.push_back(is_reply_wanted ? '\1' : '\0');
   if (PQputCopyData(state.conn, message.data(), static_cast<int>(message.size())) < 0)
     state.lost("replication connection lost");
   state.flush();

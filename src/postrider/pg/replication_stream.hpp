@@ -49,7 +49,7 @@ class ReplicationStream {
 
   // Everything before `done` is safe and need not be sent again. On request, the server responds with a
   // keepalive.
-  void confirm(Lsn done, bool is_answer_wanted = false);
+  void confirm(Lsn done, bool is_reply_wanted = false);
   void close();  // a waiting call throws Error(unavailable)
 
  private:

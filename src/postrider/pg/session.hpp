@@ -125,7 +125,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void deliver();
   void deliver_soon();
   Error lost(const char* fallback) const;
-  Error refused() const;
+  Error rejected() const;
 
   runtime::Loop& loop_;
   ConnectOptions options_;

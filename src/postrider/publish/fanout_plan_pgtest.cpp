@@ -131,7 +131,7 @@ TEST_F(FanoutPlanTest, ADeletedTenantTakesNoMore) {
   ASSERT_TRUE(is_new(publish(on, event("t1"))));
   db.sql("update tenant set status = 'deleted'");
   record_change("t1");
-  EXPECT_TRUE(is_refused(publish(on, event("t1")), Reason::unknown_tenant));
+  EXPECT_TRUE(is_rejected(publish(on, event("t1")), Reason::unknown_tenant));
   EXPECT_EQ(db.sql("select count(*) from event"), "1");
 }
 
@@ -142,7 +142,7 @@ TEST_F(FanoutPlanTest, TheTenantsLimitOfBytesHolds) {
   ASSERT_TRUE(is_new(publish(on, event("t1"))));
   auto large = event("t1");
   large.data = R"({"amount":1234567890123})";
-  EXPECT_TRUE(is_refused(publish(on, large), Reason::too_large));
+  EXPECT_TRUE(is_rejected(publish(on, large), Reason::too_large));
 }
 
 TEST_F(FanoutPlanTest, OrderedTenantsAreLookedUpEachTime) {

@@ -103,7 +103,7 @@ TEST_F(PublishFaultTest, DoesNotQueueAgainWhatWasCommittedUnnoticed) {
 // The owners looked, found nothing, and only then the cut-off transaction ends.
 TEST_F(PublishFaultTest, TheOwnersLookAgainAtWhatWasCommittedAfterTheyLooked) {
   db.sql(kSlowCommit);
-  const std::string nobodys = "node_id = '00000000-0000-0000-0000-000000000000'";
+  const std::string without_node = "node_id = '00000000-0000-0000-0000-000000000000'";
   auto& on = publisher();
   std::vector<NewEvent> keyed = events(false);
   for (size_t i = 0; i < keyed.size(); ++i) keyed[i].id = "id" + std::to_string(i);
@@ -112,17 +112,18 @@ TEST_F(PublishFaultTest, TheOwnersLookAgainAtWhatWasCommittedAfterTheyLooked) {
   std::vector<PublishResult> answers;
   auto until_missed =
       Client::lose_connection(on, until(loop, db, waiting_for("gate"), "1"),
-                              until(loop, db, "select count(*) from publish_log where " + nobodys, "1"));
+                              until(loop, db, "select count(*) from publish_log where " + without_node, "1"));
   run(Client::disturbed(on, keyed, answers, std::move(until_missed), [&] {
     db.sql("delete from publish_log");
     locker("commit");
   }));
   for (const auto& answer : answers) EXPECT_TRUE(is_new(answer)) << text_of(answer);
   EXPECT_EQ(live_rows(), "20");
-  EXPECT_EQ(db.sql("select count(*) from queue q where bucket >= 0 and not exists (select from publish_log l "
-                   "where l." +
-                   nobodys + " and q.id between l.first_id and l.last_id and q.bucket = any (l.buckets))"),
-            "0");
+  EXPECT_EQ(
+      db.sql("select count(*) from queue q where bucket >= 0 and not exists (select from publish_log l "
+             "where l." +
+             without_node + " and q.id between l.first_id and l.last_id and q.bucket = any (l.buckets))"),
+      "0");
 }
 
 // As from an outbox in another database, where ids were given in an order of their own.
@@ -182,8 +183,8 @@ TEST_F(PublishFaultTest, SaysSoWhenTheDatabaseStaysAwayAndTellsTheOwnersLater) {
       on, events(false), answers,
       until(loop, db, "select count(*) from pg_stat_activity where wait_event = 'PgSleep'", "1"),
       [] { support::Cluster::get().stop(); }));
-  for (const auto& answer : answers) EXPECT_TRUE(is_refused(answer, Reason::unavailable)) << text_of(answer);
-  EXPECT_TRUE(is_refused(publish(on, event("t1")), Reason::unavailable));
+  for (const auto& answer : answers) EXPECT_TRUE(is_rejected(answer, Reason::unavailable)) << text_of(answer);
+  EXPECT_TRUE(is_rejected(publish(on, event("t1")), Reason::unavailable));
 
   support::Cluster::get().start();
   EXPECT_ANY_THROW(db.sql("select 1")) << "this connection was lost, too";
@@ -194,7 +195,7 @@ TEST_F(PublishFaultTest, SaysSoWhenTheDatabaseStaysAwayAndTellsTheOwnersLater) {
   EXPECT_EQ(db.sql("select count(*) from event"), "2");
 }
 
-// The owners were told of it, looked, and found nothing, since its backend still waited in the commit.
+// The owners were notified, read the table, and found nothing: its backend was still waiting in the commit.
 TEST_F(PublishFaultTest, TheOwnersLookAgainWhenATransactionThatWasGivenUpCommits) {
   db.sql(kSlowCommit);
   auto& on = publisher({.give_up_after = std::chrono::milliseconds(300)});
@@ -203,7 +204,7 @@ TEST_F(PublishFaultTest, TheOwnersLookAgainWhenATransactionThatWasGivenUpCommits
   std::vector<PublishResult> answers;
   run(Client::disturbed(on, events(false), answers, until(loop, db, waiting_for("gate"), "1"),
                         [&] { on.link.connection().close(); }));
-  for (const auto& answer : answers) EXPECT_TRUE(is_refused(answer, Reason::unavailable)) << text_of(answer);
+  for (const auto& answer : answers) EXPECT_TRUE(is_rejected(answer, Reason::unavailable)) << text_of(answer);
   db.sql("delete from publish_log");
   run(until(loop, db, "select count(*) > 0 from " + kNotices, "t"));
   db.sql("delete from publish_log");
@@ -217,10 +218,10 @@ TEST_F(PublishFaultTest, AServerThatHangsIsGivenUpAtTheDeadlineAndItsCommitIsNot
   ASSERT_TRUE(is_new(publish(on, event("t1"))));
   support::StoppedProcess backend(on.link.connection().server().backend_pid);
   for (const auto& answer : publish_all(on, events(false)))
-    EXPECT_TRUE(is_refused(answer, Reason::unavailable)) << text_of(answer);
+    EXPECT_TRUE(is_rejected(answer, Reason::unavailable)) << text_of(answer);
   NewEvent next = event("t1");
   next.id = "next";
-  while (is_refused(publish(on, next), Reason::unavailable)) {
+  while (is_rejected(publish(on, next), Reason::unavailable)) {
   }
   EXPECT_EQ(live_rows(), "2") << "the next one went out on another connection";
   run(until(loop, db, "select count(*) > 0 from " + kNotices, "t"));
@@ -237,8 +238,8 @@ TEST_F(PublishFaultTest, WhatIsSentAgainAfterTheServerHungIsOneEvent) {
   support::StoppedProcess backend(on.link.connection().server().backend_pid);
   NewEvent sent = event("t1");
   sent.id = "once";
-  ASSERT_TRUE(is_refused(publish(on, sent), Reason::unavailable));
-  while (is_refused(publish(on, sent), Reason::unavailable)) {
+  ASSERT_TRUE(is_rejected(publish(on, sent), Reason::unavailable));
+  while (is_rejected(publish(on, sent), Reason::unavailable)) {
   }
   const std::string pid = std::to_string(on.link.lost_backends().front().pid);
   backend.resume();
@@ -255,7 +256,7 @@ TEST_F(PublishFaultTest, WhoWaitsBehindAFailedFlushIsRefusedInTheSameTime) {
   const auto answers = publish_all(*publishers.back(), events(false));
   EXPECT_LT(base::BootClock::now() - begun, std::chrono::seconds(8)) << "one after the other takes 10";
   EXPECT_GE(base::BootClock::now() - begun, std::chrono::milliseconds(500));
-  for (const auto& answer : answers) EXPECT_TRUE(is_refused(answer, Reason::unavailable)) << text_of(answer);
+  for (const auto& answer : answers) EXPECT_TRUE(is_rejected(answer, Reason::unavailable)) << text_of(answer);
 }
 
 }  // namespace

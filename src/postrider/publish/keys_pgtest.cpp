@@ -44,7 +44,7 @@ TEST_F(KeysTest, OtherContentIsAConflict) {
   auto& on = publisher();
   for (const auto& given : {with_id(event("t1"), "mine"), with_key(event("t1"), "mine")}) {
     ASSERT_TRUE(is_new(publish(on, given)));
-    EXPECT_TRUE(is_refused(publish(on, with_data(given, "{}")), Reason::conflict));
+    EXPECT_TRUE(is_rejected(publish(on, with_data(given, "{}")), Reason::conflict));
     EXPECT_TRUE(is_repeat(publish(on, given)));
   }
   EXPECT_EQ(db.sql("select count(*) from event"), "2");
@@ -70,7 +70,7 @@ TEST_F(KeysTest, AnEventMayHaveBothAndLosesByEither) {
   EXPECT_TRUE(is_repeat(renewed));
   EXPECT_EQ(text_of(renewed), text_of(first));
   // The same key for another event.
-  EXPECT_TRUE(is_refused(publish(on, with_id(both, "id2")), Reason::conflict));
+  EXPECT_TRUE(is_rejected(publish(on, with_id(both, "id2")), Reason::conflict));
   EXPECT_TRUE(is_new(publish(on, with_id(event("t1"), "id2")))) << "the loser's own id stayed free";
   EXPECT_EQ(db.sql("select count(*) from event"), "2");
 }
@@ -80,7 +80,7 @@ TEST_F(KeysTest, TheSameKeyTwiceInOneBatchIsOneEvent) {
   const auto given = with_id(event("t1"), "mine");
   const auto answers = publish_all(on, {given, with_data(given, "1"), given, event("t1")});
   EXPECT_TRUE(is_new(answers[0]));
-  EXPECT_TRUE(is_refused(answers[1], Reason::conflict));
+  EXPECT_TRUE(is_rejected(answers[1], Reason::conflict));
   EXPECT_TRUE(is_repeat(answers[2]));
   EXPECT_EQ(text_of(answers[0]), text_of(answers[2]));
   EXPECT_TRUE(is_new(answers[3]));
@@ -91,7 +91,7 @@ TEST_F(KeysTest, AFollowerIsPublishedWhenItsLeaderIsRefused) {
   auto& on = publisher({.data_bytes_max = 20});
   const auto given = with_id(event("t1"), "mine");
   const auto answers = publish_all(on, {with_data(given, R"("much longer than allowed")"), given, given});
-  EXPECT_TRUE(is_refused(answers[0], Reason::too_large));
+  EXPECT_TRUE(is_rejected(answers[0], Reason::too_large));
   EXPECT_TRUE(is_new(answers[1])) << text_of(answers[1]);
   EXPECT_TRUE(is_repeat(answers[2])) << text_of(answers[2]);
 }
@@ -159,7 +159,7 @@ TEST_F(KeysTest, AKeyThatWasKeptWithoutAnAnswerIsTakenAgain) {
            hollow + "); delete from event");
     const auto answers = publish_all(on, {given, with_data(given, "1"), given, event("t1")});
     EXPECT_TRUE(is_new(answers[0])) << text_of(answers[0]);
-    EXPECT_TRUE(is_refused(answers[1], Reason::conflict));
+    EXPECT_TRUE(is_rejected(answers[1], Reason::conflict));
     EXPECT_TRUE(is_repeat(answers[2])) << text_of(answers[2]);
     EXPECT_EQ(text_of(answers[0]), text_of(answers[2]));
     EXPECT_TRUE(is_new(answers[3]));

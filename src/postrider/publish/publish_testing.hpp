@@ -96,7 +96,7 @@ inline constexpr const char* kSlowCommit =
     "execute function wait_at_gate()";
 
 inline const std::string kNotices = "publish_log l where l.node_id = '00000000-0000-0000-0000-000000000000'";
-// How many deliveries the owners were told to look for, and can find.
+// How many deliveries the owners were notified of, and can find.
 inline const std::string kNoticed =
     "select count(*) from queue q where q.bucket >= 0 and exists (select from " + kNotices +
     " and q.id between l.first_id and l.last_id and q.bucket = any (l.buckets))";
@@ -183,9 +183,9 @@ inline bool is_repeat(const PublishResult& answer) {
   const auto* published = std::get_if<Published>(&answer);
   return published != nullptr && published->is_repeat;
 }
-inline bool is_refused(const PublishResult& answer, Rejected::Reason reason) {
-  const auto* refused = std::get_if<Rejected>(&answer);
-  return refused != nullptr && refused->reason == reason;
+inline bool is_rejected(const PublishResult& answer, Rejected::Reason reason) {
+  const auto* rejected = std::get_if<Rejected>(&answer);
+  return rejected != nullptr && rejected->reason == reason;
 }
 inline std::string text_of(const PublishResult& answer) {
   if (const auto* published = std::get_if<Published>(&answer)) return published->response;

@@ -64,7 +64,7 @@ struct Publisher::State {
   pg::BatchCommit<PendingEvent*> commit;
   FanoutPlanCache plans;
   std::unordered_map<std::string, size_t> fan_outs;  // deliveries of the last event of a tenant
-  UnknownCommits unknown;                            // given up
+  UnknownCommits unknown;                            // no longer retried
 
   class Flush;
 

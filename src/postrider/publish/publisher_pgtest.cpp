@@ -99,11 +99,11 @@ TEST_F(PublishTest, RefusesUnknownAndDeletedTenantsWithoutHarmToOthers) {
     std::vector<NewEvent> events{event("nobody"), event("t1"), event("gone")};
     if (with_key) events.push_back(keyed);
     const auto answers = publish_all(on, events);
-    EXPECT_TRUE(is_refused(answers[0], Reason::unknown_tenant));
+    EXPECT_TRUE(is_rejected(answers[0], Reason::unknown_tenant));
     EXPECT_TRUE(is_new(answers[1])) << text_of(answers[1]);
-    EXPECT_TRUE(is_refused(answers[2], Reason::unknown_tenant));
+    EXPECT_TRUE(is_rejected(answers[2], Reason::unknown_tenant));
     if (with_key) {
-      EXPECT_TRUE(is_refused(answers[3], Reason::unknown_tenant));
+      EXPECT_TRUE(is_rejected(answers[3], Reason::unknown_tenant));
     }
   }
   EXPECT_EQ(db.sql("select tenant_id, count(*) from event group by 1"), "t1|2");
@@ -119,7 +119,7 @@ TEST_F(PublishTest, MakesTenantsWhenToldTo) {
   keyed.id = "k";
   const auto answers = publish_all(on, {event("new1"), event("gone"), keyed, event("new1")});
   EXPECT_TRUE(is_new(answers[0])) << text_of(answers[0]);
-  EXPECT_TRUE(is_refused(answers[1], Reason::unknown_tenant));
+  EXPECT_TRUE(is_rejected(answers[1], Reason::unknown_tenant));
   EXPECT_TRUE(is_new(answers[2])) << text_of(answers[2]);
   EXPECT_TRUE(is_new(answers[3])) << text_of(answers[3]);
   EXPECT_EQ(db.sql("select count(*) from event"), "3");
@@ -137,7 +137,7 @@ TEST_F(PublishTest, RefusesEventsThatBreakARuleWhoeverSendsThemAndMakesNoTenantF
   events.back().traceparent = "x\ny";
   const auto answers = publish_all(on, events);
   for (const size_t bad : {0, 1, 2, 3, 4, 6, 7})
-    EXPECT_TRUE(is_refused(answers[bad], Reason::invalid)) << bad << text_of(answers[bad]);
+    EXPECT_TRUE(is_rejected(answers[bad], Reason::invalid)) << bad << text_of(answers[bad]);
   EXPECT_TRUE(is_new(answers[5])) << text_of(answers[5]);
   EXPECT_EQ(db.sql("select string_agg(id, ' ' order by id) from tenant"), "org:7@eu.1 postrider");
   EXPECT_EQ(db.sql("select count(*) from event"), "1");
@@ -162,9 +162,9 @@ TEST_F(PublishTest, LimitsDataByTheTenantAndElseByTheDefault) {
   large.data = data;
   large.id = "k";
   const auto answers = publish_all(on, {event("small"), event("t1"), large});
-  EXPECT_TRUE(is_refused(answers[0], Reason::too_large));
+  EXPECT_TRUE(is_rejected(answers[0], Reason::too_large));
   EXPECT_TRUE(is_new(answers[1]));
-  EXPECT_TRUE(is_refused(answers[2], Reason::too_large));
+  EXPECT_TRUE(is_rejected(answers[2], Reason::too_large));
   EXPECT_EQ(db.sql("select count(*) from event_key"), "0") << "a refused event keeps no key";
 }
 
@@ -202,25 +202,25 @@ TEST_F(PublishTest, AnswersAfterTheCommit) {
   support::SyncSql locker(db.url());
   locker("begin; lock table queue in share mode");
   runtime::TaskGroup group;
-  bool is_answered = false;
+  bool is_responded_to = false;
   struct Client {
-    static runtime::Task<void> publish(TestPublisher& publisher, bool& is_answered) {
+    static runtime::Task<void> publish(TestPublisher& publisher, bool& is_responded_to) {
       co_await publisher.publisher.publish(PublishTest::event("t1"));
-      is_answered = true;
+      is_responded_to = true;
     }
-    static runtime::Task<void> blocked(runtime::TaskGroup& group, TestPublisher& publisher, bool& is_answered,
-                                       runtime::Task<void> until_blocked) {
-      group.spawn(publish(publisher, is_answered));
+    static runtime::Task<void> blocked(runtime::TaskGroup& group, TestPublisher& publisher,
+                                       bool& is_responded_to, runtime::Task<void> until_blocked) {
+      group.spawn(publish(publisher, is_responded_to));
       co_await until_blocked;
     }
     static runtime::Task<void> join(runtime::TaskGroup& group) { co_await group.join(); }
   };
-  run(Client::blocked(group, on, is_answered, until(loop, db, waiting_for("queue"), "1")));
-  EXPECT_FALSE(is_answered);
+  run(Client::blocked(group, on, is_responded_to, until(loop, db, waiting_for("queue"), "1")));
+  EXPECT_FALSE(is_responded_to);
   EXPECT_TRUE(on.handoff.deliveries.empty());
   locker("commit");
   run(Client::join(group));
-  EXPECT_TRUE(is_answered);
+  EXPECT_TRUE(is_responded_to);
   EXPECT_EQ(on.handoff.deliveries.size(), 1u);
 }
 
@@ -228,7 +228,7 @@ TEST_F(PublishTest, RefusesWhenTooMuchIsWaiting) {
   make_tenant("t1");
   auto& on = publisher({.limits = {.waiting_items_max = 3}});
   const auto answers = publish_all(on, std::vector<NewEvent>(4, event("t1")));
-  for (const auto& answer : answers) EXPECT_TRUE(is_refused(answer, Reason::overloaded));
+  for (const auto& answer : answers) EXPECT_TRUE(is_rejected(answer, Reason::overloaded));
   EXPECT_TRUE(is_new(publish(on, event("t1"))));
 }
 
@@ -240,7 +240,7 @@ TEST_F(PublishTest, HoldsATenantToItsPublishRate) {
   auto& on = publisher({.rates = &rates});
   EXPECT_TRUE(is_new(publish(on, event("slow"))));
   const auto answers = publish_all(on, {event("slow"), event("t1")});
-  EXPECT_TRUE(is_refused(answers[0], Reason::too_fast));
+  EXPECT_TRUE(is_rejected(answers[0], Reason::too_fast));
   EXPECT_TRUE(is_new(answers[1]));
 }
 
@@ -330,7 +330,7 @@ TEST_F(PublishTest, ABadEventHarmsOnlyItself) {
   const auto answers = publish_all(on, events);
   for (size_t i = 0; i < answers.size(); ++i) {
     if (i == 0 || i == 137 || i == 299) {
-      EXPECT_TRUE(is_refused(answers[i], Reason::invalid)) << i;
+      EXPECT_TRUE(is_rejected(answers[i], Reason::invalid)) << i;
     } else {
       EXPECT_TRUE(is_new(answers[i])) << i << text_of(answers[i]);
     }

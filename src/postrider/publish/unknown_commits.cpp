@@ -57,7 +57,7 @@ Task<void> UnknownCommits::run() {
   }
 }
 
-// Each entry once. One that is looked at stays in front until the result is there.
+// Checks each entry once. The entry that is being checked stays in front until its result arrives.
 Task<void> UnknownCommits::look() {
   for (size_t left = entries_.size(); left > 0 && !is_stopping_; --left) {
     const bool is_open = co_await may_commit(entries_.front());

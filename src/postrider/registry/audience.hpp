@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "postrider/http/client/refused_destination.hpp"
+#include "postrider/http/client/blocked_destination.hpp"
 #include "postrider/registry/keys.hpp"
 
 namespace postrider::registry {

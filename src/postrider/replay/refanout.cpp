@@ -29,7 +29,7 @@ void add_missing(Standing& standing, const sql::refan_out::Row& row) {
 
 }  // namespace
 
-void Standing::add_refused(int64_t line, const std::string& why) {
+void Standing::add_rejected(int64_t line, const std::string& why) {
   ++rejected;
   if (std::ssize(first_rejected) < kShownMax)
     first_rejected.push_back(origin + ", line " + std::to_string(line) + ": " + why);
@@ -316,7 +316,7 @@ Task<Standing> Refanout::from_archive(std::string file, NextLine next_line) {
       if (!has_more) break;
       ++lines;
       if (const std::string fault = fault_of_line(line); !fault.empty()) {
-        standing.add_refused(standing.after_row + lines, fault);
+        standing.add_rejected(standing.after_row + lines, fault);
         continue;
       }
       if (rows.size() > 1) rows += ',';

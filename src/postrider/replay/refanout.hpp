@@ -52,7 +52,7 @@ struct Standing {
   std::vector<std::string> first_missing{};   // of a dry run, at most kShownMax: "acme evt_… -> hooks"
 
   static constexpr int kShownMax = 20;
-  void add_refused(int64_t line, const std::string& why);
+  void add_rejected(int64_t line, const std::string& why);
 };
 
 // The next line of an archive; false at its end.
@@ -114,7 +114,7 @@ class Refanout {
   pg::Link& link_;
   // Retention is stopped while an archive is read: a day that was restored must not be dropped before its
   // deliveries exist.
-  pg::Lease lease_, retention_lease_;
+  pg::SessionLease lease_, retention_lease_;
   bool holds_retention_ = false;
   RefanoutRange range_;
   RefanoutOptions options_;

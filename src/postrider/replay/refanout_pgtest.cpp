@@ -77,7 +77,7 @@ TEST_F(RefanoutTest, GoesOnWithTheNextAttemptOfWhatWasBeingRetried) {
 TEST_F(RefanoutTest, MakesALostReplayOfADeadLetterAgain) {
   const auto one = make_endpoint();
   const auto dead = ended(make_event(), one, "dead_letter");
-  ASSERT_EQ(replay(dead).outcome, Single::Outcome::made);
+  ASSERT_EQ(replay(dead).outcome, Single::Result::made);
   EXPECT_EQ(go().queued, 0) << "the replay is pending";
   lose_queue();
   EXPECT_EQ(go().queued, 1);

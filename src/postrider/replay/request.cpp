@@ -18,13 +18,13 @@ using runtime::Task;
 const std::vector<std::string> kCauses{"rejected", "gone",    "exhausted",
                                        "expired",  "blocked", "endpoint_disabled"};
 
-Single::Outcome outcome_of(std::string_view text) {
-  if (text == "created") return Single::Outcome::made;
-  if (text == "unknown_delivery") return Single::Outcome::unknown_delivery;
-  if (text == "endpoint_inactive") return Single::Outcome::endpoint_inactive;
-  if (text == "event_gone") return Single::Outcome::event_gone;
-  if (text == "event_erased") return Single::Outcome::event_erased;
-  if (text == "too_fast") return Single::Outcome::too_fast;
+Single::Result outcome_of(std::string_view text) {
+  if (text == "created") return Single::Result::made;
+  if (text == "unknown_delivery") return Single::Result::unknown_delivery;
+  if (text == "endpoint_inactive") return Single::Result::endpoint_inactive;
+  if (text == "event_gone") return Single::Result::event_gone;
+  if (text == "event_erased") return Single::Result::event_erased;
+  if (text == "too_fast") return Single::Result::too_fast;
   throw pg::Error(pg::Kind::other, "create_replay() returned an unknown outcome");
 }
 
@@ -106,7 +106,7 @@ Task<Single> replay_delivery(pg::Link& link, const registry::Caller& caller, Sin
   const auto row = rows.front();
   Single single;
   single.outcome = outcome_of(row.outcome);
-  if (single.outcome != Single::Outcome::made) {
+  if (single.outcome != Single::Result::made) {
     co_await transaction.rollback();
     co_return single;
   }

@@ -37,8 +37,8 @@ struct SingleRequest {
 };
 
 struct Single {
-  enum class Outcome { made, unknown_delivery, endpoint_inactive, event_gone, event_erased, too_fast };
-  Outcome outcome = Outcome::made;
+  enum class Result { made, unknown_delivery, endpoint_inactive, event_gone, event_erased, too_fast };
+  Result outcome = Result::made;
   model::ReplayId replay{};      // set if made, as is `delivery`
   model::DeliveryId delivery{};  // the new one
 };

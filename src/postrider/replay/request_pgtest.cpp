@@ -5,7 +5,7 @@
 namespace postrider::replay {
 namespace {
 
-using Outcome = Single::Outcome;
+using Outcome = Single::Result;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -113,7 +113,7 @@ TEST_F(SingleReplay, WorksInSqlWithItsReasons) {
   db.sql("select create_requested_replay()");  // as a node does
   EXPECT_THAT(made, StartsWith("dlv_"));
   EXPECT_THAT(db.sql("select requested_by, reason from replay"), HasSubstr("sql:"));
-  const auto refusal = [&](const std::string& call) {
+  const auto rejection = [&](const std::string& call) {
     try {
       db.sql("select replay_delivery(" + call + ")");
     } catch (const std::runtime_error& error) {
@@ -121,11 +121,11 @@ TEST_F(SingleReplay, WorksInSqlWithItsReasons) {
     }
     return std::string("(made)");
   };
-  EXPECT_THAT(refusal("'nonsense', 'x'"), HasSubstr("is not a delivery ID"));
-  EXPECT_THAT(refusal("'" + dead.public_id() + "', ' '"), HasSubstr("reason is required"));
-  EXPECT_THAT(refusal("'dlv_" + ids.next().hex() + "', 'x'"), HasSubstr("does not exist"));
+  EXPECT_THAT(rejection("'nonsense', 'x'"), HasSubstr("is not a delivery ID"));
+  EXPECT_THAT(rejection("'" + dead.public_id() + "', ' '"), HasSubstr("reason is required"));
+  EXPECT_THAT(rejection("'dlv_" + ids.next().hex() + "', 'x'"), HasSubstr("does not exist"));
   db.sql("update endpoint set status = 'disabled'");
-  EXPECT_THAT(refusal("'" + dead.public_id() + "', 'x'"), HasSubstr("disabled or deleted"));
+  EXPECT_THAT(rejection("'" + dead.public_id() + "', 'x'"), HasSubstr("disabled or deleted"));
 }
 
 class RangeCount : public ReplayTest {};

@@ -61,7 +61,7 @@ NodeIndex Compiler::node_for(const json::value& schema, uint32_t resource, std::
 }
 
 void Compiler::compile(const Waiting& waiting) {
-  Node& made = program_.nodes[waiting.node];
+  Subschema& made = program_.nodes[waiting.node];
   made.resource = resources_.resource_of(*waiting.value, waiting.resource);
   if (waiting.value->is_bool()) {
     made.constant = waiting.value->get_bool();
@@ -83,7 +83,7 @@ void Compiler::compile_object(const Site& site) {
   branches(site);
 }
 
-void Compiler::refuse(const Site& site, std::string_view name, std::string detail) {
+void Compiler::reject(const Site& site, std::string_view name, std::string detail) {
   if (!problem_) problem_ = Violation{site.pointer + "/" + base::json_pointer_token(name), std::move(detail)};
 }
 
@@ -103,7 +103,7 @@ std::vector<NodeIndex> Compiler::schemas_at(const Site& site, std::string_view n
   if (value == nullptr) return all;
   const auto* list = value->if_array();
   if (list == nullptr || list->empty()) {
-    refuse(site, name, "must be a non-empty array of schemas");
+    reject(site, name, "must be a non-empty array of schemas");
     return all;
   }
   for (size_t i = 0; i < list->size(); ++i)
@@ -116,7 +116,7 @@ std::optional<uint64_t> Compiler::count_at(const Site& site, std::string_view na
   const json::value* value = keyword(site, name);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number() || !is_integer(*value) || compare_numbers(*value, json::value(0)) < 0) {
-    refuse(site, name, "must be an integer of 0 or more");
+    reject(site, name, "must be an integer of 0 or more");
     return std::nullopt;
   }
   if (value->is_double())
@@ -127,31 +127,31 @@ std::optional<uint64_t> Compiler::count_at(const Site& site, std::string_view na
 const json::value* Compiler::number_at(const Site& site, std::string_view name) {
   const json::value* value = keyword(site, name);
   if (value == nullptr || value->is_number()) return value;
-  refuse(site, name, "must be a number");
+  reject(site, name, "must be a number");
   return nullptr;
 }
 
 std::vector<std::string> Compiler::names(const Site& site, std::string_view name, const json::value& value) {
   std::vector<std::string> all;
   const auto* list = value.if_array();
-  if (list == nullptr) refuse(site, name, "must be an array of strings");
+  if (list == nullptr) reject(site, name, "must be an array of strings");
   for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
     if (const auto* text = (*list)[i].if_string())
       all.emplace_back(*text);
     else
-      refuse(site, name, "must be an array of strings");
+      reject(site, name, "must be an array of strings");
   }
   return all;
 }
 
 std::optional<Pattern> Compiler::pattern(const Site& site, std::string_view name, std::string_view text) {
   if (++patterns_ > kPatternsMax) {
-    refuse(site, name, "has too many patterns: the limit is " + std::to_string(kPatternsMax));
+    reject(site, name, "has too many patterns: the limit is " + std::to_string(kPatternsMax));
     return std::nullopt;
   }
   auto compiled = Pattern::compile(text);
   if (compiled) return std::move(*compiled);
-  refuse(site, name, compiled.error());
+  reject(site, name, compiled.error());
   return std::nullopt;
 }
 
@@ -160,9 +160,9 @@ void Compiler::references(const Site& site) {
     const json::value* value = keyword(site, name);
     if (value == nullptr || (is_07() && name == "$dynamicRef")) continue;
     const auto* text = value->if_string();
-    if (text == nullptr) return refuse(site, name, "must be a string");
+    if (text == nullptr) return reject(site, name, "must be a string");
     const auto place = resources_.resolve(*text, site.resource);
-    if (!place) return refuse(site, name, place.error());
+    if (!place) return reject(site, name, place.error());
     const NodeIndex target = node_for(*place->value, place->resource, site.pointer + "/" + std::string(name));
     if (name == "$ref") {
       node(site).ref = target;
@@ -183,13 +183,13 @@ void Compiler::types(const Site& site) {
     if (const auto* list = type->if_array())
       for (const json::value& each : *list) bits |= type_bit(each) ? type_bit(each) : 0x80;
     if (bits == 0 || (bits & 0x80) != 0)
-      refuse(site, "type", "must be one of null, boolean, object, array, string, number, integer, or a list");
+      reject(site, "type", "must be one of null, boolean, object, array, string, number, integer, or a list");
     node(site).types = bits;
   }
   node(site).equal_to = keyword(site, "const");
   if (const json::value* values = keyword(site, "enum")) {
     node(site).one_of_values = values->if_array();
-    if (!values->is_array()) refuse(site, "enum", "must be an array");
+    if (!values->is_array()) reject(site, "enum", "must be an array");
   }
 }
 
@@ -201,7 +201,7 @@ void Compiler::numbers(const Site& site) {
   rules.below = number_at(site, "exclusiveMaximum");
   rules.multiple_of = number_at(site, "multipleOf");
   if (rules.multiple_of && !(compare_numbers(*rules.multiple_of, json::value(0)) > 0))
-    return refuse(site, "multipleOf", "must be above 0");
+    return reject(site, "multipleOf", "must be above 0");
   if (rules.minimum || rules.maximum || rules.above || rules.below || rules.multiple_of)
     node(site).number = std::make_unique<NumberRules>(rules);
 }
@@ -212,7 +212,7 @@ void Compiler::strings(const Site& site) {
   rules.length_max = count_at(site, "maxLength");
   if (const json::value* value = keyword(site, "pattern")) {
     const auto* text = value->if_string();
-    if (text == nullptr) return refuse(site, "pattern", "must be a string");
+    if (text == nullptr) return reject(site, "pattern", "must be a string");
     rules.pattern = pattern(site, "pattern", *text);
   }
   if (rules.length_min || rules.length_max || rules.pattern)
@@ -240,7 +240,7 @@ void Compiler::objects(const Site& site) {
 void Compiler::properties(const Site& site, ObjectRules& rules) {
   if (const json::value* value = keyword(site, "properties")) {
     const auto* map = value->if_object();
-    if (map == nullptr) return refuse(site, "properties", "must be an object of schemas");
+    if (map == nullptr) return reject(site, "properties", "must be an object of schemas");
     for (const auto& [name, schema] : *map)
       rules.properties.emplace(
           name,
@@ -248,7 +248,7 @@ void Compiler::properties(const Site& site, ObjectRules& rules) {
   }
   if (const json::value* value = keyword(site, "patternProperties")) {
     const auto* map = value->if_object();
-    if (map == nullptr) return refuse(site, "patternProperties", "must be an object of schemas");
+    if (map == nullptr) return reject(site, "patternProperties", "must be an object of schemas");
     for (const auto& [text, schema] : *map) {
       auto compiled = pattern(site, "patternProperties", text);
       if (!compiled) return;
@@ -265,7 +265,7 @@ void Compiler::dependencies(const Site& site, ObjectRules& rules) {
     const json::value* value = keyword(site, keyword_name);
     if (value == nullptr || (is_07() && keyword_name != "dependencies")) continue;
     const auto* map = value->if_object();
-    if (map == nullptr) return refuse(site, keyword_name, "must be an object");
+    if (map == nullptr) return reject(site, keyword_name, "must be an object");
     for (const auto& [name, what] : *map) {
       const bool is_names =
           keyword_name == "dependentRequired" || (keyword_name == "dependencies" && what.is_array());
@@ -300,7 +300,7 @@ void Compiler::arrays(const Site& site) {
   rules->size_min = count_at(site, "minItems");
   rules->size_max = count_at(site, "maxItems");
   if (const json::value* unique = keyword(site, "uniqueItems")) {
-    if (!unique->is_bool()) return refuse(site, "uniqueItems", "must be true or false");
+    if (!unique->is_bool()) return reject(site, "uniqueItems", "must be true or false");
     rules->is_unique = unique->get_bool();
   }
   if (!rules->prefix.empty() || rules->rest || rules->contains || rules->unevaluated || rules->size_min ||

@@ -57,9 +57,9 @@ class Compiler {
   const boost::json::value* number_at(const Site& site, std::string_view name);
   std::vector<std::string> names(const Site& site, std::string_view name, const boost::json::value& value);
   std::optional<Pattern> pattern(const Site& site, std::string_view name, std::string_view text);
-  Node& node(const Site& site) { return program_.nodes[site.node]; }
+  Subschema& node(const Site& site) { return program_.nodes[site.node]; }
   bool is_07() const { return resources_.draft() == Draft::draft_07; }
-  void refuse(const Site& site, std::string_view name, std::string detail);
+  void reject(const Site& site, std::string_view name, std::string detail);
 
   Program& program_;
   const Resources& resources_;

@@ -46,26 +46,26 @@ bool Evaluator::members(const ObjectRules& rules, const Subject& subject) {
     const std::string_view name = member.key();
     const Path path{&subject.path, name};
     const Subject inner{member.value(), path};
-    bool is_judged = false;
+    bool is_evaluated = false;
     if (const auto known = rules.properties.find(name); known != rules.properties.end()) {
-      is_judged = true;
+      is_evaluated = true;
       is_valid = eval(known->second, inner) && is_valid;
     }
-    for (const PatternNode& each : rules.pattern_properties) {
+    for (const PatternSubschema& each : rules.pattern_properties) {
       if (!goes_on(is_valid)) return false;
       if (!found(each.pattern, name)) continue;
-      is_judged = true;
+      is_evaluated = true;
       is_valid = eval(each.node, inner) && is_valid;
     }
-    if (!is_judged && rules.additional_properties && goes_on(is_valid)) {
-      is_judged = true;
+    if (!is_evaluated && rules.additional_properties && goes_on(is_valid)) {
+      is_evaluated = true;
       is_valid = eval(*rules.additional_properties, inner) && is_valid;
     }
     if (rules.property_names && goes_on(is_valid)) {
       const json::value text(member.key());
       is_valid = eval(*rules.property_names, {text, path}) && is_valid;
     }
-    if (is_judged && subject.marks != nullptr) (*subject.marks)[place] = true;
+    if (is_evaluated && subject.marks != nullptr) (*subject.marks)[place] = true;
     ++place;
   }
   return is_valid;
@@ -81,7 +81,7 @@ bool Evaluator::dependents(const ObjectRules& rules, const Subject& subject) {
         is_valid = fail(subject.path, "must have the member \"" + name + "\" beside \"" + each.name + "\"");
     if (!goes_on(is_valid)) return false;
   }
-  for (const NamedNode& each : rules.dependent_schemas) {
+  for (const NamedSubschema& each : rules.dependent_schemas) {
     if (!object.contains(each.name)) continue;
     is_valid = branch(each.node, subject) && is_valid;
     if (!goes_on(is_valid)) return false;

@@ -91,7 +91,7 @@ bool Evaluator::eval(NodeIndex index, const Subject& subject) {
   spend(1);
   if (depth_ >= kEvalDepthMax) has_given_up_ = true;
   if (has_given_up_) return false;
-  const Node& node = program_.nodes[index];
+  const Subschema& node = program_.nodes[index];
   if (node.constant) return *node.constant || fail(subject.path, "is not allowed here");
   ++depth_;
   const bool enters = scope_.empty() || scope_.back() != node.resource;
@@ -103,7 +103,7 @@ bool Evaluator::eval(NodeIndex index, const Subject& subject) {
   return is_valid;
 }
 
-bool Evaluator::eval_node(const Node& node, const Subject& subject) {
+bool Evaluator::eval_node(const Subschema& node, const Subject& subject) {
   const bool asks_object = node.object && node.object->unevaluated && subject.value.is_object();
   const bool asks_array = node.array && node.array->unevaluated && subject.value.is_array();
   Marks own;
@@ -125,7 +125,7 @@ bool Evaluator::eval_node(const Node& node, const Subject& subject) {
   return is_valid;
 }
 
-NodeIndex Evaluator::dynamic_target(const Node& node) const {
+NodeIndex Evaluator::dynamic_target(const Subschema& node) const {
   if (!node.dynamic_anchor.empty())
     for (const uint32_t resource : scope_) {
       const auto& anchors = program_.dynamic_anchors[resource];
@@ -134,14 +134,14 @@ NodeIndex Evaluator::dynamic_target(const Node& node) const {
   return *node.dynamic_ref;
 }
 
-bool Evaluator::references(const Node& node, const Subject& subject) {
+bool Evaluator::references(const Subschema& node, const Subject& subject) {
   bool is_valid = true;
   if (node.ref) is_valid = branch(*node.ref, subject);
   if (node.dynamic_ref && goes_on(is_valid)) is_valid = branch(dynamic_target(node), subject) && is_valid;
   return is_valid;
 }
 
-bool Evaluator::plain(const Node& node, const Subject& subject) {
+bool Evaluator::plain(const Subschema& node, const Subject& subject) {
   const json::value& value = subject.value;
   if (node.types != 0 && (types_of(value) & node.types) == 0)
     return fail(subject.path, "must be " + type_names(node.types));

@@ -44,9 +44,9 @@ class Evaluator {
   };
 
   bool eval(NodeIndex index, const Subject& subject);
-  bool eval_node(const Node& node, const Subject& subject);
-  bool references(const Node& node, const Subject& subject);
-  bool plain(const Node& node, const Subject& subject);
+  bool eval_node(const Subschema& node, const Subject& subject);
+  bool references(const Subschema& node, const Subject& subject);
+  bool plain(const Subschema& node, const Subject& subject);
   bool branches(const Branches& rules, const Subject& subject);
   bool any_or_one(const Branches& rules, const Subject& subject);
   bool choice(const Branches& rules, const Subject& subject);
@@ -64,7 +64,7 @@ class Evaluator {
   // Without complaints: a branch that may fail.
   bool quietly(NodeIndex index, const Subject& subject);
   bool branch(NodeIndex index, const Subject& subject);
-  NodeIndex dynamic_target(const Node& node) const;
+  NodeIndex dynamic_target(const Subschema& node) const;
 
   bool fail(const Path& path, std::string detail);
   bool found(const Pattern& pattern, std::string_view text);

@@ -5,7 +5,7 @@ namespace postrider::schema {
 namespace {
 
 // The subschemas that are applied to the same value as this one.
-std::vector<NodeIndex> in_place(const Node& node) {
+std::vector<NodeIndex> in_place(const Subschema& node) {
   std::vector<NodeIndex> all;
   const auto add = [&all](const std::optional<NodeIndex>& one) {
     if (one) all.push_back(*one);

@@ -26,11 +26,11 @@ enum TypeBit : uint8_t {
   type_integer = 64,
 };
 
-struct NamedNode {
+struct NamedSubschema {
   std::string name;
   NodeIndex node;
 };
-struct PatternNode {
+struct PatternSubschema {
   Pattern pattern;
   NodeIndex node;
 };
@@ -42,13 +42,13 @@ struct Dependents {
 // Rules for objects, arrays and branches are separate: most subschemas only have a type and a bound.
 struct ObjectRules {
   std::map<std::string, NodeIndex, std::less<>> properties;
-  std::vector<PatternNode> pattern_properties;
+  std::vector<PatternSubschema> pattern_properties;
   std::optional<NodeIndex> additional_properties;
   std::optional<NodeIndex> property_names;
   std::optional<NodeIndex> unevaluated;
   std::vector<std::string> required;
   std::vector<Dependents> dependent_required;
-  std::vector<NamedNode> dependent_schemas;
+  std::vector<NamedSubschema> dependent_schemas;
   std::optional<uint64_t> size_min, size_max;
 };
 
@@ -82,7 +82,7 @@ struct Branches {
   std::optional<NodeIndex> not_node, if_node, then_node, else_node;
 };
 
-struct Node {
+struct Subschema {
   std::optional<bool> constant;  // a boolean schema
   uint32_t resource = 0;         // the part with an $id of its own that it belongs to
   uint8_t types = 0;             // TypeBits; 0: any
@@ -99,8 +99,8 @@ struct Node {
 };
 
 struct Program {
-  boost::json::value document;  // nodes point into it
-  std::vector<Node> nodes;      // the first one is the schema itself
+  boost::json::value document;   // nodes point into it
+  std::vector<Subschema> nodes;  // the first one is the schema itself
   std::vector<std::map<std::string, NodeIndex, std::less<>>> dynamic_anchors;  // of each resource
 };
 

@@ -21,12 +21,12 @@ namespace {
 constexpr auto kReachTimeout = std::chrono::seconds(60);
 constexpr auto kReachPause = std::chrono::seconds(1);
 // The role, its password or the database is wrong: waiting does not help.
-constexpr std::array<std::string_view, 3> kFinalRefusals{"28000", "28P01", "3D000"};
+constexpr std::array<std::string_view, 3> kPermanentErrors{"28000", "28P01", "3D000"};
 constexpr std::string_view kNoRight = "42501";
 
 bool is_worth_waiting(const pg::Error& error) {
-  return error.kind() == pg::Kind::unavailable &&
-         std::find(kFinalRefusals.begin(), kFinalRefusals.end(), error.sqlstate()) == kFinalRefusals.end();
+  return error.kind() == pg::Kind::unavailable && std::find(kPermanentErrors.begin(), kPermanentErrors.end(),
+                                                            error.sqlstate()) == kPermanentErrors.end();
 }
 
 std::string loss_of(const std::vector<std::string>& tables) {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "postrider/inbox/forwarder.hpp"
-#include "postrider/inbox/source_keeper.hpp"
+#include "postrider/inbox/source_maintenance.hpp"
 #include "postrider/pg/listener.hpp"
 #include "postrider/publish/publisher.hpp"
 
@@ -51,7 +51,7 @@ struct InboxBackground::State {
   inbox::Maintenance maintenance;
   publish::Publisher publisher;
   inbox::Forwarder forwarder;
-  inbox::SourceKeeper sources;
+  inbox::SourceMaintenance sources;
   pg::Listener listener;
 };
 

@@ -22,7 +22,7 @@ class MasterKey : public testing::Test {
   ~MasterKey() override { std::filesystem::remove_all(config_.data_dir); }
 
   std::string path() const { return config_.data_dir + "/master.key"; }
-  std::string refusal(bool is_private) const {
+  std::string rejection(bool is_private) const {
     try {
       load_master_keys(config_, is_private);
     } catch (const config::ConfigError& error) {
@@ -44,14 +44,14 @@ TEST_F(MasterKey, IsMadeForThePrivatePostgresAndFoundAgain) {
 }
 
 TEST_F(MasterKey, IsRequiredForAConfiguredDatabase) {
-  EXPECT_THAT(refusal(false), HasSubstr("POSTRIDER_MASTER_KEY"));
+  EXPECT_THAT(rejection(false), HasSubstr("POSTRIDER_MASTER_KEY"));
   EXPECT_FALSE(std::filesystem::exists(path()));
 }
 
 TEST_F(MasterKey, InAFileThatOthersCanReadIsRefused) {
   load_master_keys(config_, true);
   ::chmod(path().c_str(), 0644);
-  EXPECT_THAT(refusal(true), HasSubstr("chmod 600"));
+  EXPECT_THAT(rejection(true), HasSubstr("chmod 600"));
 }
 
 TEST_F(MasterKey, ThatIsConfiguredWinsOverTheFile) {
@@ -62,8 +62,8 @@ TEST_F(MasterKey, ThatIsConfiguredWinsOverTheFile) {
 
 TEST_F(MasterKey, ThatCannotBeUsedIsNamedButNotRepeated) {
   config_.master_key = "far too short";
-  EXPECT_THAT(refusal(true), HasSubstr("master_key"));
-  EXPECT_THAT(refusal(true), testing::Not(HasSubstr("far too short")));
+  EXPECT_THAT(rejection(true), HasSubstr("master_key"));
+  EXPECT_THAT(rejection(true), testing::Not(HasSubstr("far too short")));
 }
 
 }  // namespace

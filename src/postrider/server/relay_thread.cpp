@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "postrider/outbox/capture.hpp"
-#include "postrider/outbox/keeper.hpp"
 #include "postrider/outbox/publisher_sink.hpp"
 #include "postrider/outbox/relay.hpp"
 #include "postrider/outbox/same_database.hpp"
+#include "postrider/outbox/supervisor.hpp"
 #include "postrider/outbox/validator.hpp"
 #include "postrider/runtime/loop_thread.hpp"
 
@@ -35,7 +35,7 @@ publish::PublisherOptions publisher_options(const RelayTools& tools) {
 }
 
 outbox::DrainLimits drain_limits(const config::Config& config, outbox::Validator& validator,
-                                 const pg::Lease* lease = nullptr) {
+                                 const pg::SessionLease* lease = nullptr) {
   outbox::DrainLimits limits;
   limits.validator = &validator;
   limits.lease = lease;
@@ -119,7 +119,7 @@ struct RelayThread::State {
   runtime::LoopThread own, others;
   runtime::Loop &loop = own.loop, &others_loop = others.loop;
   pg::Link link;
-  pg::Lease lease;
+  pg::SessionLease lease;
   pg::Link publish_link;
   outbox::Validator validator, others_validator;
   publish::EventWriter writer;
@@ -131,7 +131,7 @@ struct RelayThread::State {
   // For outboxes in other databases.
   publish::Publisher publisher;
   outbox::PublisherSink sink;
-  outbox::RelayKeeper keeper;
+  outbox::RelaySupervisor keeper;
 };
 
 RelayThread::RelayThread(RelayTools tools) : state_(std::make_unique<State>(std::move(tools))) {}

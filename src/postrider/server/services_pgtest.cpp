@@ -16,12 +16,12 @@
 #include "postrider/delivery/report/rollup_writer.hpp"
 #include "postrider/inbox/forwarder.hpp"
 #include "postrider/inbox/maintenance.hpp"
-#include "postrider/inbox/source_keeper.hpp"
+#include "postrider/inbox/source_maintenance.hpp"
 #include "postrider/outbox/capture.hpp"
-#include "postrider/outbox/keeper.hpp"
 #include "postrider/outbox/publisher_sink.hpp"
 #include "postrider/outbox/relay.hpp"
 #include "postrider/outbox/same_database.hpp"
+#include "postrider/outbox/supervisor.hpp"
 #include "postrider/publish/fanout.hpp"
 #include "postrider/replay/runner.hpp"
 #include "postrider/upkeep/confirmations.hpp"
@@ -75,7 +75,7 @@ struct Parts {
   NoHandoff handoff;
   inbox::Rejections rejections{metrics};
   pg::Link link{loop, link_options(url)};
-  pg::Lease lease{link, outbox::relay_lease(relay_options(url))};
+  pg::SessionLease lease{link, outbox::relay_lease(relay_options(url))};
   publish::Publisher publisher{loop, link, ids, handoff, metrics, {}};
   outbox::PublisherSink sink{publisher};
   publish::EventWriter writer{link, ids, handoff, metrics, {}};
@@ -179,14 +179,14 @@ std::vector<Kind> kinds() {
          return std::make_unique<inbox::Maintenance>(of.loop, of.link, of.rejections, of.metrics,
                                                      inbox::Maintenance::Options{});
        }},
-      {"SourceKeeper",
+      {"SourceMaintenance",
        [](Parts& of) {
          inbox::ConfiguredSource source;
          source.id = "unknown_tenant";
          source.settings.forward = inbox::Forward{"nobody", "a.b"};
-         return std::make_unique<inbox::SourceKeeper>(of.loop, of.link,
-                                                      registry::Context{of.keys, of.ids, support::buckets},
-                                                      std::vector<inbox::ConfiguredSource>{source});
+         return std::make_unique<inbox::SourceMaintenance>(
+             of.loop, of.link, registry::Context{of.keys, of.ids, support::buckets},
+             std::vector<inbox::ConfiguredSource>{source});
        }},
       {"Forwarder",
        [](Parts& of) { return std::make_unique<inbox::Forwarder>(of.loop, of.link, of.publisher, "f"); }},
@@ -203,10 +203,10 @@ std::vector<Kind> kinds() {
                                   outbox::CaptureMetrics(of.metrics, "local")},
              outbox::capture_options("local", of.url, of.limits()), [] { return true; });
        }},
-      {"RelayKeeper",
+      {"RelaySupervisor",
        [](Parts& of) {
-         return std::make_unique<outbox::RelayKeeper>(
-             outbox::KeeperTools{of.loop, of.link, of.sink, of.keys, of.metrics}, relay_options(of.url),
+         return std::make_unique<outbox::RelaySupervisor>(
+             outbox::SupervisorTools{of.loop, of.link, of.sink, of.keys, of.metrics}, relay_options(of.url),
              outbox::DrainLimits{});
        }},
   };

@@ -251,7 +251,7 @@ int days_back(const RetentionOptions& options) {
   return std::min(kPartitionDaysBack, static_cast<int>(kept.count()));
 }
 
-Task<Retired> retire(pg::Link& link, pg::LeaseKeeper& lease, RetentionOptions options) {
+Task<Retired> retire(pg::Link& link, pg::LeaseRenewer& lease, RetentionOptions options) {
   Retired retired;
   auto taking = lease.start();
   const bool is_ours = co_await taking;

@@ -41,7 +41,7 @@ struct Retired {
 // One pass over everything, under the lease: nothing happens while another session has it. The link is the
 // lease's, a session of its own with a lock_timeout. Throws pg::Error, and std::runtime_error when the
 // archive cannot be written.
-runtime::Task<Retired> retire(pg::Link& link, pg::LeaseKeeper& lease, RetentionOptions options);
+runtime::Task<Retired> retire(pg::Link& link, pg::LeaseRenewer& lease, RetentionOptions options);
 inline const std::string kRetentionLease = "retention";
 
 }  // namespace postrider::upkeep

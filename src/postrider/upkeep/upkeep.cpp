@@ -72,7 +72,7 @@ Upkeep::Upkeep(runtime::Loop& loop, pg::Link& link, const telemetry::Metrics& me
     : Service(loop),
       link_(link),
       retention_lease_(link, {.name = kRetentionLease, .stall = kRetentionStall}),
-      retention_keeper_(loop, retention_lease_),
+      retention_renewer_(loop, retention_lease_),
       metrics_(metrics),
       options_(runtime::validated(std::move(options))) {
   routines_ = {
@@ -125,7 +125,7 @@ runtime::Task<void> Upkeep::notify_of_dead_letters() {
 }
 
 runtime::Task<void> Upkeep::drop_old() {
-  const Retired retired = co_await retire(link_, retention_keeper_, options_.retention);
+  const Retired retired = co_await retire(link_, retention_renewer_, options_.retention);
   metrics_.retention_kept.add(static_cast<double>(retired.kept));
   if (retired.is_pass) metrics_.retention_expiring.set(static_cast<double>(retired.expiring));
 }

@@ -63,8 +63,8 @@ class Upkeep : public runtime::Service {
   runtime::Task<void> add_up_dead_letters();
 
   pg::Link& link_;
-  pg::Lease retention_lease_;
-  pg::LeaseKeeper retention_keeper_;
+  pg::SessionLease retention_lease_;
+  pg::LeaseRenewer retention_renewer_;
   Metrics metrics_;
   UpkeepOptions options_;
   std::vector<Routine> routines_;

@@ -38,8 +38,8 @@ class UpkeepTest : public testing::Test {
   }
   // A pass on this link.
   runtime::Task<Retired> retire(pg::Link& on, RetentionOptions options) {
-    pg::Lease lease(on, {.name = kRetentionLease});
-    pg::LeaseKeeper keeper(loop, lease);
+    pg::SessionLease lease(on, {.name = kRetentionLease});
+    pg::LeaseRenewer keeper(loop, lease);
     auto pass = upkeep::retire(on, keeper, std::move(options));
     const Retired retired = co_await pass;
     co_return retired;

@@ -27,7 +27,7 @@ std::string proven(std::string_view message) {
 }
 
 void check(const outbox::Captured& captured) {
-  outbox::Row row;
+  outbox::OutboxRow row;
   row.event = captured.event();
   const auto error = outbox::error_of(row);
   CHECK(!error || error->size() < 2'000);

@@ -18,11 +18,11 @@ std::string read(std::string_view input, size_t piece) {
     const size_t took = chunks.feed(bytes, body);
     CHECK(took <= bytes.size());
     taken += took;
-    CHECK(took == bytes.size() || chunks.is_done() || chunks.refusal());
-    return !chunks.is_done() && !chunks.refusal();
+    CHECK(took == bytes.size() || chunks.is_done() || chunks.rejection());
+    return !chunks.is_done() && !chunks.rejection();
   });
   CHECK(body.size() <= kBodyMax);
-  if (chunks.refusal()) return "rejected " + std::to_string(chunks.refusal()->status);
+  if (chunks.rejection()) return "rejected " + std::to_string(chunks.rejection()->status);
   return body + (chunks.is_done() ? "| done at " + std::to_string(taken) : "| more");
 }
 

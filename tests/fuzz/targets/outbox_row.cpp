@@ -70,7 +70,7 @@ pg::Rows rows_of(std::string_view input) {
   return pg::Rows(result);
 }
 
-void check_good(outbox::Row& row) {
+void check_good(outbox::OutboxRow& row) {
   publish::NewEvent& event = row.event;
   const std::string id = event.id.value_or(event.given_id->public_id());
   const std::string body = publish::envelope(event, id, base::to_rfc3339(*event.written_at));
@@ -97,7 +97,7 @@ void check_good(outbox::Row& row) {
 void fuzz_one(std::string_view input) {
   const pg::Rows rows = rows_of(input);
   try {
-    for (outbox::Row& row : outbox::read_rows(rows)) {
+    for (outbox::OutboxRow& row : outbox::read_rows(rows)) {
       const auto error = outbox::error_of(row);
       CHECK(!error || error->size() < 2'000);
       if (!error) check_good(row);

@@ -33,8 +33,8 @@ std::string read(std::string_view input, size_t piece) {
                   std::to_string(request.fields.size()) + (reader.keeps_alive() ? "+" : "-");
         reader.accept_body(512);
       }
-      if (reader.stage() == RequestReader::Stage::refused) {
-        result += " rejected " + std::to_string(reader.refusal().status);
+      if (reader.stage() == RequestReader::Stage::rejected) {
+        result += " rejected " + std::to_string(reader.rejection().status);
         return false;
       }
       if (reader.stage() == RequestReader::Stage::complete) {

@@ -12,7 +12,7 @@ std::string read(std::string_view input, size_t piece) {
   std::string streamed;
   const std::function<void(std::string_view)> on_body = [&](std::string_view data) { streamed += data; };
   ResponseReader reader(
-      {.body_bytes_max = 256, .answers_head_request = false, .kept_bytes_max = 64, .on_body = &on_body});
+      {.body_bytes_max = 256, .responds_to_head = false, .kept_bytes_max = 64, .on_body = &on_body});
   in_pieces(input, piece, [&](std::string_view bytes) {
     reader.feed(bytes);
     return !reader.is_done();

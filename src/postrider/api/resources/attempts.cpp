@@ -109,7 +109,7 @@ Task<Response> list_attempts(Call& call) {
   history::AttemptFilter filter = read_attempt_filter(query);
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   auto resolved = co_await resolve(*lease, std::move(which));
   if (!resolved) co_return call.reject(resolved.error());
   if (!*resolved) co_return Response::json(200, R"({"data":[]})");

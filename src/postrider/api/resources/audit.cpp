@@ -96,7 +96,7 @@ Task<Response> list(Call& call) {
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const int limit = filter.limit - 1;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::vector<AuditRecord> records = co_await registry::list_audit(*lease, std::move(filter));
   std::vector<PageRow> rows;
   for (const auto& record : records)

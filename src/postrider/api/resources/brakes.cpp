@@ -27,7 +27,7 @@ Response respond(const registry::BrakeState& state) {
 }
 
 Task<Response> show(Call& call) {
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::BrakeState state = co_await registry::load_brakes(*lease);
   co_return respond(state);
 }
@@ -57,7 +57,7 @@ Task<Response> change(Call& call) {
     read(*document, settings, reason, none);
   };
   wanted.caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::BrakeState state = co_await registry::change_brakes(*lease, std::move(wanted));
   co_return respond(state);
 }

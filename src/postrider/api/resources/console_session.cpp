@@ -44,14 +44,14 @@ http::Problem no_console() {
 Task<std::optional<web::OpenedSession>> open(Call& call, SignIn sign_in) {
   registry::Caller caller = visitor_of(call);
   if (sign_in.link) {
-    const pg::Pool::Lease lease = co_await call.database();
+    const pg::Pool::Handle lease = co_await call.database();
     co_return co_await web::follow_console_link(*lease, caller, std::move(*sign_in.link));
   }
   const Credential credential{registry::hash_key(*sign_in.key)};
   const auto principal = co_await authenticate(call.services, credential);
   if (!principal) co_return std::nullopt;
   if (!allows(principal->role, Access::read)) throw CallRejected(no_console());
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   web::OpenedSession opened = co_await web::open_session(*lease, std::move(caller), *principal);
   co_return opened;
 }
@@ -94,7 +94,7 @@ Task<Response> create_link(Call& call) {
   if (!allows(call.principal.role, Access::read)) co_return call.reject(no_console());
   const registry::Caller caller = call.caller();
   const model::KeyId key = call.principal.key;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const web::CreatedLink created = co_await web::create_console_link(*lease, caller, key);
   JsonObject json;
   json.add("id", created.id)

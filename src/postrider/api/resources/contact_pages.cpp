@@ -111,7 +111,7 @@ Task<Response> follow(Call& call, LinkPurpose purpose) {
   registry::Caller caller;
   caller.id = "contact";
   caller.request_id = call.request.id;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const bool is_done = co_await registry::follow_contact_link(*lease, caller, purpose, std::move(token));
   if (!is_done) co_return respond(kInvalid);
   co_return respond(purpose == LinkPurpose::confirm ? kConfirmed : kUnsubscribed);

@@ -19,7 +19,7 @@ using registry::ContactResult;
 
 Task<Response> make_secret(Call& call) {
   const model::TenantId tenant = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
   if (!known) co_return call.reject(unknown("tenant"));
   const registry::ContactSecret secret =
@@ -57,7 +57,7 @@ Task<Response> run(Call& call, ContactAction action) {
   fields.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   model::TenantId tenant = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   auto acting = action.act(*lease, caller, std::move(tenant), std::move(address));
   const ContactResult contact = co_await acting;

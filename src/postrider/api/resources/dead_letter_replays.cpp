@@ -32,7 +32,7 @@ Task<Response> replay_of_tenant(Call& call) {
   auto body = read_request(call);
   if (!body) co_return call.reject(body.error());
   body->request.range.tenant = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<http::Problem> problem = co_await resolve(*lease, *body);
   if (problem) co_return call.reject(*problem);
   co_return co_await request_replay(call, *lease, std::move(body->request));
@@ -91,7 +91,7 @@ pg::Batch audit_request(const Call& call, const RangeBody& body, size_t tenants)
 Task<Response> replay_over_tenants(Call& call) {
   auto body = read_request(call);
   if (!body) co_return call.reject(body.error());
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto requests = co_await split_by_tenant(*lease, *body);
   if (!requests) co_return call.reject(requests.error());
   pg::Batch audit = audit_request(call, *body, requests->size());

@@ -137,7 +137,7 @@ Task<Response> list_dead_letters(Call& call) {
   Filter filter = read_filter(call, query);
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<http::Problem> problem = co_await resolve(*lease, filter);
   if (problem) co_return call.reject(*problem);
   const bool is_filtered = filter.cause || filter.resolved;
@@ -177,7 +177,7 @@ Task<Response> summary(Call& call) {
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   Filter filter;
   filter.tenant = tenant_of(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<http::Problem> problem = co_await resolve(*lease, filter);
   if (problem) co_return call.reject(*problem);
   const auto rows =
@@ -261,7 +261,7 @@ Task<int64_t> discard_matching(const Call& call, const Discard& wanted) {
   std::optional<base::Uuid> endpoint;
   if (filter.endpoint) endpoint = filter.endpoint->id.uuid;
   while (discarded < kDiscardMax) {
-    const pg::Pool::Lease lease = co_await call.database();
+    const pg::Pool::Handle lease = co_await call.database();
     const auto rows = co_await lease->run(delivery::sql::discard_some{.tenant = filter.tenant,
                                                                       .endpoint = endpoint,
                                                                       .cause = filter.cause,
@@ -275,7 +275,7 @@ Task<int64_t> discard_matching(const Call& call, const Discard& wanted) {
 }
 
 Task<int64_t> discard_named(const Call& call, const Discard& wanted) {
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto rows = co_await lease->run(delivery::sql::discard_ids{.deliveries = wanted.ids,
                                                                    .smallest = wanted.ids.front(),
                                                                    .largest = wanted.ids.back(),
@@ -304,7 +304,7 @@ Task<Response> discard(Call& call) {
   Discard wanted = read_discard(call, *document, problems);
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   {
-    const pg::Pool::Lease lease = co_await call.database();
+    const pg::Pool::Handle lease = co_await call.database();
     const std::optional<http::Problem> problem = co_await resolve(*lease, wanted.filter);
     if (problem) co_return call.reject(*problem);
     // Before it is done: should the work be interrupted, the log has the request.

@@ -27,7 +27,7 @@ Task<Response> list_deliveries(Call& call) {
   DeliveryQuery wanted = read_delivery_query(call, query);
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   auto filter = co_await resolve(*lease, std::move(wanted));
   if (!filter) co_return call.reject(filter.error());
   if (!*filter) co_return Response::json(200, R"({"data":[]})");
@@ -125,7 +125,7 @@ Task<std::optional<Shown>> find(const Call& call, pg::Link& link, model::Deliver
 Task<Response> show(Call& call) {
   const auto id = delivery_of(call);
   if (!id) co_return call.reject(unknown("delivery"));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<Shown> shown = co_await find(call, *lease, *id);
   if (!shown || !is_visible(call, shown->delivery)) co_return call.reject(unknown("delivery"));
   std::vector<history::Delivery> only{shown->delivery};
@@ -171,7 +171,7 @@ Task<Response> attempts(Call& call) {
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const auto id = delivery_of(call);
   if (!id) co_return call.reject(unknown("delivery"));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<Shown> shown = co_await find(call, *lease, *id);
   if (!shown || !is_visible(call, shown->delivery)) co_return call.reject(unknown("delivery"));
   const auto rows = co_await lease->run(history::sql::attempts_of{

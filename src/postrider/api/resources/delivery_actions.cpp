@@ -59,7 +59,7 @@ Task<Response> act(Call& call, const char* status) {
   action.request_id = caller.request_id;
   action.on_behalf_of = model::label(caller.actor);
   action.actor_name = caller.name;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto done = co_await lease->run(action);
   if (done.empty()) {
     const http::Problem problem = co_await why_not(call, *lease, *id);

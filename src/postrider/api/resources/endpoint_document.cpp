@@ -42,7 +42,7 @@ void read_url(Fields& fields, EndpointDocument& into, const EndpointRules& rules
   auto url = http::parse_url(text);
   if (!url) return fields.reject("url", std::string(http::describe(url.error())));
   // What cannot be checked now is checked at each delivery.
-  const auto rejected = into.guard(rules).judge(*url);
+  const auto rejected = into.guard(rules).inspect(*url);
   if (rejected && rejected->reason != http::BlockedReason::unknown_own)
     return fields.reject("url", http::describe(*rejected, rules.audience));
   into.draft.settings.url = std::move(text);

@@ -8,8 +8,8 @@
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/config/config.hpp"
 #include "postrider/crypto/master_keys.hpp"
+#include "postrider/http/client/blocked_destination.hpp"
 #include "postrider/http/client/guard.hpp"
-#include "postrider/http/client/refused_destination.hpp"
 #include "postrider/http/url.hpp"
 #include "postrider/registry/endpoints.hpp"
 

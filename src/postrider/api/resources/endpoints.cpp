@@ -56,7 +56,7 @@ Response respond(const Call& call, const CreateResult& result) {
 
 // A name's addresses are checked if it resolves now; one that does not, or cannot be checked, is saved, and
 // checked at each delivery.
-Task<std::optional<http::RefusedDestination>> reject_name(const Services& services,
+Task<std::optional<http::BlockedDestination>> reject_name(const Services& services,
                                                           const EndpointDocument& document,
                                                           const EndpointRules& rules) {
   const std::optional<http::Url>& url = document.url;
@@ -64,7 +64,7 @@ Task<std::optional<http::RefusedDestination>> reject_name(const Services& servic
   const base::SteadyTime deadline = base::BootClock::now() + kLookupPatience;
   const auto addresses = co_await services.resolver->resolve(std::string(url->host()), deadline);
   if (!addresses) co_return std::nullopt;
-  std::optional<http::RefusedDestination> rejected = document.guard(rules).judge(*url, *addresses);
+  std::optional<http::BlockedDestination> rejected = document.guard(rules).inspect(*url, *addresses);
   if (rejected && rejected->reason == http::BlockedReason::unknown_own) co_return std::nullopt;
   co_return rejected;
 }
@@ -93,7 +93,7 @@ struct ExpectedDocument {
 Task<std::vector<base::Network>> networks_beside(const Call& call, const boost::json::object& document,
                                                  ExpectedDocument expected) {
   if (!document.contains("url")) co_return std::vector<base::Network>();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto networks = co_await registry::find_allowed_networks(*lease, call.tenant(), expected.endpoint);
   const bool keeps_own = expected.kind == DocumentKind::patch || !may_choose_networks(call);
   co_return keeps_own && !document.contains("allow_networks") ? networks.both() : networks.of_tenant;
@@ -118,7 +118,7 @@ Task<base::Result<ReadRequest, http::Problem>> read_request(const Call& call, Ex
   FieldProblems problems;
   document.read(*json, rules, problems);
   if (!problems.empty()) co_return base::Failure{invalid(std::move(problems))};
-  const std::optional<http::RefusedDestination> rejected =
+  const std::optional<http::BlockedDestination> rejected =
       co_await reject_name(call.services, document, rules);
   if (rejected) {
     problems.push_back({"/url", http::describe(*rejected, rules.audience)});
@@ -150,7 +150,7 @@ Task<Response> create(Call& call) {
   wanted.tenant = call.tenant();
   wanted.draft = std::move(document.draft);
   wanted.secret = std::move(document.secret);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const CreateResult created =
       co_await registry::create_endpoint(*lease, call.services.registry, caller, std::move(wanted));
@@ -182,7 +182,7 @@ Task<Response> put(Call& call) {
   const EndpointDocument& document = read->document;
   if (!model::is_caller_id(call.parameter("endpoint")))
     co_return call.reject(invalid({{"endpoint", "must be 1 to 64 letters, digits, _ and -"}}));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const EndpointResult replaced = co_await replace(call, *lease, document);
   if (replaced || replaced.error().kind != registry::RejectionKind::unknown_endpoint)
     co_return respond(call, replaced);
@@ -240,7 +240,7 @@ Task<Response> list_endpoints(Call& call) {
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const int limit = filter.limit - 1;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto endpoints = co_await registry::list_endpoints(*lease, std::move(filter));
   if (!endpoints) co_return call.reject(problem_of(endpoints.error()));
   std::vector<PageRow> rows;
@@ -253,7 +253,7 @@ namespace {
 
 Task<Response> show(Call& call) {
   EndpointRef of = ref(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const EndpointResult found = co_await registry::find_endpoint(*lease, std::move(of));
   co_return respond(call, found);
 }
@@ -277,7 +277,7 @@ Task<Response> change(Call& call) {
     return problems.empty();
   };
   EndpointRef of = ref(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const EndpointResult changed = co_await registry::change_endpoint(*lease, call.services.registry, caller,
                                                                     std::move(of), std::move(edit));
@@ -287,7 +287,7 @@ Task<Response> change(Call& call) {
 
 Task<Response> remove(Call& call) {
   EndpointRef of = ref(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const EndpointResult deleted = co_await registry::delete_endpoint(*lease, caller, std::move(of));
   if (!deleted) co_return call.reject(problem_of(deleted.error()));
@@ -301,7 +301,7 @@ Task<Response> cancel_pending(Call& call) {
   Fields(*document, "", problems).finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   EndpointRef of = ref(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const auto canceled =
       co_await registry::cancel_pending(*lease, call.services.registry, caller, std::move(of));
@@ -318,7 +318,7 @@ Task<Response> set_status(Call& call, EndpointStatus status) {
   read_reason(*document, wanted.reason, problems);
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   EndpointRef of = ref(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const EndpointResult changed =
       co_await registry::change_status(*lease, caller, std::move(of), std::move(wanted));

@@ -65,7 +65,7 @@ Task<Response> erase_event(Call& call) {
   const auto own = model::EventId::from_public_id(wanted);
   std::optional<base::Uuid> uuid;
   if (own) uuid = own->uuid;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto found =
       co_await lease->run(history::sql::find_event{.tenant = tenant, .public_id = wanted, .id = uuid});
   if (found.empty()) co_return call.reject(unknown("event"));
@@ -83,7 +83,7 @@ Task<Response> erase_event(Call& call) {
 // False: there is no such tenant. The audit log has the request before anything is erased, and the counts
 // afterwards: should the work be interrupted, the log shows it.
 Task<bool> begin_erasure(const Call& call, const model::TenantId& tenant) {
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
   if (!known) co_return false;
   pg::Batch asked;
@@ -96,7 +96,7 @@ Task<bool> begin_erasure(const Call& call, const model::TenantId& tenant) {
 // Erases the next events after that id, on a connection of its own, so that others have their turn in
 // between. Returns the ID of the last one, or no value if there are no more.
 Task<std::optional<base::Uuid>> erase_some(const Call& call, base::Uuid after, Erased& erased) {
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const model::TenantId tenant = call.tenant();
   const auto rows =
       co_await lease->run(upkeep::sql::erase_next{.tenant = tenant, .after = after, .rows = kEventsAtOnce});
@@ -117,7 +117,7 @@ Task<Response> erase_tenant(Call& call) {
   erased.is_complete = !last;
   const Erasure erasure{"tenant.erase", tenant, tenant};
   pg::Batch noting = proof(call, erasure, erased);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   co_await lease->run(std::move(noting));
   co_return respond(call, tenant, erased);
 }

@@ -136,7 +136,7 @@ Task<Response> list(Call& call) {
   std::string after = query.after();
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::vector<EventType> types =
       co_await registry::list_event_types(*lease, std::move(after), limit + 1);
   std::vector<PageRow> rows;
@@ -146,7 +146,7 @@ Task<Response> list(Call& call) {
 
 Task<Response> show(Call& call) {
   std::string name = call.parameter("name");
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<EventType> type = co_await registry::find_event_type(*lease, std::move(name));
   if (!type)
     co_return call.reject(problem_of(registry::Rejection{registry::RejectionKind::unknown_event_type}));
@@ -163,7 +163,7 @@ Task<Response> put(Call& call) {
     problems.push_back({"name", "must be words of A-Z, a-z, 0-9, _ and - joined by dots"});
   wanted.settings = read_settings(*document, problems);
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const auto result = co_await registry::put_event_type(*lease, caller, std::move(wanted));
   if (!result) co_return call.reject(problem_of(result.error()));
@@ -172,7 +172,7 @@ Task<Response> put(Call& call) {
 
 Task<Response> remove(Call& call) {
   std::string name = call.parameter("name");
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const std::optional<registry::Rejection> rejection =
       co_await registry::delete_event_type(*lease, caller, std::move(name));

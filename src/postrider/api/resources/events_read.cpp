@@ -104,7 +104,7 @@ Task<Response> list_page(Call& call) {
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const model::TenantId tenant = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, tenant);
   if (!known) co_return call.reject(unknown("tenant"));
   const int32_t scanned_max = filter.type ? kScannedMax : filter.limit + 1;
@@ -185,7 +185,7 @@ Task<Response> show(Call& call) {
   const auto own = model::EventId::from_public_id(wanted);
   std::optional<base::Uuid> uuid;
   if (own) uuid = own->uuid;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto rows =
       co_await lease->run(history::sql::find_event{.tenant = tenant, .public_id = wanted, .id = uuid});
   if (rows.empty()) co_return call.reject(unknown("event"));

@@ -169,7 +169,7 @@ Task<Response> import_endpoints(Call& call) {
     problems.push_back({"", "must have at most " + std::to_string(kLinesMax) + " lines"});
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
 
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   std::vector<std::string> results;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].find_first_not_of(" \t") == std::string_view::npos) continue;

@@ -18,7 +18,7 @@ using inbox::Stored;
 
 constexpr size_t kVerifiedOnLoopBytesMax = 64 << 10;
 
-http::Problem problem_of(const inbox::Rejection& rejection) {
+http::Problem problem_of(const inbox::InboundRejection& rejection) {
   switch (rejection.reason) {
     case RejectReason::unknown_source:
       return unknown("source");
@@ -29,7 +29,7 @@ http::Problem problem_of(const inbox::Rejection& rejection) {
   }
 }
 
-Response reject(const Call& call, const inbox::Rejection& rejection) {
+Response reject(const Call& call, const inbox::InboundRejection& rejection) {
   inbox::Rejections* rejections = call.services.rejections;
   if (rejections) rejections->count(call.parameter("source"), rejection, call.services.registry.ids.now());
   return call.reject(problem_of(rejection));
@@ -73,31 +73,32 @@ Task<http::Admission> admit(Call& call) {
   std::string named = call.parameter("source");
   const inbox::SourcePtr source = co_await find_source(call.services, named);
   if (!source) {
-    admission.refusal = reject(call, {RejectReason::unknown_source, ""});
+    admission.rejection = reject(call, {RejectReason::unknown_source, ""});
     co_return admission;
   }
   admission.body_bytes_max = static_cast<size_t>(source->source.settings.body_bytes_max);
   const auto announced = call.request.header("content-length");
   if (announced && std::strtoull(std::string(*announced).c_str(), nullptr, 10) > admission.body_bytes_max)
-    admission.refusal =
+    admission.rejection =
         reject(call, {RejectReason::body_too_large, "announced: " + std::string(*announced) + " bytes"});
   co_return admission;
 }
 
 // Before anything else of it is believed.
-std::optional<inbox::Rejection> check(const inbox::LoadedSource& source, const inbox::Arrival& arrival) {
+std::optional<inbox::InboundRejection> check(const inbox::LoadedSource& source,
+                                             const inbox::Arrival& arrival) {
   if (arrival.body.size() > static_cast<size_t>(source.source.settings.body_bytes_max))
-    return inbox::unfit_body(source, arrival.body);
+    return inbox::invalid_body(source, arrival.body);
   const auto keys = source.keys_at(arrival.now);
   if (auto rejection = inbox::verify(source.how, keys, arrival)) return rejection;
-  return inbox::unfit_body(source, arrival.body);
+  return inbox::invalid_body(source, arrival.body);
 }
 
 // The sender chooses how many bytes and signatures there are to hash, before it has proven anything. Other
 // requests do not wait for that.
-Task<std::optional<inbox::Rejection>> check_large(const Call& call, const inbox::LoadedSource& source,
-                                                  const inbox::Arrival& arrival) {
-  std::optional<inbox::Rejection> rejection;
+Task<std::optional<inbox::InboundRejection>> check_large(const Call& call, const inbox::LoadedSource& source,
+                                                         const inbox::Arrival& arrival) {
+  std::optional<inbox::InboundRejection> rejection;
   runtime::OnWorker work(*call.services.worker, call.services.loop,
                          [&] { rejection = check(source, arrival); });
   co_await work;
@@ -116,7 +117,7 @@ Task<Response> receive(Call& call) {
   arrival.fields = call.request.fields;
   arrival.public_url = call.services.config.public_url + std::string(call.request.target);
   arrival.now = call.services.registry.ids.now();
-  std::optional<inbox::Rejection> rejection;
+  std::optional<inbox::InboundRejection> rejection;
   if (call.services.worker != nullptr && arrival.body.size() > kVerifiedOnLoopBytesMax)
     rejection = co_await check_large(call, *source, arrival);
   else

@@ -74,7 +74,7 @@ Task<Response> list(Call& call) {
   filter.until = until;
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto unknown = co_await unknown_source(*lease, filter.source);
   if (unknown) co_return call.reject(*unknown);
   const inbox::MessagePage found = co_await inbox::list_messages(*lease, std::move(filter));
@@ -89,7 +89,7 @@ Task<Response> show(Call& call) {
   const auto id = MessageId::from_public_id(call.parameter("message"));
   if (!id) co_return call.reject(unknown("message"));
   std::string source = call.parameter("source");
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto message = co_await inbox::find_message(*lease, std::move(source), *id);
   if (!message) co_return call.reject(unknown("message"));
   co_return Response::json(200, message_json(call, *message));
@@ -133,7 +133,7 @@ Task<Response> repair(Call& call, RepairCall repair_call, const char* counted) {
     fields.reject("ids", "give either ids or \"status\": \"dead\"");
   fields.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto unknown = co_await unknown_source(*lease, what.source);
   if (unknown) co_return call.reject(*unknown);
   const registry::Caller caller = call.caller();
@@ -168,7 +168,7 @@ std::string claimed_json(const inbox::Claimed& claimed) {
 constexpr std::string_view kNoDataFound = "P0002";
 
 Task<std::vector<inbox::Claimed>> claim_once(Call& call, const inbox::Claim& wanted) {
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   try {
     co_return co_await inbox::claim(*lease, wanted);
   } catch (const pg::Error& error) {
@@ -233,7 +233,7 @@ Task<Response> ack(Call& call) {
   const auto ids = read_ids(fields);
   fields.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto rows = co_await lease->run(inbox::sql::ack{.worker = worker, .ids = ids});
   co_return counted("acked", rows.front().acked);
 }
@@ -256,7 +256,7 @@ Task<Response> nack(Call& call) {
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   std::optional<double> seconds;
   if (retry_in) seconds = *retry_in;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto rows = co_await lease->run(
       inbox::sql::nack{.worker = worker, .id = id, .error = error, .pause_seconds = seconds});
   co_return counted("nacked", rows.front().is_nacked ? 1 : 0);
@@ -276,7 +276,7 @@ Task<Response> extend(Call& call) {
   fields.read("lease_seconds", lease_seconds, kLeaseRule, 60);
   fields.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const double seconds = lease_seconds;
   const auto rows =
       co_await lease->run(inbox::sql::extend{.worker = worker, .ids = ids, .lease_seconds = seconds});

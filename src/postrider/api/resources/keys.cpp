@@ -114,7 +114,7 @@ Task<Response> create(Call& call) {
   KeySettings settings = read_settings(*document, call.principal, problems);
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const registry::Caller caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const int keys_max = call.services.config.keys_per_tenant_max;
   const auto created = co_await registry::create_key(*lease, caller, std::move(settings), keys_max);
   if (!created && created.error() == registry::KeyRejection::too_many_keys)
@@ -148,7 +148,7 @@ Task<Response> list(Call& call) {
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const int limit = filter.limit - 1;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::vector<ApiKey> keys = co_await registry::list_keys(*lease, std::move(filter));
   std::vector<PageRow> rows;
   for (const auto& key : keys) rows.push_back({key.id.public_id(), key_object(key).text()});
@@ -163,7 +163,7 @@ Task<Response> show(Call& call) {
   const auto id = model::KeyId::from_public_id(call.parameter("key"));
   if (!id) co_return call.reject(unknown_key());
   registry::Within within = call.principal.tenant;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const KeyResult found = co_await registry::find_api_key(*lease, *id, std::move(within), KeyKind::key);
   if (!found) co_return call.reject(problem_of(found.error()));
   co_return Response::json(200, key_object(*found).text());
@@ -174,7 +174,7 @@ Task<Response> revoke(Call& call) {
   if (!id) co_return call.reject(unknown_key());
   registry::Within within = call.principal.tenant;
   const registry::Caller caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const KeyResult revoked = co_await registry::revoke_key(*lease, caller, *id, std::move(within));
   if (!revoked) co_return call.reject(problem_of(revoked.error()));
   co_return Response::empty(204);

@@ -52,7 +52,7 @@ Task<Description> describe(const Call& call) {
   if (session && session->link)
     co_return Description{std::nullopt, std::nullopt, session->label, session->expires_at};
   registry::Within within = principal.tenant;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::KeyResult key = co_await registry::find_api_key(*lease, principal.key, std::move(within));
   if (!key) throw CallRejected(unauthorized(NotAuthenticated::key_invalid));  // deleted since the call began
   const auto expires_at = session ? std::optional(session->expires_at) : key->settings.expires_at;

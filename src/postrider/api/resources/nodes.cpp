@@ -30,7 +30,7 @@ std::string node_json(const cluster::sql::list_nodes::Row& row) {
 }
 
 Task<Response> list(Call& call) {
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto [nodes, free] =
       co_await lease->run(cluster::sql::list_nodes{}, cluster::sql::list_free_buckets{});
   std::vector<std::string> items;

@@ -54,7 +54,7 @@ const config::OutboxConfig* find_configured(const Call& call, const std::string&
 }
 
 Task<ThereResult> run_there(Call& call, std::string id, pg::Batch batch, pg::Batch note) {
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   pg::ConnectOptions options;
   if (const auto* configured = find_configured(call, id)) {
     options.url = configured->database_url;

@@ -56,7 +56,7 @@ std::string source_json(const outbox::Source& source) {
 }
 
 Task<Response> list(Call& call) {
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   auto listing = outbox::list_sources(*lease);
   const auto sources = co_await listing;
   std::vector<std::string> items;
@@ -160,7 +160,7 @@ Task<Response> put(Call& call) {
   source.id = id;
   source.display_url = *shown;
   source.sealed = outbox::seal_url(call.services.registry.keys, id, url);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   auto putting = outbox::put_source(*lease, caller, std::move(source));
   const bool is_new = co_await putting;
@@ -188,7 +188,7 @@ Task<Response> remove(Call& call) {
   auto asking = has_slot(call, call.parameter("outbox"));
   const bool is_captured = co_await asking;
   if (is_captured) co_return call.reject(still_captured());
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   auto deleting = outbox::delete_source(*lease, caller, call.parameter("outbox"));
   const bool was_there = co_await deleting;

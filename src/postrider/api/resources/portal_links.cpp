@@ -113,7 +113,7 @@ Task<Response> create(Call& call) {
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const registry::Caller caller = call.caller();
   const int links_max = call.services.config.tokens_per_tenant_max;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto created = co_await web::create_portal_link(*lease, caller, std::move(settings), links_max);
   if (!created) co_return call.reject(problem_of(created.error(), links_max));
   JsonObject json = link_object(created->link);
@@ -137,7 +137,7 @@ Task<Response> list(Call& call) {
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const int limit = filter.limit - 1;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(*lease, call.tenant());
   if (!tenant) co_return call.reject(unknown("tenant"));
   const std::vector<PortalLink> links = co_await web::list_portal_links(*lease, std::move(filter));
@@ -152,7 +152,7 @@ Task<Response> show(Call& call) {
   filter.id = model::LinkId::from_public_id(call.parameter("link"));
   filter.limit = 1;
   if (!filter.id) co_return call.reject(unknown("link"));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::vector<PortalLink> links = co_await web::list_portal_links(*lease, std::move(filter));
   if (links.empty()) co_return call.reject(unknown("link"));
   co_return Response::json(200, link_object(links.front()).text());
@@ -163,7 +163,7 @@ Task<Response> remove(Call& call) {
   if (!id) co_return call.reject(unknown("link"));
   web::PortalLinkName name{call.tenant(), *id};
   const registry::Caller caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const bool is_deleted = co_await web::delete_portal_link(*lease, caller, std::move(name));
   if (!is_deleted) co_return call.reject(unknown("link"));
   call.services.sessions.clear();

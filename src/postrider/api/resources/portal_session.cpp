@@ -50,7 +50,7 @@ Task<Response> create(Call& call) {
   registry::Caller caller = visitor_of(call);
   std::optional<web::OpenedPortal> opened;
   {
-    const pg::Pool::Lease lease = co_await call.database();
+    const pg::Pool::Handle lease = co_await call.database();
     opened = co_await web::follow_portal_link(*lease, std::move(caller), std::move(token));
   }
   if (!opened) {

@@ -25,16 +25,16 @@ using replay::Single;
 constexpr auto kNotBeforeMax = std::chrono::days(30);
 constexpr auto kDryRunPatience = 10s;  // then it returns the count so far
 
-http::Problem problem_of_single(Single::Outcome outcome) {
+http::Problem problem_of_single(Single::Result outcome) {
   switch (outcome) {
-    case Single::Outcome::endpoint_inactive:
+    case Single::Result::endpoint_inactive:
       return endpoint_inactive();
-    case Single::Outcome::event_gone:
+    case Single::Result::event_gone:
       return problem(409, "outside-retention",
                      "The event is older than the retention time and can no longer be sent.");
-    case Single::Outcome::event_erased:
+    case Single::Result::event_erased:
       return problem(409, "payload-erased", "The payload of the event was erased, so it cannot be sent.");
-    case Single::Outcome::too_fast: {
+    case Single::Result::too_fast: {
       http::Problem rejected =
           problem(429, "too-fast",
                   "A key can replay 10 single deliveries per second. To replay many, use "
@@ -42,8 +42,8 @@ http::Problem problem_of_single(Single::Outcome outcome) {
       rejected.retry_after = 1s;
       return rejected;
     }
-    case Single::Outcome::made:
-    case Single::Outcome::unknown_delivery:
+    case Single::Result::made:
+    case Single::Result::unknown_delivery:
       break;
   }
   return unknown("delivery");
@@ -64,14 +64,14 @@ Task<Response> replay_one(Call& call) {
   fields.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const auto delivery = model::DeliveryId::from_public_id(call.parameter("delivery"));
-  if (!delivery) co_return call.reject(problem_of_single(Single::Outcome::unknown_delivery));
+  if (!delivery) co_return call.reject(problem_of_single(Single::Result::unknown_delivery));
   request.tenant = call.tenant();
   request.delivery = *delivery;
 
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const Single made = co_await replay::replay_delivery(*lease, caller, std::move(request));
-  if (made.outcome != Single::Outcome::made) co_return call.reject(problem_of_single(made.outcome));
+  if (made.outcome != Single::Result::made) co_return call.reject(problem_of_single(made.outcome));
   call.services.own_metrics.replay_requests.add();
   JsonObject json;
   json.add("id", made.delivery.public_id())
@@ -86,7 +86,7 @@ Task<Response> count(const Call& call, Range range) {
   replay::MatchCount counted(std::move(range));
   const base::SteadyTime deadline = base::BootClock::now() + kDryRunPatience;
   while (!counted.is_complete() && base::BootClock::now() < deadline) {
-    const pg::Pool::Lease lease = co_await call.database();
+    const pg::Pool::Handle lease = co_await call.database();
     co_await counted.look(*lease);
   }
   JsonObject json;
@@ -97,7 +97,7 @@ Task<Response> count(const Call& call, Range range) {
 Task<Response> start(Call& call, RangeBody body) {
   body.request.range.tenant = call.tenant();
   {
-    const pg::Pool::Lease lease = co_await call.database();
+    const pg::Pool::Handle lease = co_await call.database();
     const std::optional<http::Problem> problem = co_await resolve(*lease, body);
     if (problem) co_return call.reject(*problem);
     if (!body.is_dry_run) co_return co_await request_replay(call, *lease, std::move(body.request));
@@ -141,7 +141,7 @@ Task<Response> list_replays(Call& call) {
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   filter.tenant = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(*lease, filter.tenant);
   if (!tenant) co_return call.reject(unknown("tenant"));
   const std::vector<replay::Replay> replays = co_await replay::list_replays(*lease, std::move(filter));
@@ -156,7 +156,7 @@ namespace {
 Task<Response> show(Call& call) {
   const auto id = model::ReplayId::from_public_id(call.parameter("replay"));
   if (!id) co_return call.reject(unknown_replay());
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   co_return co_await show_replay(call, *lease, *id, 200);
 }
 
@@ -171,7 +171,7 @@ Task<Response> cancel(Call& call) {
   if (!id) co_return call.reject(unknown_replay());
   request.tenant = call.tenant();
   request.id = *id;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   // One that is over stays as it is: canceling may be repeated.
   const bool is_canceled = co_await replay::cancel_replay(*lease, caller, std::move(request));

@@ -38,7 +38,7 @@ Task<Response> search(Call& call) {
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const auto event = uuid_in<model::EventId>(wanted);
   const auto delivery = uuid_in<model::DeliveryId>(wanted);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto rows = co_await lease->run(
       history::sql::search{.text = wanted, .rows = kOfEachKind, .event = event, .delivery = delivery});
   std::vector<std::string> items;

@@ -45,7 +45,7 @@ JsonObject secret_object(const Call& call, const Secret& secret) {
 
 Task<Response> list(Call& call) {
   EndpointRef of = ref(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto secrets = co_await registry::list_secrets(*lease, call.services.registry, std::move(of));
   if (!secrets) co_return call.reject(problem_of(secrets.error()));
   std::vector<std::string> items;
@@ -72,7 +72,7 @@ Task<Response> rotate(Call& call) {
   rotation.overlap = std::chrono::seconds(overlap_seconds);
 
   EndpointRef of = ref(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const auto rotated = co_await registry::rotate_secret(*lease, call.services.registry, caller, std::move(of),
                                                         std::move(rotation));
@@ -88,7 +88,7 @@ Task<Response> remove(Call& call) {
   const auto id = model::SecretId::from_public_id(call.parameter("secret"));
   if (!id) co_return call.reject(problem_of(Rejection{RejectionKind::unknown_secret}));
   EndpointRef of = ref(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const std::optional<Rejection> rejection =
       co_await registry::delete_secret(*lease, caller, std::move(of), *id);

@@ -58,7 +58,7 @@ Task<void> end_earlier_session(Call& call, registry::SessionKind kind) {
   if (!earlier) co_return;
   const registry::Caller caller = visitor_of(call);
   const web::TokenHash hash = web::hash_token(*earlier);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   co_await web::end_session(*lease, caller, hash);
 }
 
@@ -69,7 +69,7 @@ Task<Response> sign_out(Call& call) {
   const registry::Caller caller = call.caller();
   const registry::KeyHash hash = call.credential->key;
   const registry::SessionKind kind = call.principal.session->kind;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   co_await web::end_session(*lease, caller, hash);
   call.services.sessions.clear();
   call.services.watches.wake();

@@ -52,7 +52,7 @@ Task<Response> create(Call& call) {
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   if (const auto fixed = why_fixed(call, wanted.id)) co_return call.reject(*fixed);
   const registry::Caller caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto created =
       co_await inbox::create_source(*lease, call.services.registry, caller, std::move(wanted));
   if (!created) co_return call.reject(problem_of(created.error()));
@@ -67,7 +67,7 @@ Task<Response> list(Call& call) {
   std::string after = query.after();
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto sources = co_await inbox::list_sources(*lease, std::move(after), limit + 1);
   std::vector<PageRow> rows;
   for (const auto& source : sources) rows.push_back({source.id, shown(call, source)});
@@ -76,7 +76,7 @@ Task<Response> list(Call& call) {
 
 Task<Response> show(Call& call) {
   std::string id = call.parameter("source");
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto source = co_await inbox::find_source(*lease, id);
   if (!source) co_return call.reject(problem_of(Rejection{RejectionKind::unknown_source}));
   const auto rejections = co_await inbox::list_rejections(*lease, id);
@@ -94,7 +94,7 @@ Task<Response> change(Call& call) {
   std::string id = call.parameter("source");
   if (const auto fixed = why_fixed(call, id)) co_return call.reject(*fixed);
   const registry::Caller caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto changed = co_await inbox::change_source(*lease, caller, std::move(id), std::move(edit));
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   if (!changed) co_return call.reject(problem_of(changed.error()));
@@ -105,7 +105,7 @@ Task<Response> remove(Call& call) {
   std::string id = call.parameter("source");
   if (const auto fixed = why_fixed(call, id)) co_return call.reject(*fixed);
   const registry::Caller caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<Rejection> rejection = co_await inbox::delete_source(*lease, caller, std::move(id));
   if (rejection) co_return call.reject(problem_of(*rejection));
   co_return Response::empty(204);
@@ -122,7 +122,7 @@ JsonObject secret_object(const SourceSecret& secret) {
 
 Task<Response> list_secrets(Call& call) {
   std::string id = call.parameter("source");
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto secrets = co_await inbox::list_source_secrets(*lease, call.services.registry, std::move(id));
   if (!secrets) co_return call.reject(problem_of(secrets.error()));
   std::vector<std::string> items;
@@ -136,7 +136,7 @@ Task<Response> insert_secret(Call& call, NewSourceSecret wanted) {
   std::string id = call.parameter("source");
   if (const auto fixed = why_fixed(call, id)) co_return call.reject(*fixed);
   const registry::Caller caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto added = co_await inbox::add_source_secret(*lease, call.services.registry, caller, std::move(id),
                                                        std::move(wanted));
   if (!added) co_return call.reject(problem_of(added.error()));
@@ -182,7 +182,7 @@ Task<Response> remove_secret(Call& call) {
   std::string id = call.parameter("source");
   if (const auto fixed = why_fixed(call, id)) co_return call.reject(*fixed);
   const registry::Caller caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<Rejection> rejection =
       co_await inbox::delete_source_secret(*lease, caller, std::move(id), *secret);
   if (rejection) co_return call.reject(problem_of(*rejection));

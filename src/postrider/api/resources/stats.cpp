@@ -90,7 +90,7 @@ Task<Response> show(Call& call) {
   filter.limit = query.limit();
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   if (filter.tenant) {
     const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, *filter.tenant);
     if (!known) co_return call.reject(unknown("tenant"));

@@ -156,11 +156,11 @@ Task<bool> look(Streaming& stream, std::string& out) {
   if (stream.events) {
     const base::Timestamp now = stream.services.registry.ids.now();
     const history::EventFollower::Sink sink{stream.services.loop, out, stream.call.principal.sees_payloads};
-    const pg::Pool::Lease lease = co_await stream.call.database();
+    const pg::Pool::Handle lease = co_await stream.call.database();
     has_more = co_await stream.events->look(*lease, now, sink);
   }
   if (stream.has_attempts) {
-    const pg::Pool::Lease lease = co_await stream.call.database();
+    const pg::Pool::Handle lease = co_await stream.call.database();
     co_await look_at_attempts(stream, *lease, out);
   }
   if (!has_more && !std::exchange(stream.is_ready, true)) {
@@ -230,7 +230,7 @@ Task<Response> open(Call& call) {
   read_cursor(call, query, *stream);
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   if (stream->tenant) {
     const std::optional<registry::Tenant> known = co_await registry::find_tenant(*lease, *stream->tenant);
     if (!known) co_return call.reject(unknown("tenant"));

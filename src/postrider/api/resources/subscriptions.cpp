@@ -101,7 +101,7 @@ Subscriptions read_subscriptions(const boost::json::object& document, size_t sub
 
 Task<Response> show(Call& call) {
   EndpointRef of = ref(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const SubscriptionsResult found = co_await registry::find_subscriptions(*lease, std::move(of));
   co_return respond(call, found);
 }
@@ -114,7 +114,7 @@ Task<Response> put(Call& call) {
       read_subscriptions(*document, static_cast<size_t>(call.services.config.subscriptions_max), problems);
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   EndpointRef of = ref(call);
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const SubscriptionsResult replaced =
       co_await registry::replace_subscriptions(*lease, caller, std::move(of), std::move(wanted));
@@ -133,7 +133,7 @@ Task<Response> change(Call& call) {
   };
   EndpointRef of = ref(call);
   std::string pattern = call.parameter("pattern");
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const auto changed = co_await registry::change_subscription(*lease, caller, std::move(of),
                                                               std::move(pattern), std::move(edit));

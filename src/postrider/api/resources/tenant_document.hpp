@@ -6,7 +6,7 @@
 
 #include "postrider/api/wire/problems.hpp"
 #include "postrider/config/config.hpp"
-#include "postrider/http/client/refused_destination.hpp"
+#include "postrider/http/client/blocked_destination.hpp"
 #include "postrider/registry/tenants.hpp"
 
 namespace postrider::api {

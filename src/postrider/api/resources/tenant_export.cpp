@@ -50,7 +50,7 @@ Task<Response> list_event_bodies(Call& call) {
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const model::TenantId tenant = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const auto rows = co_await lease->run(
       history::sql::list_event_bodies{.tenant = tenant, .before = before, .rows = limit + 1});
   std::vector<PageRow> items;
@@ -64,7 +64,7 @@ Task<Response> export_tenant(Call& call) {
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   std::string first;
   {
-    const pg::Pool::Lease lease = co_await call.database();
+    const pg::Pool::Handle lease = co_await call.database();
     const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(*lease, call.tenant());
     if (!tenant) co_return call.reject(unknown("tenant"));
     const http::Audience audience = registry::audience_of(call.principal);

@@ -43,7 +43,7 @@ Task<Response> create(Call& call) {
   const TenantRules rules = TenantRules::of(call.services.config);
   read_tenant(*document, &id, rules, settings, problems);
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const TenantResult created =
       co_await registry::create_tenant(*lease, call.services.registry, caller, id, std::move(settings));
@@ -74,7 +74,7 @@ Task<Response> put(Call& call) {
   const TenantRules rules = TenantRules::of(call.services.config);
   read_tenant(*document, nullptr, rules, settings, problems);
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const TenantResult replaced = co_await replace(call, *lease, settings);
   if (!is_unknown(replaced)) co_return respond(call, replaced);
   if (call.request.header("if-match"))
@@ -96,7 +96,7 @@ Task<Response> list(Call& call) {
   std::string after = query.after();
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::vector<registry::Tenant> tenants =
       co_await registry::list_tenants(*lease, std::move(after), limit + 1);
   const http::Audience audience = registry::audience_of(call.principal);
@@ -107,7 +107,7 @@ Task<Response> list(Call& call) {
 
 Task<Response> show(Call& call) {
   std::string id = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(*lease, std::move(id));
   if (!tenant) co_return call.reject(unknown("tenant"));
   const TenantResult found = *tenant;
@@ -130,7 +130,7 @@ Task<Response> change(Call& call) {
     return problems.empty();
   };
   std::string id = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const TenantResult changed = co_await registry::change_tenant(*lease, call.services.registry, caller,
                                                                 std::move(id), std::move(edit));
@@ -139,7 +139,7 @@ Task<Response> change(Call& call) {
 
 Task<Response> remove(Call& call) {
   std::string id = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const std::optional<registry::Rejection> rejection =
       co_await registry::delete_tenant(*lease, caller, std::move(id));
@@ -158,7 +158,7 @@ Task<Response> set_status(Call& call, StatusCall status_call) {
   read_reason(*document, reason, problems);
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   std::string id = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const registry::Caller caller = call.caller();
   const TenantResult changed = co_await status_call(*lease, caller, std::move(id), std::move(reason));
   co_return respond(call, changed);

@@ -98,7 +98,7 @@ Task<Response> create(Call& call) {
   KeySettings settings = read_settings(call, *document, problems);
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const registry::Caller caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const int tokens_max = call.services.config.tokens_per_tenant_max;
   const auto created = co_await registry::create_key(*lease, caller, std::move(settings), tokens_max);
   if (!created) co_return call.reject(problem_of(created.error(), tokens_max));
@@ -126,7 +126,7 @@ Task<Response> list(Call& call) {
   FieldProblems problems = query.finish();
   if (!problems.empty()) co_return call.reject(invalid(std::move(problems)));
   const int limit = filter.limit - 1;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const std::optional<registry::Tenant> tenant = co_await registry::find_tenant(*lease, call.tenant());
   if (!tenant) co_return call.reject(unknown("tenant"));
   const std::vector<ApiKey> tokens = co_await registry::list_keys(*lease, std::move(filter));
@@ -139,7 +139,7 @@ Task<Response> show(Call& call) {
   const auto id = model::KeyId::from_public_id(call.parameter("token"));
   if (!id) co_return call.reject(unknown("token"));
   registry::Within within = call.tenant();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const KeyResult found = co_await registry::find_api_key(*lease, *id, std::move(within), KeyKind::token);
   if (!found || found->revoked_at) co_return call.reject(unknown("token"));
   co_return Response::json(200, token_object(*found).text());
@@ -150,7 +150,7 @@ Task<Response> revoke(Call& call) {
   if (!id) co_return call.reject(unknown("token"));
   registry::Within within = call.tenant();
   const registry::Caller caller = call.caller();
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   const KeyResult revoked =
       co_await registry::revoke_key(*lease, caller, *id, std::move(within), KeyKind::token);
   if (!revoked) co_return call.reject(unknown("token"));

@@ -64,7 +64,7 @@ std::string type_for(const registry::Endpoint& endpoint, const registry::Catalog
   return std::string(kDefaultType);
 }
 
-delivery::Row make_row(const Call& call, const registry::Endpoint& endpoint, const Sample& sample) {
+delivery::QueueRow make_row(const Call& call, const registry::Endpoint& endpoint, const Sample& sample) {
   model::IdSource& ids = call.services.registry.ids;
   publish::NewEvent event;
   event.tenant_id = endpoint.tenant_id;
@@ -75,7 +75,7 @@ delivery::Row make_row(const Call& call, const registry::Endpoint& endpoint, con
   content->id = model::EventId{ids.next()};
   content->public_id = content->id.public_id();
   content->body = publish::envelope(event, content->public_id, base::to_rfc3339(ids.now()));
-  delivery::Row row;
+  delivery::QueueRow row;
   row.key.id = model::DeliveryId{ids.next()};
   row.event_id = content->id;
   row.created_at = ids.now();
@@ -98,7 +98,7 @@ std::string headers_json(std::string_view lines, size_t custom_bytes) {
 }
 
 // The response of an endpoint counts as a payload.
-std::string response_json(const http::Answer& response, const delivery::AttemptFacts& facts,
+std::string response_json(const http::ReceivedResponse& response, const delivery::AttemptFacts& facts,
                           bool sees_payloads) {
   const std::optional<std::string> hidden;
   JsonObject json;
@@ -122,13 +122,13 @@ std::string phases_json(const delivery::AttemptFacts& facts) {
 struct Try {
   const registry::Endpoint& endpoint;
   const delivery::LaneConfig& config;
-  const delivery::Row& row;
+  const delivery::QueueRow& row;
   std::string headers;
   const registry::Principal& reader;
 };
 
 bool is_delivered(const http::Exchange& exchange) {
-  const http::Answer* response = exchange.answer();
+  const http::ReceivedResponse* response = exchange.answer();
   return response != nullptr && response->status >= 200 && response->status <= 299;
 }
 
@@ -141,7 +141,7 @@ struct Aftermath {
 std::string try_json(const Try& made, const http::Exchange& exchange, base::Timestamp started_at,
                      const Aftermath& after) {
   const delivery::AttemptFacts facts = delivery::attempt_facts(exchange, started_at);
-  const http::Answer* response = exchange.answer();
+  const http::ReceivedResponse* response = exchange.answer();
   const http::Audience audience = registry::audience_of(made.reader);
   JsonObject request;
   request.add("method", "POST")
@@ -182,7 +182,7 @@ struct Loaded {
 // The connection is returned to the pool before anything is sent.
 Task<base::Result<Loaded, registry::Rejection>> load(const Call& call) {
   registry::EndpointRef of{call.tenant(), call.parameter("endpoint")};
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   registry::EndpointResult found = co_await registry::find_endpoint(*lease, std::move(of));
   if (!found) co_return base::Failure{found.error()};
   const std::vector<model::EndpointId> ids{found->id};
@@ -204,7 +204,7 @@ Task<Aftermath> settle_status(const Call& call, const registry::Endpoint& endpoi
   const bool is_automatic = endpoint.status_by == model::Actor::postrider;
   after.resume = is_automatic ? "offered" : "by_hand";
   if (!resumes || !is_automatic) co_return after;
-  const pg::Pool::Lease lease = co_await call.database();
+  const pg::Pool::Handle lease = co_await call.database();
   registry::EndpointRef of{call.tenant(), call.parameter("endpoint")};
   registry::StatusChange wanted{model::EndpointStatus::active, "a test was delivered", endpoint.revision};
   const registry::Caller caller = call.caller();
@@ -237,7 +237,7 @@ Task<Response> try_endpoint(Call& call) {
   }
   if (sample.type.empty()) sample.type = type_for(loaded->endpoint, *loaded->catalogue);
   if (!sample.data) sample.data = loaded->catalogue->example(sample.type, sample.version);
-  const delivery::Row row = make_row(call, loaded->endpoint, sample);
+  const delivery::QueueRow row = make_row(call, loaded->endpoint, sample);
   const base::Timestamp started_at = call.services.registry.ids.now();
   auto headers = delivery::attempt_headers(config, row, started_at, call.services.config.user_agent);
   if (!headers) co_return call.reject(cannot_send(headers.error()));
@@ -252,7 +252,7 @@ Task<Response> try_endpoint(Call& call) {
         .body = row.event->body,
         .profile = config.profile.get(),
         .deadline = base::BootClock::now() + patience,
-        .answer_body_bytes_max = static_cast<size_t>(call.services.config.response_bytes_max)};
+        .response_body_bytes_max = static_cast<size_t>(call.services.config.response_bytes_max)};
     exchange = co_await call.services.client->send(request);
   } else {
     exchange.outcome =

@@ -51,7 +51,7 @@ registry::Caller Call::caller() const {
   return caller;
 }
 
-Task<pg::Pool::Lease> Call::database() const {
+Task<pg::Pool::Handle> Call::database() const {
   const bool is_allowed = co_await has_valid_key(*this);
   if (!is_allowed) throw CallRejected(unauthorized(NotAuthenticated::key_invalid));
   const std::string holder = holder_of(principal);
@@ -71,7 +71,7 @@ Task<pg::Pool::Lease> Call::database() const {
                         .rest_max = kRestMax};
   std::optional<pg::Error> failure;
   try {
-    pg::Pool::Lease lease = co_await services.pool.acquire(deadline, std::move(claim));
+    pg::Pool::Handle lease = co_await services.pool.acquire(deadline, std::move(claim));
     co_return lease;
   } catch (const pg::Error& error) {
     failure = error;

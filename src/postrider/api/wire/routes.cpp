@@ -184,14 +184,14 @@ Task<http::Admission> admit(Services& services, Policy policy, RouteOptions opti
   http::Admission admission;
   try {
     if (options.admit) co_return co_await options.admit(call);
-    admission.refusal = co_await identify(call, policy);
+    admission.rejection = co_await identify(call, policy);
     admission.body_bytes_max = options.body_bytes_max;
     if (call.request.is_authenticated)
       admission.owner = call.principal.tenant ? *call.principal.tenant : call.principal.key.public_id();
   } catch (const pg::Error& error) {
-    admission.refusal = call.reject(problem_of(error));
+    admission.rejection = call.reject(problem_of(error));
   } catch (const CallRejected& rejected) {
-    admission.refusal = reject(call, rejected.problem());
+    admission.rejection = reject(call, rejected.problem());
   }
   co_return admission;
 }

@@ -98,7 +98,7 @@ struct Call {
   // A connection for this call alone. A call of many steps takes one for each, so that others have their turn
   // in between. Throws pg::Error, and CallRejected: 429 when too many calls of the same tenant or key wait,
   // 401 when the key is no longer valid.
-  Task<pg::Pool::Lease> database() const;
+  Task<pg::Pool::Handle> database() const;
 };
 
 using CallHandler = Task<Response> (*)(Call& call);

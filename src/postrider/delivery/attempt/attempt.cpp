@@ -39,7 +39,7 @@ AttemptResult blocked(std::string why, base::Timestamp started_at) {
 
 }  // namespace
 
-base::Result<std::string, std::string> attempt_headers(const LaneConfig& config, const Row& row,
+base::Result<std::string, std::string> attempt_headers(const LaneConfig& config, const QueueRow& row,
                                                        base::Timestamp now, std::string_view user_agent) {
   std::string headers;
   headers.reserve(512 + config.endpoint.header_lines.size());
@@ -67,7 +67,7 @@ namespace {
 
 constexpr size_t kContentTypeBytesMax = 128;
 
-void add_response(AttemptFacts& facts, http::Answer& answer) {
+void add_response(AttemptFacts& facts, http::ReceivedResponse& answer) {
   facts.status_code = answer.status;
   facts.bytes_received = as_int(answer.body_bytes);
   facts.is_truncated = !answer.is_complete || answer.body_bytes != answer.body_start.size();
@@ -100,7 +100,7 @@ AttemptFacts attempt_facts(http::Exchange exchange, base::Timestamp started_at) 
   facts.bytes_sent = as_int(exchange.bytes_sent);
   facts.is_reused = exchange.is_reused;
   facts.is_resent = exchange.is_resent;
-  if (auto* answer = std::get_if<http::Answer>(&exchange.outcome)) {
+  if (auto* answer = std::get_if<http::ReceivedResponse>(&exchange.outcome)) {
     add_response(facts, *answer);
   } else {
     facts.error = std::string(http::to_string(exchange.failure()->error));
@@ -110,9 +110,9 @@ AttemptFacts attempt_facts(http::Exchange exchange, base::Timestamp started_at) 
 }
 
 std::optional<Outcome> outcome_of(const http::Exchange& exchange, base::Timestamp now) {
-  if (const http::Answer* answer = exchange.answer())
-    return Answered{.status = answer->status,
-                    .retry_after = http::parse_retry_after(answer->retry_after, now)};
+  if (const http::ReceivedResponse* answer = exchange.answer())
+    return Responded{.status = answer->status,
+                     .retry_after = http::parse_retry_after(answer->retry_after, now)};
   switch (const http::NetError error = exchange.failure()->error) {
     case http::NetError::blocked:
       return Blocked{};
@@ -125,7 +125,7 @@ std::optional<Outcome> outcome_of(const http::Exchange& exchange, base::Timestam
   }
 }
 
-runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& config, const Row& row) {
+runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& config, const QueueRow& row) {
   CHECK(row.event != nullptr);
   const auto started_at = tools.clock.now();
   if (!config.url) co_return blocked("the URL is not one that postrider can send to", started_at);
@@ -138,7 +138,7 @@ runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& confi
       .body = row.event->body,
       .profile = config.profile.get(),
       .deadline = base::BootClock::now() + std::chrono::milliseconds(config.endpoint.timeout_ms),
-      .answer_body_bytes_max = tools.answer_bytes_max};
+      .response_body_bytes_max = tools.response_bytes_max};
   http::Exchange exchange = co_await tools.client.send(request);
   base::reach("attempt.answered");
   AttemptResult result;

@@ -47,18 +47,18 @@ struct AttemptResult {
 struct AttemptTools {
   http::Client& client;
   const model::IdSource& clock;
-  size_t answer_bytes_max;
+  size_t response_bytes_max;
   std::string_view user_agent;  // outlives the attempt
 };
 
 // What `attempt` is made of, for a send that is not a delivery: the header lines, signed at that time, with
 // the custom ones last, or why they cannot be written; and what an exchange came to.
-base::Result<std::string, std::string> attempt_headers(const LaneConfig& config, const Row& row,
+base::Result<std::string, std::string> attempt_headers(const LaneConfig& config, const QueueRow& row,
                                                        base::Timestamp now, std::string_view user_agent);
 // It takes the texts of the response out of the exchange.
 AttemptFacts attempt_facts(http::Exchange exchange, base::Timestamp started_at);
 
 // `config` and `row` (whose body is in memory) stay until it is done. Never throws for what an endpoint does.
-runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& config, const Row& row);
+runtime::Task<AttemptResult> attempt(AttemptTools tools, const LaneConfig& config, const QueueRow& row);
 
 }  // namespace postrider::delivery

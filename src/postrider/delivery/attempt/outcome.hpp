@@ -15,7 +15,7 @@ struct Exchange;
 namespace postrider::delivery {
 
 // The endpoint sent a response, with any status.
-struct Answered {
+struct Responded {
   int status = 0;
   std::optional<std::chrono::seconds> retry_after{};  // see http::parse_retry_after()
 };
@@ -32,7 +32,7 @@ struct Blocked {};
 // endpoint and uses up no attempt.
 struct NotAttempted {};
 
-using Outcome = std::variant<Answered, Unreachable, Blocked, NotAttempted>;
+using Outcome = std::variant<Responded, Unreachable, Blocked, NotAttempted>;
 
 // Nothing for an exchange that was canceled by this node: it has no result, and nothing is to be written
 // down.

@@ -19,7 +19,7 @@ struct RowKey {
   auto operator<=>(const RowKey&) const = default;
 };
 
-struct Row {
+struct QueueRow {
   RowKey key;
   model::EventId event_id;
   int attempts = 0;  // made so far

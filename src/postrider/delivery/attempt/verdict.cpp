@@ -12,7 +12,7 @@ using base::Timestamp;
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
 
-enum class Meaning { success, transient, gone, rejection, refused_by_guard, no_attempt };
+enum class Meaning { success, transient, gone, rejection, blocked_by_guard, no_attempt };
 
 Meaning meaning_of_status(int status) {
   if (status >= 200 && status < 300) return Meaning::success;
@@ -24,20 +24,20 @@ Meaning meaning_of_status(int status) {
 }
 
 Meaning meaning_of(const Outcome& outcome) {
-  if (std::holds_alternative<Blocked>(outcome)) return Meaning::refused_by_guard;
+  if (std::holds_alternative<Blocked>(outcome)) return Meaning::blocked_by_guard;
   if (std::holds_alternative<NotAttempted>(outcome)) return Meaning::no_attempt;
-  if (const auto* answered = std::get_if<Answered>(&outcome)) return meaning_of_status(answered->status);
+  if (const auto* answered = std::get_if<Responded>(&outcome)) return meaning_of_status(answered->status);
   return Meaning::transient;
 }
 
 std::optional<Timestamp> asked_to_wait_until(const Outcome& outcome, Timestamp now) {
-  const auto* answered = std::get_if<Answered>(&outcome);
+  const auto* answered = std::get_if<Responded>(&outcome);
   if (answered == nullptr || !answered->retry_after) return std::nullopt;
   return now + std::clamp(*answered->retry_after, std::chrono::seconds(0), http::kRetryAfterMax);
 }
 
 std::optional<Timestamp> hold_of(const Outcome& outcome, Timestamp now) {
-  const auto* answered = std::get_if<Answered>(&outcome);
+  const auto* answered = std::get_if<Responded>(&outcome);
   if (answered == nullptr || (answered->status != 429 && answered->status != 503)) return std::nullopt;
   const std::optional<Timestamp> until = asked_to_wait_until(outcome, now);
   return until && *until > now ? until : std::nullopt;
@@ -147,7 +147,7 @@ Verdict decide(const Outcome& outcome, const AttemptContext& attempt, const Retr
     }
     case Meaning::no_attempt:
       return decide_no_attempt(attempt, policy);
-    case Meaning::refused_by_guard:
+    case Meaning::blocked_by_guard:
       return dead_letter({.signal = Verdict::Signal::neutral}, Cause::blocked);
   }
   return {};

@@ -16,10 +16,10 @@ using Signal = Verdict::Signal;
 using Endpoint = Verdict::Endpoint;
 
 const Timestamp now = *base::parse_rfc3339("2026-04-08T10:15:30Z");
-const Outcome refused = Unreachable{http::NetError::connection_refused};
+const Outcome rejected = Unreachable{http::NetError::connection_refused};
 
 Outcome answer(int status, std::optional<seconds> retry_after = {}) {
-  return Answered{.status = status, .retry_after = retry_after};
+  return Responded{.status = status, .retry_after = retry_after};
 }
 AttemptContext attempt_number(int number) {
   return {.number = number, .created_at = now - hours(1), .now = now};
@@ -56,7 +56,7 @@ TEST(Decide, Every2xxIsDelivered) {
 TEST(Decide, WhatMayPassIsRetried) {
   for (const int status : {408, 409, 425, 429, 500, 501, 502, 503, 504, 511, 599})
     expect_meaning({std::to_string(status), answer(status), Kind::retrying, Signal::failed}, {});
-  expect_meaning({"unreachable", refused, Kind::retrying, Signal::failed}, {});
+  expect_meaning({"unreachable", rejected, Kind::retrying, Signal::failed}, {});
 }
 
 TEST(Decide, AStatusThatIsNoneIsRetried) {
@@ -93,16 +93,16 @@ TEST(Decide, FollowsTheDefaultScheduleWithUpTo20PercentMore) {
   const RetryPolicy policy{.max_attempts = 100, .schedule = {}};
   for (int number = 1; number <= 8; ++number) {
     AttemptContext attempt = attempt_number(number);
-    EXPECT_EQ(decide(refused, attempt, policy).retry_at, now + seconds(delays[number - 1])) << number;
+    EXPECT_EQ(decide(rejected, attempt, policy).retry_at, now + seconds(delays[number - 1])) << number;
     attempt.jitter = 0.5;
-    EXPECT_EQ(decide(refused, attempt, policy).retry_at, now + seconds(delays[number - 1] * 11 / 10))
+    EXPECT_EQ(decide(rejected, attempt, policy).retry_at, now + seconds(delays[number - 1] * 11 / 10))
         << number;
   }
 }
 
 TEST(Decide, TheLastAttemptExhausts) {
-  EXPECT_EQ(decide(refused, attempt_number(7), {}).kind, Kind::retrying);
-  const Verdict verdict = decide(refused, attempt_number(8), {});
+  EXPECT_EQ(decide(rejected, attempt_number(7), {}).kind, Kind::retrying);
+  const Verdict verdict = decide(rejected, attempt_number(8), {});
   EXPECT_EQ(verdict.kind, Kind::dead_letter);
   EXPECT_EQ(verdict.cause, Cause::exhausted);
   EXPECT_EQ(verdict.signal, Signal::failed);
@@ -151,25 +151,25 @@ TEST(Decide, TheTenthRejectionInARowPausesAndKeepsTheDelivery) {
 TEST(Decide, GivesUpByAgeNotCountingPausedTime) {
   const RetryPolicy policy{.give_up = hours(2), .schedule = {}};
   AttemptContext attempt{.number = 1, .created_at = now - hours(2), .now = now};
-  EXPECT_EQ(decide(refused, attempt, policy).cause, Cause::expired);
-  EXPECT_EQ(decide(refused, attempt, policy).kind, Kind::dead_letter);
+  EXPECT_EQ(decide(rejected, attempt, policy).cause, Cause::expired);
+  EXPECT_EQ(decide(rejected, attempt, policy).kind, Kind::dead_letter);
   EXPECT_EQ(decide(answer(200), attempt, policy).kind, Kind::delivered);
 
   attempt.paused_for = hours(1);
-  EXPECT_EQ(decide(refused, attempt, policy).kind, Kind::retrying);
+  EXPECT_EQ(decide(rejected, attempt, policy).kind, Kind::retrying);
 }
 
 TEST(Decide, ARetryIsNeverDueAfterTheDeadline) {
   const RetryPolicy policy{.give_up = seconds(40), .schedule = {}};
   const AttemptContext attempt{.number = 1, .created_at = now - seconds(20), .now = now};
-  EXPECT_EQ(decide(refused, attempt, policy).retry_at, now + seconds(20));
+  EXPECT_EQ(decide(rejected, attempt, policy).retry_at, now + seconds(20));
   EXPECT_EQ(decide(answer(503, seconds(3'600)), attempt, policy).retry_at, now + seconds(20));
 }
 
 TEST(Decide, AFailedProbeRaisesNobodysAttempts) {
   AttemptContext attempt = attempt_number(8);
   attempt.is_probe = true;
-  const Verdict failed = decide(refused, attempt, {});
+  const Verdict failed = decide(rejected, attempt, {});
   EXPECT_EQ(failed.kind, Kind::retrying);
   EXPECT_EQ(failed.signal, Signal::failed);
   EXPECT_FALSE(failed.raises_attempts);
@@ -180,7 +180,7 @@ TEST(Decide, AFailedProbeRaisesNobodysAttempts) {
 
   attempt.number = 1;
   attempt.created_at = now - hours(73);
-  const Verdict last = decide(refused, attempt, {});
+  const Verdict last = decide(rejected, attempt, {});
   EXPECT_EQ(last.kind, Kind::dead_letter);
   EXPECT_EQ(last.cause, Cause::expired);
   EXPECT_TRUE(last.raises_attempts) << "it was the last attempt, and is recorded as such";
@@ -195,7 +195,7 @@ TEST(Decide, WhatWasNoAttemptIsNeverTheLastOne) {
 }
 
 TEST(AttemptFacts, APreviewThatIsCutHidesTheStartOfACard) {
-  http::Answer answer;
+  http::ReceivedResponse answer;
   answer.status = 422;
   answer.body_start = std::string(1'008, 'x') + " 411111111111111";
   answer.body_bytes = 2'000;
@@ -215,14 +215,14 @@ TEST(OutcomeOf, TellsAnswersFailuresAndWhatHasNoResult) {
   http::Exchange exchange;
   EXPECT_FALSE(outcome_of(exchange, now).has_value());  // canceled
 
-  http::Answer with_header;
+  http::ReceivedResponse with_header;
   with_header.status = 503;
   with_header.retry_after = "120";
   exchange.outcome = with_header;
   const auto answered = outcome_of(exchange, now);
   ASSERT_TRUE(answered.has_value());
-  EXPECT_EQ(std::get<Answered>(*answered).status, 503);
-  EXPECT_EQ(std::get<Answered>(*answered).retry_after, seconds(120));
+  EXPECT_EQ(std::get<Responded>(*answered).status, 503);
+  EXPECT_EQ(std::get<Responded>(*answered).retry_after, seconds(120));
 
   exchange.outcome = http::NetFailure{http::NetError::tls_expired, {}, {}};
   EXPECT_EQ(std::get<Unreachable>(*outcome_of(exchange, now)).reason, http::NetError::tls_expired);

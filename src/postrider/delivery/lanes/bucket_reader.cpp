@@ -139,7 +139,7 @@ void BucketReader::take_found(const Rows& rows) {
   const Now at = now();
   for (const auto& found : rows) {
     if (!tools_.lanes.has_bucket(found.bucket)) continue;
-    Row row = read_row(found);
+    QueueRow row = read_row(found);
     const LanePtr lane = tools_.lanes.get_or_create({found.endpoint_id}, found.bucket);
     tools_.seen.fetched(row, at);  // IDs of several nodes interleave: it may be one of this node
     if (!lane->is_known(row.id()) && !tools_.seen.was_canceled(row.id()))
@@ -179,7 +179,7 @@ void BucketReader::offer(std::vector<model::CommittedDelivery> deliveries) {
     if (!tools_.lanes.has_bucket(delivery.bucket) || tools_.seen.was_fetched(delivery.id) ||
         tools_.seen.was_canceled(delivery.id))
       continue;
-    Row row;
+    QueueRow row;
     row.key = {delivery.position, delivery.due_at, delivery.id};
     row.event_id = delivery.event->id;
     row.created_at = delivery.created_at;
@@ -195,7 +195,7 @@ void BucketReader::offer(std::vector<model::CommittedDelivery> deliveries) {
   }
 }
 
-void BucketReader::offer_row(const LanePtr& lane, Row row, bool is_retry) {
+void BucketReader::offer_row(const LanePtr& lane, QueueRow row, bool is_retry) {
   RowBuffer& buffer = lane->buffer(is_retry ? Turn::retry : Turn::first);
   buffer.offer(std::move(row), tools_.budget.has_room(buffer));
   events_.changed(lane);

@@ -68,7 +68,7 @@ class BucketReader {
   runtime::Task<void> fetch_found(FoundRows found);
   template <class Rows>
   void take_found(const Rows& rows);
-  void offer_row(const LanePtr& lane, Row row, bool is_retry);
+  void offer_row(const LanePtr& lane, QueueRow row, bool is_retry);
 
   BucketReaderTools tools_;
   Options options_;

@@ -14,16 +14,16 @@ int index(Turn turn) {
 }
 }  // namespace
 
-Tenant& Chooser::tenant(const model::TenantId& id) {
+TenantTurn& Chooser::tenant(const model::TenantId& id) {
   auto& slot = tenants_[id];
   if (!slot) {
-    slot = std::make_unique<Tenant>();
+    slot = std::make_unique<TenantTurn>();
     slot->id = id;
   }
   return *slot;
 }
 
-void Chooser::set_limits(Tenant& tenant, const TenantLimits& limits, base::SteadyTime now) {
+void Chooser::set_limits(TenantTurn& tenant, const TenantLimits& limits, base::SteadyTime now) {
   tenant.limits = limits;
   tenant.max_in_flight.reset();
   if (limits.max_in_flight)
@@ -72,7 +72,7 @@ bool Chooser::is_braked(std::optional<base::TokenBucket>& rate, base::SteadyTime
 
 void Chooser::forget_unused_tenants() {
   std::erase_if(tenants_, [](const auto& entry) {
-    const Tenant& tenant = *entry.second;
+    const TenantTurn& tenant = *entry.second;
     return tenant.lanes == 0 && tenant.in_flight == 0 && !tenant.in_turn[0] && !tenant.in_turn[1];
   });
 }
@@ -96,7 +96,7 @@ void Chooser::add(const LanePtr& lane, Turn turn) {
   enqueue(*lane->tenant(), turn);
 }
 
-void Chooser::enqueue(Tenant& tenant, Turn turn) {
+void Chooser::enqueue(TenantTurn& tenant, Turn turn) {
   bool& listed = tenant.in_turn[index(turn)];
   if (listed) return;
   listed = true;
@@ -129,7 +129,7 @@ std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now, std::
     return std::nullopt;
   auto& queue = turns_[index(turn)];
   while (!queue.empty()) {
-    Tenant& tenant = *queue.front();
+    TenantTurn& tenant = *queue.front();
     queue.pop_front();
     if (!may_start(tenant, turn, now)) {
       parked_[index(turn)].push_back(&tenant);
@@ -143,7 +143,8 @@ std::optional<Chooser::Choice> Chooser::next_of(Turn turn, const Now& now, std::
 }
 
 // Null: none of the tenant's listed lanes is ready. They are not listed any more; add() lists them again.
-LanePtr Chooser::next_ready_lane(Tenant& tenant, Turn turn, const Now& now, std::vector<LanePtr>& not_ready) {
+LanePtr Chooser::next_ready_lane(TenantTurn& tenant, Turn turn, const Now& now,
+                                 std::vector<LanePtr>& not_ready) {
   auto& lanes = tenant.ready[index(turn)];
   while (!lanes.empty()) {
     LanePtr lane = std::move(lanes.front());
@@ -155,7 +156,7 @@ LanePtr Chooser::next_ready_lane(Tenant& tenant, Turn turn, const Now& now, std:
   return nullptr;
 }
 
-Chooser::Choice Chooser::start(Tenant& tenant, const LanePtr& lane, Turn turn, const Now& now) {
+Chooser::Choice Chooser::start(TenantTurn& tenant, const LanePtr& lane, Turn turn, const Now& now) {
   if (tenant.rate) tenant.rate->try_take(now.steady);
   if (drain_brake_) drain_brake_->try_take(now.steady);
   if (turn == Turn::retry && retry_brake_) retry_brake_->try_take(now.steady);
@@ -175,7 +176,7 @@ Chooser::Choice Chooser::start(Tenant& tenant, const LanePtr& lane, Turn turn, c
   return choice;
 }
 
-bool Chooser::has_slot(const Tenant& tenant, Turn turn) const {
+bool Chooser::has_slot(const TenantTurn& tenant, Turn turn) const {
   if (turn == Turn::retry && tenant.retries_in_flight >= limits_.retry_in_flight_max - retries_in_flight_)
     return false;
   const int free = limits_.in_flight_max - in_flight_;
@@ -197,7 +198,7 @@ std::optional<WaitReason> Chooser::reason_to_wait(const Lane& lane, Turn turn, b
   return std::nullopt;
 }
 
-bool Chooser::may_start(Tenant& tenant, Turn turn, const Now& now) {
+bool Chooser::may_start(TenantTurn& tenant, Turn turn, const Now& now) {
   if (!has_slot(tenant, turn)) return false;
   if (!tenant.rate) return true;
   const auto ready_at = tenant.rate->ready_at(now.steady);

@@ -23,7 +23,7 @@ struct TenantLimits {
 };
 
 // A tenant as one shard sees it.
-struct Tenant {
+struct TenantTurn {
   model::TenantId id;
   size_t lanes = 0;  // that belong to it
   int in_flight = 0;
@@ -67,7 +67,7 @@ class Chooser {
   struct Choice {
     LanePtr lane;
     Turn turn;
-    Row row;
+    QueueRow row;
     bool is_probe;
   };
   // The next send, counted as in flight. Nothing: no slot is free, or no lane is ready. `not_ready` collects
@@ -78,7 +78,7 @@ class Chooser {
   std::optional<WaitReason> reason_to_wait(const Lane& lane, Turn turn, base::SteadyTime now);
 
   struct Finished {
-    Tenant& tenant;
+    TenantTurn& tenant;
     Turn turn;
     size_t bytes;
   };
@@ -87,8 +87,8 @@ class Chooser {
   // The time at which a tenant that only waits for its rate may continue.
   std::optional<base::SteadyTime> next_tenant_at() const { return next_tenant_at_; }
 
-  Tenant& tenant(const model::TenantId& id);
-  void set_limits(Tenant& tenant, const TenantLimits& limits, base::SteadyTime now);
+  TenantTurn& tenant(const model::TenantId& id);
+  void set_limits(TenantTurn& tenant, const TenantLimits& limits, base::SteadyTime now);
   // This shard's part of all buckets, in (0, 1]: its share of every tenant's limits.
   void set_share(double share, base::SteadyTime now);
   void set_brakes(const Brakes& brakes, base::SteadyTime now);
@@ -102,14 +102,14 @@ class Chooser {
 
  private:
   std::optional<Choice> next_of(Turn turn, const Now& now, std::vector<LanePtr>& not_ready);
-  LanePtr next_ready_lane(Tenant& tenant, Turn turn, const Now& now, std::vector<LanePtr>& not_ready);
-  Choice start(Tenant& tenant, const LanePtr& lane, Turn turn, const Now& now);
-  bool may_start(Tenant& tenant, Turn turn, const Now& now);
+  LanePtr next_ready_lane(TenantTurn& tenant, Turn turn, const Now& now, std::vector<LanePtr>& not_ready);
+  Choice start(TenantTurn& tenant, const LanePtr& lane, Turn turn, const Now& now);
+  bool may_start(TenantTurn& tenant, Turn turn, const Now& now);
   bool is_full() const {
     return in_flight_ >= limits_.in_flight_max || bytes_in_flight_ >= limits_.bytes_in_flight_max;
   }
-  bool has_slot(const Tenant& tenant, Turn turn) const;
-  void enqueue(Tenant& tenant, Turn turn);
+  bool has_slot(const TenantTurn& tenant, Turn turn) const;
+  void enqueue(TenantTurn& tenant, Turn turn);
   void unpark();
 
   bool is_braked(std::optional<base::TokenBucket>& rate, base::SteadyTime now);
@@ -118,9 +118,9 @@ class Chooser {
   ChooserLimits limits_;
   Brakes brakes_;
   std::optional<base::TokenBucket> retry_brake_, drain_brake_;  // this shard's share of them
-  std::unordered_map<model::TenantId, std::unique_ptr<Tenant>> tenants_;
-  std::deque<Tenant*> turns_[kTurns];
-  std::vector<Tenant*> parked_[kTurns];  // have ready lanes but no right to a slot just now
+  std::unordered_map<model::TenantId, std::unique_ptr<TenantTurn>> tenants_;
+  std::deque<TenantTurn*> turns_[kTurns];
+  std::vector<TenantTurn*> parked_[kTurns];  // have ready lanes but no right to a slot just now
   std::optional<base::SteadyTime> next_tenant_at_;
   double share_ = 1;
   int in_flight_ = 0;

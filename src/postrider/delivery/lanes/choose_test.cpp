@@ -28,7 +28,7 @@ struct ChooseTest : testing::Test {
   void fill(Chooser& chooser, const std::shared_ptr<Lane>& lane, int rows, Turn turn = Turn::first,
             size_t bytes = 1) {
     for (int i = 0; i < rows; ++i) {
-      Row row;
+      QueueRow row;
       auto event = std::make_shared<model::EventContent>();
       event->body = std::string(bytes, 'x');
       row.event = std::move(event);

@@ -9,8 +9,8 @@ struct DeliveryControlTest : testing::Test, LaneEvents {
   DeliveryControlTest() { table.add_bucket(1, 7); }
   void changed(const LanePtr&) override {}
   void became_idle(const Lane&) override {}
-  static Row row() {
-    Row made;
+  static QueueRow row() {
+    QueueRow made;
     made.key.id.uuid.bytes[15] = 9;
     return made;
   }

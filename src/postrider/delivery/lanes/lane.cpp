@@ -41,7 +41,7 @@ bool Lane::is_in_use() const {
 bool Lane::is_known(model::DeliveryId id) const {
   if (std::find(outstanding_.begin(), outstanding_.end(), id) != outstanding_.end()) return true;
   for (const RowBuffer& buffer : buffers_)
-    for (const Row& row : buffer.rows())
+    for (const QueueRow& row : buffer.rows())
       if (row.id() == id) return true;
   return false;
 }
@@ -95,7 +95,7 @@ Lane::Readiness Lane::readiness(Turn turn, const Now& now) {
     if (is_strict() || breaker_.is_open()) return {Wait::event};
     return {.wait = Wait::event, .reason = WaitReason::in_flight_cap};
   }
-  const Row& row = next(turn, now);
+  const QueueRow& row = next(turn, now);
   if (row.key.due_at > now.db) return {Wait::time, now.steady_of(row.key.due_at)};
   if (rate_ && rate_->ready_at(now.steady) > now.steady)
     return {.wait = Wait::time, .until = rate_->ready_at(now.steady), .reason = WaitReason::rate};
@@ -107,7 +107,7 @@ Lane::Readiness Lane::readiness(Turn turn, const Now& now) {
 size_t Lane::soonest(const RowBuffer& buffer, const Now& now) {
   const RowBuffer::Rows& rows = buffer.rows();
   if (rows.front().key.position == 0 || rows.front().key.due_at <= now.db) return 0;
-  const auto found = std::ranges::min_element(rows, {}, [](const Row& row) { return row.key.due_at; });
+  const auto found = std::ranges::min_element(rows, {}, [](const QueueRow& row) { return row.key.due_at; });
   return static_cast<size_t>(found - rows.begin());
 }
 
@@ -120,14 +120,14 @@ size_t Lane::next_index(const RowBuffer& rows, const Now& now) const {
   return due == 0 ? 0 : probes_ % due;
 }
 
-const Row& Lane::next(Turn turn, const Now& now) const {
+const QueueRow& Lane::next(Turn turn, const Now& now) const {
   const RowBuffer& rows = buffer(turn);
   return rows.rows()[next_index(rows, now)];
 }
 
-Row Lane::start(Turn turn, const Now& now) {
+QueueRow Lane::start(Turn turn, const Now& now) {
   if (rate_) rate_->try_take(now.steady);
-  Row row = buffer(turn).take(next_index(buffer(turn), now));
+  QueueRow row = buffer(turn).take(next_index(buffer(turn), now));
   if (breaker_.is_open()) {
     breaker_.start_probe();
     ++probes_;

@@ -16,7 +16,7 @@
 
 namespace postrider::delivery {
 
-struct Tenant;
+struct TenantTurn;
 struct RollupCounts;
 
 // First attempts and retries have separate buffers, so that a pile of retries never hides new events.
@@ -56,7 +56,7 @@ class Lane {
   // Takes a new configuration. If the ordering changed, the rows are read again.
   void configure(std::shared_ptr<const LaneConfig> config, const Now& now);
   bool is_strict() const { return config_ && config_->endpoint.is_strict(); }
-  Tenant* tenant() const { return in_chooser_.tenant; }  // null until the configuration is loaded
+  TenantTurn* tenant() const { return in_chooser_.tenant; }  // null until the configuration is loaded
 
   // ── rows ──
   RowBuffer& buffer(Turn turn) { return buffers_[static_cast<size_t>(turn)]; }
@@ -89,10 +89,10 @@ class Lane {
   Readiness readiness(Turn turn, const Now& now);
 
   // The row to send next, ready or not. Call only when there are rows.
-  const Row& next(Turn turn, const Now& now) const;
+  const QueueRow& next(Turn turn, const Now& now) const;
 
   // Call only when ready: takes the next row and counts it as in flight and outstanding.
-  Row start(Turn turn, const Now& now);
+  QueueRow start(Turn turn, const Now& now);
   // The exchange is over, or never began. The row stays outstanding until release().
   void finished_exchange() { --in_flight_; }
 
@@ -137,7 +137,7 @@ class Lane {
   // the class named before it, and only that class changes it.
   friend class Chooser;
   struct {
-    Tenant* tenant = nullptr;
+    TenantTurn* tenant = nullptr;
     bool is_listed[kTurns] = {false, false};  // in each list at most once
   } in_chooser_;
 

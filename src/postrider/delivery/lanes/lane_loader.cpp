@@ -188,8 +188,8 @@ pg::Pending<sql::rows_of_lanes> add_fetch(pg::Batch& batch, const std::vector<Pa
       .rows_max = column(parts, [](const Part& p) { return p.wanted; })});
 }
 
-std::vector<std::vector<Row>> rows_by_part(const pg::RowsOf<sql::rows_of_lanes>& found, size_t parts) {
-  std::vector<std::vector<Row>> rows(parts);
+std::vector<std::vector<QueueRow>> rows_by_part(const pg::RowsOf<sql::rows_of_lanes>& found, size_t parts) {
+  std::vector<std::vector<QueueRow>> rows(parts);
   for (const auto& row : found) rows[static_cast<size_t>(row.part - 1)].push_back(read_row(row));
   return rows;
 }
@@ -237,10 +237,10 @@ runtime::Task<bool> LaneLoader::load_rows(std::vector<LanePtr> lanes) {
   co_return is_fetched;
 }
 
-void LaneLoader::take_rows(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last) {
+void LaneLoader::take_rows(const LanePtr& lane, Turn turn, std::vector<QueueRow> rows, bool is_last) {
   if (lane->is_gone()) return;
   const Now at = now();
-  for (const Row& row : rows) tools_.seen.fetched(row, at);
+  for (const QueueRow& row : rows) tools_.seen.fetched(row, at);
   lane->buffer(turn).fetched(std::move(rows), is_last, [&lane, this](model::DeliveryId id) {
     return lane->is_known(id) || tools_.seen.was_canceled(id);
   });
@@ -287,7 +287,7 @@ LaneLoader::WantedBodies LaneLoader::bodies_wanted_by(const std::vector<LanePtr>
   }
   for (const RowBuffer* buffer : further) {
     size_t left = limits_.bodies_per_lane;
-    for (const Row& row : buffer->rows()) {
+    for (const QueueRow& row : buffer->rows()) {
       if (left == 0 || wanted.is_full()) break;
       if (row.event) continue;
       wanted.add(row.event_id.uuid);
@@ -373,7 +373,7 @@ bool LaneLoader::hand_out_bodies(const LanePtr& lane, const WantedBodies& wanted
   for (const Turn turn : kBothTurns) {
     RowBuffer& buffer = lane->buffer(turn);
     for (size_t i = 0; i < buffer.size();) {
-      const Row& row = buffer.rows()[i];
+      const QueueRow& row = buffer.rows()[i];
       const auto body = bodies.find(row.event_id.uuid);
       if (!row.event && body != bodies.end()) {
         buffer.set_body(i, body->second);

@@ -37,7 +37,7 @@ class LoaderEvents : public LaneEvents {
   // Null: there is no such endpoint.
   virtual void configured(const LanePtr& lane, std::shared_ptr<const LaneConfig> config) = 0;
   // The event of this row is not in the database. The row has left its buffer.
-  virtual void body_missing(const LanePtr& lane, Row row) = 0;
+  virtual void body_missing(const LanePtr& lane, QueueRow row) = 0;
 };
 
 struct LoaderTools {
@@ -100,7 +100,7 @@ class LaneLoader {
   runtime::Task<void> run(Wanted& wanted, Load load);
 
   Now now() const { return {base::BootClock::now(), tools_.clock.now()}; }
-  void take_rows(const LanePtr& lane, Turn turn, std::vector<Row> rows, bool is_last);
+  void take_rows(const LanePtr& lane, Turn turn, std::vector<QueueRow> rows, bool is_last);
   // True: some body was put into a row of the lane.
   bool hand_out_bodies(const LanePtr& lane, const WantedBodies& wanted, const Bodies& bodies);
 

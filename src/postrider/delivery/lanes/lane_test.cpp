@@ -20,14 +20,14 @@ struct LaneTest : testing::Test {
     if (edit) edit(*config);
     lane.configure(std::move(config), now);
   }
-  Row row(uint8_t n, base::Timestamp due = base::Timestamp(1000s), bool has_body = true) {
-    Row made;
+  QueueRow row(uint8_t n, base::Timestamp due = base::Timestamp(1000s), bool has_body = true) {
+    QueueRow made;
     made.key.due_at = due;
     made.key.id.uuid.bytes[15] = n;
     if (has_body) made.event = std::make_shared<model::EventContent>();
     return made;
   }
-  void put(Row made, Turn turn = Turn::first) { lane.buffer(turn).put_back(std::move(made)); }
+  void put(QueueRow made, Turn turn = Turn::first) { lane.buffer(turn).put_back(std::move(made)); }
   Wait wait(Turn turn = Turn::first) { return lane.readiness(turn, now).wait; }
   void fail(int times) {
     for (int i = 0; i < times; ++i) lane.breaker().on_transient_failure({.now = now.steady});
@@ -64,7 +64,7 @@ TEST_F(LaneTest, ABodyThatIsNotInMemoryIsAskedForOnceTheRowIsDue) {
 
 TEST_F(LaneTest, AFullLaneWaitsForAnAnswer) {
   for (uint8_t n = 1; n <= 3; ++n) put(row(n));
-  const Row first = lane.start(Turn::first, now);
+  const QueueRow first = lane.start(Turn::first, now);
   lane.start(Turn::first, now);
   EXPECT_EQ(wait(), Wait::event);
   lane.finished_exchange();
@@ -113,7 +113,7 @@ TEST_F(LaneTest, AnOpenBreakerLetsOneProbeThroughAndRotates) {
   for (int i = 0; i < 4; ++i) {
     now.steady = lane.breaker().next_probe_at();
     EXPECT_TRUE(lane.readiness(Turn::first, now).is_probe);
-    Row probe = lane.start(Turn::first, now);
+    QueueRow probe = lane.start(Turn::first, now);
     EXPECT_EQ(wait(), Wait::event) << "one probe at a time";
     probed.push_back(probe.id().uuid.bytes[15]);
     lane.finished_exchange();
@@ -128,7 +128,7 @@ TEST_F(LaneTest, AStrictLaneSendsTheNextOnlyWhenTheLastIsSettled) {
   configure([](LaneConfig& config) { config.endpoint.ordering = model::Ordering::strict; });
   put(row(1));
   put(row(2));
-  const Row first = lane.start(Turn::first, now);
+  const QueueRow first = lane.start(Turn::first, now);
   lane.finished_exchange();
   EXPECT_EQ(wait(), Wait::event);
   lane.release(first.id());

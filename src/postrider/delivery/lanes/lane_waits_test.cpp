@@ -26,7 +26,7 @@ struct LaneWaitsTest : testing::Test {
   }
   void fill(const LanePtr& lane, int rows, Turn turn = Turn::first) {
     for (int i = 0; i < rows; ++i) {
-      Row row;
+      QueueRow row;
       row.event = std::make_shared<model::EventContent>();
       row.key.due_at = now.db;
       row.key.id.uuid.bytes[15] = static_cast<uint8_t>(++rows_made);
@@ -137,7 +137,7 @@ TEST_F(LaneWaitsTest, WhatTheDatabaseKnowsIsNotReported) {
 TEST_F(LaneWaitsTest, OnlyWhatLastedASecondIsReportedWithItsLease) {
   const auto lane = make_lane([](LaneConfig& config) { config.endpoint.max_in_flight = 1; });
   fill(lane, 2);
-  const Row first = lane->start(Turn::first, now);
+  const QueueRow first = lane->start(Turn::first, now);
   EXPECT_TRUE(sample().empty());
   EXPECT_TRUE(sample().empty()) << "its rows are due, but not for a second";
   pass(1s);

@@ -6,8 +6,8 @@ namespace postrider::delivery {
 namespace {
 
 struct MemoryBudgetTest : testing::Test {
-  static Row row(uint8_t n, size_t bytes = 0) {
-    Row made;
+  static QueueRow row(uint8_t n, size_t bytes = 0) {
+    QueueRow made;
     made.key.id.uuid.bytes[15] = n;
     if (bytes > 0) {
       auto event = std::make_shared<model::EventContent>();

@@ -11,7 +11,8 @@ size_t count_due(const RowBuffer& buffer, bool is_strict, base::Timestamp now) {
   const RowBuffer::Rows& rows = buffer.rows();
   if (rows.empty()) return 0;
   if (is_strict) return rows.front().key.due_at <= now ? rows.size() : 0;
-  const auto later = std::ranges::upper_bound(rows, now, {}, [](const Row& row) { return row.key.due_at; });
+  const auto later =
+      std::ranges::upper_bound(rows, now, {}, [](const QueueRow& row) { return row.key.due_at; });
   return static_cast<size_t>(later - rows.begin());
 }
 

@@ -19,7 +19,7 @@ struct QueueDepthTest : testing::Test {
     lane.configure(std::move(config), now);
   }
   void put(uint8_t n, std::chrono::seconds due, Turn turn = Turn::first) {
-    Row row;
+    QueueRow row;
     row.key.due_at = base::Timestamp(1000s) + due;
     row.key.id.uuid.bytes[15] = n;
     lane.buffer(turn).put_back(std::move(row));

@@ -8,8 +8,8 @@
 namespace postrider::delivery {
 
 template <class Found>
-Row read_row(const Found& found) {
-  Row row;
+QueueRow read_row(const Found& found) {
+  QueueRow row;
   row.key = {found.position, found.due_at, {found.id}};
   row.event_id = {found.event_id};
   row.attempts = std::max(0, found.attempts);

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kIdleCapacity = 16;
 }  // namespace
 
-bool RowBuffer::offer(Row row, bool has_room) {
+bool RowBuffer::offer(QueueRow row, bool has_room) {
   const bool follows = order_ == Order::by_due || last_position_ == row.key.position - 1;
   const bool knows_all = !may_have_more_ && !is_fetching_;
   const bool is_before_cursor = order_ == Order::by_due && may_have_more_ && row.key < cursor_;
@@ -47,12 +47,12 @@ void RowBuffer::expect_more_from(const RowKey& key) {
   may_have_more_ = true;
 }
 
-void RowBuffer::put_back(Row row) {
+void RowBuffer::put_back(QueueRow row) {
   insert(std::move(row));
 }
 
-std::vector<Row> RowBuffer::shrink(size_t keep) {
-  std::vector<Row> given_up;
+std::vector<QueueRow> RowBuffer::shrink(size_t keep) {
+  std::vector<QueueRow> given_up;
   while (rows_.size() > keep) {
     remove_bytes(rows_.back().body_bytes());
     --totals_.rows;
@@ -64,9 +64,9 @@ std::vector<Row> RowBuffer::shrink(size_t keep) {
   return given_up;
 }
 
-Row RowBuffer::take(size_t index) {
+QueueRow RowBuffer::take(size_t index) {
   CHECK(index < rows_.size());
-  Row row = std::move(rows_[index]);
+  QueueRow row = std::move(rows_[index]);
   remove_bytes(row.body_bytes());
   --totals_.rows;
   rows_.erase(rows_.begin() + static_cast<ptrdiff_t>(index));
@@ -75,9 +75,9 @@ Row RowBuffer::take(size_t index) {
   return row;
 }
 
-std::optional<Row> RowBuffer::remove(model::DeliveryId id) {
+std::optional<QueueRow> RowBuffer::remove(model::DeliveryId id) {
   const auto found =
-      std::find_if(rows_.begin(), rows_.end(), [id](const Row& row) { return row.id() == id; });
+      std::find_if(rows_.begin(), rows_.end(), [id](const QueueRow& row) { return row.id() == id; });
   if (found == rows_.end()) return std::nullopt;
   return take(static_cast<size_t>(found - rows_.begin()));
 }
@@ -122,7 +122,7 @@ RowKey RowBuffer::begin_fetch() {
 // - rows were taken, sent and perhaps settled: is_known() drops those still outstanding, and those settled
 //   cannot be in the result, because the statement ran after the settles that were sent before it;
 // - the ordering changed (restart()): the rows are in the wrong order, so the result is dropped.
-size_t RowBuffer::fetched(std::vector<Row> rows, bool is_last,
+size_t RowBuffer::fetched(std::vector<QueueRow> rows, bool is_last,
                           const base::UniqueFunction<bool(model::DeliveryId)>& is_known) {
   if (is_fetch_void_) {
     fetch_failed();
@@ -135,7 +135,7 @@ size_t RowBuffer::fetched(std::vector<Row> rows, bool is_last,
     last_position_ = rows.back().key.position;
   }
   size_t fresh = 0;
-  for (Row& row : rows) {
+  for (QueueRow& row : rows) {
     if (is_known(row.id())) continue;
     insert(std::move(row));
     ++fresh;
@@ -150,8 +150,9 @@ size_t RowBuffer::fetched(std::vector<Row> rows, bool is_last,
 }
 
 void RowBuffer::drop_after(const RowKey& key) {
-  const auto first = std::upper_bound(rows_.begin(), rows_.end(), key,
-                                      [](const RowKey& sought, const Row& row) { return sought < row.key; });
+  const auto first =
+      std::upper_bound(rows_.begin(), rows_.end(), key,
+                       [](const RowKey& sought, const QueueRow& row) { return sought < row.key; });
   const auto keep = static_cast<size_t>(first - rows_.begin());
   if (keep < rows_.size()) shrink(keep);
 }
@@ -179,19 +180,20 @@ void RowBuffer::set_body(size_t index, std::shared_ptr<const model::EventContent
 
 void RowBuffer::drop_bodies() {
   if (body_bytes_ == 0) return;
-  for (Row& row : rows_) row.event.reset();
+  for (QueueRow& row : rows_) row.event.reset();
   remove_bytes(body_bytes_);
 }
 
-void RowBuffer::insert(Row row) {
+void RowBuffer::insert(QueueRow row) {
   add_bytes(row.body_bytes());
   ++totals_.rows;
   if (rows_.empty() || rows_.back().key < row.key) {
     rows_.push_back(std::move(row));
     return;
   }
-  const auto before = std::upper_bound(rows_.begin(), rows_.end(), row.key,
-                                       [](const RowKey& key, const Row& other) { return key < other.key; });
+  const auto before =
+      std::upper_bound(rows_.begin(), rows_.end(), row.key,
+                       [](const RowKey& key, const QueueRow& other) { return key < other.key; });
   if (rows_.size() > 1) {
     rows_.insert(before, std::move(row));
     return;

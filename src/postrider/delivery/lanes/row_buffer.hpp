@@ -28,7 +28,7 @@ class RowBuffer {
  public:
   // Not std::deque, which takes 600 bytes even when it is empty: there may be 100,000 lanes with two buffers
   // each.
-  using Rows = boost::container::devector<Row>;
+  using Rows = boost::container::devector<QueueRow>;
 
   enum class Order { by_due, strict };
   explicit RowBuffer(BufferTotals& totals, Order order = Order::by_due) : totals_(totals), order_(order) {}
@@ -40,7 +40,7 @@ class RowBuffer {
   bool empty() const { return rows_.empty(); }
   bool may_have_more() const { return may_have_more_; }
   bool is_fetching() const { return is_fetching_; }
-  const Row* front() const { return rows_.empty() ? nullptr : &rows_.front(); }
+  const QueueRow* front() const { return rows_.empty() ? nullptr : &rows_.front(); }
   size_t body_bytes() const { return body_bytes_; }
   const Rows& rows() const { return rows_; }
 
@@ -50,20 +50,20 @@ class RowBuffer {
   // A committed row. True: taken into memory; without room the last one there makes way for it. False: it
   // stays in the table and will be fetched. A strict lane takes only the row that directly follows the last
   // one it knows, because handoffs may overtake each other.
-  bool offer(Row row, bool has_room);
+  bool offer(QueueRow row, bool has_room);
 
   // The table may hold rows that are not in memory (a takeover, an announcement without the row).
   void expect_more();
   void expect_more_from(const RowKey& key);
 
   // A row that was taken and is to be sent later, or again. Always fits.
-  void put_back(Row row);
+  void put_back(QueueRow row);
 
   // Drops rows beyond `keep`, the last ones first; they are fetched again when there is room.
-  std::vector<Row> shrink(size_t keep);
+  std::vector<QueueRow> shrink(size_t keep);
 
-  Row take(size_t index = 0);
-  std::optional<Row> remove(model::DeliveryId id);  // nothing: it is not in memory
+  QueueRow take(size_t index = 0);
+  std::optional<QueueRow> remove(model::DeliveryId id);  // nothing: it is not in memory
 
   // Sets the body of a row, or drops those of all rows.
   void set_body(size_t index, std::shared_ptr<const model::EventContent> event);
@@ -77,14 +77,14 @@ class RowBuffer {
   RowKey begin_fetch();
   // `is_last`: the table had no further rows at that time. `is_known(id)`: the row is in memory or being
   // settled. Returns how many rows were new.
-  size_t fetched(std::vector<Row> rows, bool is_last,
+  size_t fetched(std::vector<QueueRow> rows, bool is_last,
                  const base::UniqueFunction<bool(model::DeliveryId)>& is_known);
   void fetch_failed();
 
  private:
   RowKey first_missing() const;
   void drop_after(const RowKey& key);
-  void insert(Row row);
+  void insert(QueueRow row);
   void clear();
   void end_fetch();
   void add_bytes(size_t bytes);

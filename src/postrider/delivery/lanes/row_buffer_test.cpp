@@ -16,21 +16,21 @@ model::DeliveryId id(uint8_t n) {
   return delivery;
 }
 
-Row row(uint8_t n, int64_t position = 0) {
-  Row made;
+QueueRow row(uint8_t n, int64_t position = 0) {
+  QueueRow made;
   made.key = {position, base::Timestamp(std::chrono::seconds(n)), id(n)};
   return made;
 }
 
-std::vector<Row> rows(std::initializer_list<uint8_t> numbers) {
-  std::vector<Row> made;
+std::vector<QueueRow> rows(std::initializer_list<uint8_t> numbers) {
+  std::vector<QueueRow> made;
   for (const uint8_t n : numbers) made.push_back(row(n));
   return made;
 }
 
 std::vector<int> numbers(const RowBuffer& buffer) {
   std::vector<int> seen;
-  for (const Row& each : buffer.rows()) seen.push_back(each.key.id.uuid.bytes[15]);
+  for (const QueueRow& each : buffer.rows()) seen.push_back(each.key.id.uuid.bytes[15]);
   return seen;
 }
 
@@ -134,7 +134,7 @@ TEST(RowBuffer, ARetryingHeadOfAStrictBufferStaysTheHead) {
   buffer.expect_more();
   buffer.begin_fetch();
   buffer.fetched({row(1, 1), row(2, 2)}, true, kNothingKnown);
-  Row head = buffer.take();
+  QueueRow head = buffer.take();
   head.key.due_at += std::chrono::hours(1);
   buffer.put_back(std::move(head));
   EXPECT_THAT(numbers(buffer), ElementsAre(1, 2));
@@ -164,7 +164,7 @@ TEST(RowBuffer, TotalsFollowEveryChange) {
   BufferTotals totals;
   {
     RowBuffer one(totals), other(totals);
-    Row with_body = row(1);
+    QueueRow with_body = row(1);
     auto event = std::make_shared<model::EventContent>();
     event->body = "12345";
     with_body.event = event;
@@ -199,7 +199,7 @@ TEST(RowBuffer, AStrictLaneReadsFromWhatWasOvertaken) {
   RowBuffer buffer(totals, RowBuffer::Order::strict);
   buffer.expect_more();
   buffer.begin_fetch();
-  std::vector<Row> first;
+  std::vector<QueueRow> first;
   first.push_back(row(3, 3));
   buffer.fetched(std::move(first), true, kNothingKnown);
   EXPECT_FALSE(buffer.offer(row(5, 5), true)) << "4 was committed before it and is still on its way";

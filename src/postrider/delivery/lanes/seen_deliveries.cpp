@@ -2,7 +2,7 @@
 
 namespace postrider::delivery {
 
-void SeenDeliveries::fetched(const Row& row, const Now& now) {
+void SeenDeliveries::fetched(const QueueRow& row, const Now& now) {
   if (row.attempts > 0 || is_too_old(row, now.db)) return;
   while (!fetched_order_.empty() &&
          (fetched_order_.size() >= kFetchedMax || now.steady - fetched_order_.front().first > kFetchedKept)) {

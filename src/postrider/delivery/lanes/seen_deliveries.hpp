@@ -20,10 +20,12 @@ class SeenDeliveries {
   static constexpr std::chrono::seconds kCanceledKept{30};  // longer than any fetch
   static constexpr size_t kFetchedMax = 100'000;
 
-  void fetched(const Row& row, const Now& now);
+  void fetched(const QueueRow& row, const Now& now);
   bool was_fetched(model::DeliveryId id) const { return fetched_.contains(id); }
   // A handoff that is this late may already have been fetched, sent and forgotten here.
-  static bool is_too_old(const Row& row, base::Timestamp now) { return now - row.created_at > kFetchedKept; }
+  static bool is_too_old(const QueueRow& row, base::Timestamp now) {
+    return now - row.created_at > kFetchedKept;
+  }
 
   void canceled(model::DeliveryId id, base::SteadyTime now) { canceled_[id] = now; }
   bool was_canceled(model::DeliveryId id) const { return canceled_.contains(id); }

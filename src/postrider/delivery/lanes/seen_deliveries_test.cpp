@@ -8,8 +8,8 @@ namespace {
 using namespace std::chrono_literals;
 
 struct SeenDeliveriesTest : testing::Test {
-  Row row(uint8_t n) {
-    Row made;
+  QueueRow row(uint8_t n) {
+    QueueRow made;
     made.key.id.uuid.bytes[15] = n;
     made.created_at = now.db;
     return made;
@@ -30,7 +30,7 @@ TEST_F(SeenDeliveriesTest, AFetchedFirstAttemptIsRememberedForAWhile) {
 }
 
 TEST_F(SeenDeliveriesTest, RowsWithoutAHandOverAreNotRemembered) {
-  Row retried = row(1), old = row(2);
+  QueueRow retried = row(1), old = row(2);
   retried.attempts = 1;
   old.created_at -= SeenDeliveries::kFetchedKept + 1s;
   seen.fetched(retried, now);

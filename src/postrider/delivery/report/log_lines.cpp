@@ -53,7 +53,7 @@ void log_attempt(const AttemptLine& line) {
   if (line.facts.is_resent) out.field("resent", true);
 }
 
-void log_expired(const Lane& lane, const Row& row) {
+void log_expired(const Lane& lane, const QueueRow& row) {
   telemetry::log_info("delivery_expired")
       .field("delivery_id", row.id().public_id())
       .field("tenant_id", lane.config()->endpoint.tenant_id)

@@ -8,13 +8,13 @@ namespace postrider::delivery {
 
 struct AttemptLine {
   const Lane& lane;
-  const Row& row;
+  const QueueRow& row;
   const Verdict& verdict;
   const AttemptFacts& facts;
   bool is_probe;
 };
 void log_attempt(const AttemptLine& line);
-void log_expired(const Lane& lane, const Row& row);
+void log_expired(const Lane& lane, const QueueRow& row);
 
 // A settlement that is durable.
 void count_settlement(const Metrics& metrics, const Settlement& settlement, base::Timestamp now);

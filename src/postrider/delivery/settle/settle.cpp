@@ -212,7 +212,7 @@ runtime::Task<void> Settler::reject(SettlementWrite* const& item, const pg::Erro
   telemetry::log_error("settle_refused")
       .field("delivery_id", item->settlement_.row.id().public_id())
       .field("error", error.what());
-  finish(*item, Written::refused);
+  finish(*item, Written::rejected);
   co_return;
 }
 

@@ -23,7 +23,7 @@ namespace postrider::delivery {
 
 struct Settlement {
   LanePtr lane;
-  Row row;  // as it was before the attempt
+  QueueRow row;  // as it was before the attempt
   Verdict verdict;
   AttemptFacts facts;
   bool is_probe = false;
@@ -39,7 +39,7 @@ enum class Written {
   now,        // durable
   before,     // durable: an earlier try, whose result was lost, had written it
   late,       // the row had changed or the bucket has another owner: nothing was written
-  refused,    // Postgres rejects it even without details: the row stays as it is, for a person to inspect
+  rejected,   // Postgres rejects it even without details: the row stays as it is, for a person to inspect
   abandoned,  // the shard stopped first: it may or may not be durable
 };
 

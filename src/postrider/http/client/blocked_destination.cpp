@@ -1,4 +1,4 @@
-#include "postrider/http/client/refused_destination.hpp"
+#include "postrider/http/client/blocked_destination.hpp"
 
 #include <array>
 #include <utility>
@@ -39,28 +39,28 @@ std::string with(std::string_view sentence) {
 }
 
 // Scheme, port and literal addresses; problems with names are not checked.
-bool is_typed(const RefusedDestination& refused) {
-  const bool is_about_text = refused.reason == Reason::plain_http || refused.reason == Reason::port;
-  return is_about_text || !refused.is_name;
+bool is_typed(const BlockedDestination& blocked) {
+  const bool is_about_text = blocked.reason == Reason::plain_http || blocked.reason == Reason::port;
+  return is_about_text || !blocked.is_name;
 }
 
-std::string for_operators(const RefusedDestination& refused) {
-  if (!refused.resolved || is_typed(refused)) return with(describe(refused.reason));
-  return with(refused.host + " resolves to " + refused.resolved->to_string() + "; " +
-              std::string(describe(refused.reason)));
+std::string for_operators(const BlockedDestination& blocked) {
+  if (!blocked.resolved || is_typed(blocked)) return with(describe(blocked.reason));
+  return with(blocked.host + " resolves to " + blocked.resolved->to_string() + "; " +
+              std::string(describe(blocked.reason)));
 }
 
-std::string for_customers(const RefusedDestination& refused) {
-  if (!is_typed(refused)) return bare();
+std::string for_customers(const BlockedDestination& blocked) {
+  if (!is_typed(blocked)) return bare();
   for (const TypedReason& typed : kTypedReasons)
-    if (typed.reason == refused.reason) return with(typed.sentence);
+    if (typed.reason == blocked.reason) return with(typed.sentence);
   return bare();
 }
 
 }  // namespace
 
-std::string describe(const RefusedDestination& refused, Audience audience) {
-  return audience == Audience::operators ? for_operators(refused) : for_customers(refused);
+std::string describe(const BlockedDestination& blocked, Audience audience) {
+  return audience == Audience::operators ? for_operators(blocked) : for_customers(blocked);
 }
 
 std::string shown_to(Audience audience, std::string detail) {

@@ -17,7 +17,7 @@ namespace postrider::http {
 enum class Audience { operators, customers };
 
 // "destination not allowed: …"
-std::string describe(const RefusedDestination& refused, Audience audience);
+std::string describe(const BlockedDestination& blocked, Audience audience);
 
 // The same of a sentence that was written for operators; other sentences stay as they are.
 std::string shown_to(Audience audience, std::string detail);

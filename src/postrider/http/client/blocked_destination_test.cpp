@@ -1,4 +1,4 @@
-#include "postrider/http/client/refused_destination.hpp"
+#include "postrider/http/client/blocked_destination.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ std::string worded(std::string_view text, const std::vector<IpAddress>& addresse
   GuardPolicy policy;
   policy.allow_networks.push_back(*Network::parse("192.168.77.0/24"));
   const AddressGuard guard(policy);
-  const auto refused = guard.judge(*parse_url(text), addresses);
-  return refused ? describe(*refused, audience) : "";
+  const auto blocked = guard.inspect(*parse_url(text), addresses);
+  return blocked ? describe(*blocked, audience) : "";
 }
 
 struct Case {
@@ -29,7 +29,7 @@ struct Case {
   const char* customers;  // all of it
 };
 
-TEST(RefusedDestination, CustomersLearnWhatIsWrongWithWhatTheyTypedAndNothingElse) {
+TEST(BlockedDestination, CustomersLearnWhatIsWrongWithWhatTheyTypedAndNothingElse) {
   const Case cases[] = {
       {"http://hooks.example.com/",
        {},
@@ -67,24 +67,24 @@ TEST(RefusedDestination, CustomersLearnWhatIsWrongWithWhatTheyTypedAndNothingEls
   }
 }
 
-TEST(RefusedDestination, ALocalNameIsAName) {
+TEST(BlockedDestination, ALocalNameIsAName) {
   const AddressGuard guard(GuardPolicy{});
-  const auto refused = guard.judge(*parse_url("https://localhost/"));
-  ASSERT_TRUE(refused.has_value());
-  EXPECT_EQ(describe(*refused, Audience::customers), "destination not allowed");
-  EXPECT_EQ(shown_to(Audience::customers, describe(*refused, Audience::operators)),
+  const auto blocked = guard.inspect(*parse_url("https://localhost/"));
+  ASSERT_TRUE(blocked.has_value());
+  EXPECT_EQ(describe(*blocked, Audience::customers), "destination not allowed");
+  EXPECT_EQ(shown_to(Audience::customers, describe(*blocked, Audience::operators)),
             "destination not allowed");
 }
 
-TEST(RefusedDestination, ThatAnAddressIsThisMachinesOwnIsNotSaid) {
-  const RefusedDestination own{.reason = BlockedReason::own_address, .host = "203.0.113.9"};
+TEST(BlockedDestination, ThatAnAddressIsThisMachinesOwnIsNotSaid) {
+  const BlockedDestination own{.reason = BlockedReason::own_address, .host = "203.0.113.9"};
   EXPECT_THAT(describe(own, Audience::operators), HasSubstr("this machine"));
   for (const std::string& shown : {describe(own, Audience::customers),
                                    shown_to(Audience::customers, describe(own, Audience::operators))})
     EXPECT_EQ(shown, "destination not allowed: the address is not allowed");
 }
 
-TEST(RefusedDestination, OtherSentencesStay) {
+TEST(BlockedDestination, OtherSentencesStay) {
   EXPECT_EQ(shown_to(Audience::customers, "connection refused"), "connection refused");
   EXPECT_EQ(shown_to(Audience::customers, "destination not allowed: something new at 10.0.0.1"),
             "destination not allowed");

@@ -125,9 +125,9 @@ void Client::close() {
 Task<Exchange> Client::State::exchange(OutboundRequest request) {
   CHECK(request.headers.empty() || request.headers.ends_with("\r\n"));
   if (is_closed) {
-    Exchange refused;
-    refused.outcome = NetFailure{NetError::canceled, std::string(describe(NetError::canceled)), {}};
-    co_return refused;
+    Exchange blocked;
+    blocked.outcome = NetFailure{NetError::canceled, std::string(describe(NetError::canceled)), {}};
+    co_return blocked;
   }
   ++stats.exchanges;
   const DialProfile& profile = request.profile != nullptr ? *request.profile : own_profile;
@@ -261,7 +261,7 @@ void Client::State::feed(ExchangeInProgress& current, std::string_view bytes) {
   const uint64_t body_bytes = had_head ? current.reader.answer().body_bytes : 0;
   current.reader.feed(bytes);
   if (!current.reader.has_head() || current.reader.is_done()) return;
-  const auto silence = current.request.answer_silence_max;
+  const auto silence = current.request.response_silence_max;
   const bool has_more = !had_head || current.reader.answer().body_bytes > body_bytes;
   if (silence.count() > 0 && has_more)
     current.limit_step(base::BootClock::now() + silence);
@@ -278,11 +278,11 @@ void Client::State::conclude_interrupt(ExchangeInProgress& current) {
 // With TLS 1.3 an endpoint may reject the connection after the handshake, for example because it requires a
 // certificate.
 void Client::State::conclude_failed_read(ExchangeInProgress& current, const IoResult& result) {
-  const bool is_refusal = current.connection->tls() != nullptr && result.system_error == 0;
-  if (!is_refusal || current.reader.has_head()) return conclude_broken(current, NetError::connection_reset);
-  const TlsStream::Trouble trouble = current.connection->tls()->trouble();
+  const bool is_rejection = current.connection->tls() != nullptr && result.system_error == 0;
+  if (!is_rejection || current.reader.has_head()) return conclude_broken(current, NetError::connection_reset);
+  const TlsStream::Failure failure = current.connection->tls()->failure();
   current.connection.reset();
-  current.fail(trouble.error, trouble.words);
+  current.fail(failure.error, failure.detail);
 }
 
 // The peer closed or reset. With a complete head this is a truncated response, otherwise a failure.

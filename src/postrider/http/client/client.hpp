@@ -60,7 +60,7 @@ struct ClientOptions {
 };
 
 // A receiver's response is only shown to people, and this much is enough.
-inline constexpr size_t kAnswerPreviewBytesMax = 1024;
+inline constexpr size_t kResponsePreviewBytesMax = 1024;
 
 // Everything borrowed (url, headers, body, profile, on_answer_body) must live until send() has finished.
 struct OutboundRequest {
@@ -72,13 +72,13 @@ struct OutboundRequest {
   std::string_view body{};
   const DialProfile* profile = nullptr;  // null: the client's own
   runtime::SteadyTime deadline{};        // over lookup, connect, TLS, sending, head and body together
-  size_t answer_body_bytes_max = 64 * 1024;
-  size_t answer_kept_bytes_max = kAnswerPreviewBytesMax;  // of the body, in Answer::body_start
+  size_t response_body_bytes_max = 64 * 1024;
+  size_t response_kept_bytes_max = kResponsePreviewBytesMax;  // of the body, in Answer::body_start
   // Receives the body of a 2xx response as it arrives, for streams and long responses; must not throw.
-  const std::function<void(std::string_view)>* on_answer_body = nullptr;
+  const std::function<void(std::string_view)>* on_response_body = nullptr;
   // For streams: after this long without a byte of the body the response counts as interrupted. 0:
   // body_wait_max over the whole body.
-  std::chrono::milliseconds answer_silence_max{0};
+  std::chrono::milliseconds response_silence_max{0};
 };
 
 // The one rule for headers that postrider sends: a name is a token, and a value has no control character but
@@ -87,7 +87,7 @@ bool is_header(std::string_view name, std::string_view value);
 // Appends "name: value\r\n". False: not a valid header, and nothing was appended.
 [[nodiscard]] bool append_header(std::string& lines, std::string_view name, std::string_view value);
 
-struct Answer {
+struct ReceivedResponse {
   int status = 0;
   std::string retry_after;   // raw, empty when absent
   std::string content_type;  // raw, empty when absent
@@ -113,7 +113,7 @@ struct PhaseTimes {  // zero for a phase that did not happen
 };
 
 struct Exchange {
-  std::variant<NetFailure, Answer> outcome = NetFailure{NetError::canceled, {}, {}};
+  std::variant<NetFailure, ReceivedResponse> outcome = NetFailure{NetError::canceled, {}, {}};
   PhaseTimes times;
   std::optional<IpAddress> remote;  // the address dialled last
   bool is_reused = false;           // went over a pooled connection
@@ -123,7 +123,7 @@ struct Exchange {
   bool is_resent = false;
   uint64_t bytes_sent = 0;  // of the request, head and body, without TLS; of both requests if it was resent
 
-  const Answer* answer() const { return std::get_if<Answer>(&outcome); }
+  const ReceivedResponse* answer() const { return std::get_if<ReceivedResponse>(&outcome); }
   const NetFailure* failure() const { return std::get_if<NetFailure>(&outcome); }
 };
 

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "postrider/base/fail_point.hpp"
-#include "postrider/http/client/refused_destination.hpp"
+#include "postrider/http/client/blocked_destination.hpp"
 #include "postrider/http/client/state.hpp"
 
 namespace postrider::http {
@@ -87,7 +87,7 @@ void fail_by_system(ExchangeInProgress& current, int system_error, const IpAddre
 
 // If several addresses fail, report the first failure that says something about the endpoint: an unreachable
 // IPv6 address must not hide a connection refused over IPv4.
-class TellingFailure {
+class EndpointFailure {
  public:
   void note(const Exchange& exchange) {
     const NetFailure* failure = exchange.failure();
@@ -108,11 +108,11 @@ class TellingFailure {
   std::optional<IpAddress> remote_;
 };
 
-void fail_blocked(ExchangeInProgress& current, const RefusedDestination& refused) {
-  if (refused.reason == BlockedReason::unknown_own)
-    return current.fail(NetError::local_failure, std::string(describe(refused.reason)));
+void fail_blocked(ExchangeInProgress& current, const BlockedDestination& blocked) {
+  if (blocked.reason == BlockedReason::unknown_own)
+    return current.fail(NetError::local_failure, std::string(describe(blocked.reason)));
   current.exchange.outcome =
-      NetFailure{NetError::blocked, describe(refused, Audience::operators), refused.reason};
+      NetFailure{NetError::blocked, describe(blocked, Audience::operators), blocked.reason};
 }
 
 bool is_unfinished(const IoResult& handshake) {
@@ -170,7 +170,7 @@ Task<bool> Client::State::open(ExchangeInProgress& current) {
   current.phase = Phase::connect;
   const runtime::SteadyTime start = base::BootClock::now();
   bool is_connected = false;
-  TellingFailure telling;
+  EndpointFailure endpoint_failure;
   for (size_t i = 0; i < addresses.size() && !is_connected; ++i) {
     const runtime::SteadyTime now = base::BootClock::now();
     const auto left = static_cast<int64_t>(addresses.size() - i);
@@ -180,11 +180,11 @@ Task<bool> Client::State::open(ExchangeInProgress& current) {
     is_connected = co_await connect(current, addresses[i]);
     current.end_step();
     if (current.interrupted == ExchangeInProgress::Interrupt::canceled) break;
-    if (!is_connected) telling.note(current.exchange);
+    if (!is_connected) endpoint_failure.note(current.exchange);
     if (!is_connected && current.interrupted != ExchangeInProgress::Interrupt::none) break;
   }
   if (!is_connected && current.interrupted != ExchangeInProgress::Interrupt::canceled)
-    telling.restore(current.exchange);
+    endpoint_failure.restore(current.exchange);
   current.exchange.times.connect = since(start);
   if (!is_connected || !current.request.url.is_https) co_return is_connected;
 
@@ -195,8 +195,8 @@ Task<bool> Client::State::open(ExchangeInProgress& current) {
 // The addresses to try, all of them allowed.
 Task<bool> Client::State::find_addresses(ExchangeInProgress& current, Addresses& addresses) {
   const Url& url = current.request.url;
-  if (const auto refused = current.profile.guard().judge(url)) {
-    fail_blocked(current, *refused);
+  if (const auto blocked = current.profile.guard().inspect(url)) {
+    fail_blocked(current, *blocked);
     co_return false;
   }
   if (url.address) {
@@ -216,8 +216,8 @@ Task<bool> Client::State::find_addresses(ExchangeInProgress& current, Addresses&
     }
     addresses = std::move(*found);
   }
-  if (const auto refused = current.profile.guard().judge(url, addresses)) {
-    fail_blocked(current, *refused);
+  if (const auto blocked = current.profile.guard().inspect(url, addresses)) {
+    fail_blocked(current, *blocked);
     co_return false;
   }
   if (options.bind_address)
@@ -234,8 +234,8 @@ Task<bool> Client::State::connect(ExchangeInProgress& current, IpAddress address
   const uint16_t port = url.port;
   current.exchange.remote = address;
   // Checks the address that is dialled, regardless of what the caller has checked.
-  if (const auto refused = current.profile.guard().judge(url, std::span(&address, 1))) {
-    fail_blocked(current, *refused);
+  if (const auto blocked = current.profile.guard().inspect(url, std::span(&address, 1))) {
+    fail_blocked(current, *blocked);
     co_return false;
   }
   base::reach("client.connect");
@@ -304,8 +304,8 @@ Task<bool> Client::State::handshake(ExchangeInProgress& current) {
   } else if (result.system_error != 0) {
     current.fail(NetError::connection_reset, "connection reset in the TLS handshake");
   } else {
-    const TlsStream::Trouble trouble = connection.tls()->trouble();
-    current.fail(trouble.error, trouble.words);
+    const TlsStream::Failure failure = connection.tls()->failure();
+    current.fail(failure.error, failure.detail);
   }
   current.connection.reset();
   co_return false;

@@ -35,11 +35,11 @@ class ExchangeInProgress final : public ConnectionUser,
                      const DialProfile& dial_profile)
       : request(outbound),
         profile(dial_profile),
-        reader({.body_bytes_max = outbound.answer_body_bytes_max,
+        reader({.body_bytes_max = outbound.response_body_bytes_max,
                 .framing_bytes_max = framing_bytes_max(outbound),
-                .answers_head_request = outbound.method == "HEAD",
-                .kept_bytes_max = outbound.answer_kept_bytes_max,
-                .on_body = outbound.on_answer_body}),
+                .responds_to_head = outbound.method == "HEAD",
+                .kept_bytes_max = outbound.response_kept_bytes_max,
+                .on_body = outbound.on_response_body}),
         wire_bytes_left(wire_bytes_max(outbound)),
         started(base::BootClock::now()),
         wheel_(wheel),
@@ -136,14 +136,14 @@ class ExchangeInProgress final : public ConnectionUser,
  private:
   // Streams have no limit on their body, so none on its framing either.
   static size_t framing_bytes_max(const OutboundRequest& outbound) {
-    return std::max(kChunkFramingBytesMax, outbound.answer_body_bytes_max);
+    return std::max(kChunkFramingBytesMax, outbound.response_body_bytes_max);
   }
   // The response itself has tighter limits. This one stops a peer that sends TLS records without data.
   static size_t wire_bytes_max(const OutboundRequest& outbound) {
     constexpr size_t tls_bytes_max = 256 * 1024;
     const size_t framing = framing_bytes_max(outbound);
     if (framing > SIZE_MAX / 4) return SIZE_MAX;
-    return kResponseHeadBytesMax + outbound.answer_body_bytes_max + framing + tls_bytes_max;
+    return kResponseHeadBytesMax + outbound.response_body_bytes_max + framing + tls_bytes_max;
   }
 
   void on_turn() override { resume(); }

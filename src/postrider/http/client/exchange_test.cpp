@@ -10,7 +10,7 @@ TEST_F(ClientExchange, SendsOneRequestAndReadsItsAnswer) {
   std::string seen;
   ScriptedServer server([&](Peer& peer) {
     seen = peer.read_request();
-    peer.write(kOkAnswer);
+    peer.write(kOkResponse);
     peer.wait_until_closed();
   });
   const Exchange exchange = fetch(server.url("/hook?a=1"), 20s, R"({"n":1})");
@@ -23,7 +23,7 @@ TEST_F(ClientExchange, SendsOneRequestAndReadsItsAnswer) {
                       "\r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n{\"n\":1}");
 }
 
-struct AnswerCase {
+struct ResponseCase {
   const char* name;
   std::string bytes;
   int status;
@@ -31,9 +31,9 @@ struct AnswerCase {
   bool is_complete;
 };
 
-class ClientAnswers : public ClientTest, public testing::WithParamInterface<AnswerCase> {};
+class ClientResponses : public ClientTest, public testing::WithParamInterface<ResponseCase> {};
 
-TEST_P(ClientAnswers, AreUnderstood) {
+TEST_P(ClientResponses, AreUnderstood) {
   ScriptedServer server(once(GetParam().bytes));
   const Exchange exchange = fetch(server.url());
   ASSERT_EQ(status_of(exchange), GetParam().status);
@@ -42,39 +42,39 @@ TEST_P(ClientAnswers, AreUnderstood) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, ClientAnswers,
+    All, ClientResponses,
     testing::Values(
-        AnswerCase{"NoReasonPhrase", "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", true},
-        AnswerCase{"BareLineFeeds", "HTTP/1.1 201 Created\nContent-Length: 2\n\nhi", 201, "hi", true},
-        AnswerCase{"SpaceBeforeColon", "HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nhi", 200, "hi", true},
-        AnswerCase{"Http10UntilClose", "HTTP/1.0 200 OK\r\n\r\nall of it", 200, "all of it", true},
-        AnswerCase{
+        ResponseCase{"NoReasonPhrase", "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", true},
+        ResponseCase{"BareLineFeeds", "HTTP/1.1 201 Created\nContent-Length: 2\n\nhi", 201, "hi", true},
+        ResponseCase{"SpaceBeforeColon", "HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nhi", 200, "hi", true},
+        ResponseCase{"Http10UntilClose", "HTTP/1.0 200 OK\r\n\r\nall of it", 200, "all of it", true},
+        ResponseCase{
             "Chunked",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n",
             200, "hello world", true},
-        AnswerCase{
+        ResponseCase{
             "ChunkedWithTrailers",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 1\r\nY: 2\r\n\r\n",
             200, "hi", true},
-        AnswerCase{"ContinueAndEarlyHintsBefore",
-                   "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
-                   "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
-                   200, "hi", true},
-        AnswerCase{"CompressedBodyIsPassedThrough",
-                   std::string("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n") +
-                       std::string("\x1f\x8b\x08\x00", 4),
-                   200, std::string("\x1f\x8b\x08\x00", 4), true},
-        AnswerCase{"RedirectIsNotFollowed",
-                   "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", 302,
-                   "", true},
-        AnswerCase{"CutInTheBodyIsStillAnAnswer", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhal", 200,
-                   "hal", false},
-        AnswerCase{"BadChunkIsStillAnAnswer", "HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-                   202, "", false},
-        AnswerCase{"FoldedAndBrokenLinesAreSkipped",
-                   "HTTP/1.1 200 OK\r\nX: a\r\n  folded\r\nno colon here\r\nContent-Length: 2\r\n\r\nhi", 200,
-                   "hi", true},
-        AnswerCase{"NoContent", "HTTP/1.1 204 No Content\r\n\r\n", 204, "", true}),
+        ResponseCase{"ContinueAndEarlyHintsBefore",
+                     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+                     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+                     200, "hi", true},
+        ResponseCase{"CompressedBodyIsPassedThrough",
+                     std::string("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n") +
+                         std::string("\x1f\x8b\x08\x00", 4),
+                     200, std::string("\x1f\x8b\x08\x00", 4), true},
+        ResponseCase{"RedirectIsNotFollowed",
+                     "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", 302,
+                     "", true},
+        ResponseCase{"CutInTheBodyIsStillAnAnswer", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhal", 200,
+                     "hal", false},
+        ResponseCase{"BadChunkIsStillAnAnswer", "HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+                     202, "", false},
+        ResponseCase{"FoldedAndBrokenLinesAreSkipped",
+                     "HTTP/1.1 200 OK\r\nX: a\r\n  folded\r\nno colon here\r\nContent-Length: 2\r\n\r\nhi",
+                     200, "hi", true},
+        ResponseCase{"NoContent", "HTTP/1.1 204 No Content\r\n\r\n", 204, "", true}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST_F(ClientExchange, KeepsRetryAfterAndContentTypeRaw) {
@@ -96,7 +96,7 @@ TEST_F(ClientExchange, AnEndlessBodyIsReadUpToTheCapAndCounts) {
   const Exchange exchange = fetch(server.url());
   EXPECT_EQ(status_of(exchange), 200);
   EXPECT_FALSE(exchange.answer()->is_complete);
-  EXPECT_EQ(exchange.answer()->body_start.size(), kAnswerPreviewBytesMax);
+  EXPECT_EQ(exchange.answer()->body_start.size(), kResponsePreviewBytesMax);
   EXPECT_LE(exchange.answer()->body_bytes, 64 * 1024 + 64 * 1024u);
 }
 
@@ -129,7 +129,7 @@ TEST_F(ClientExchange, ALargeBodyArrivesWhole) {
   std::atomic<size_t> seen = 0;
   ScriptedServer server([&](Peer& peer) {
     seen = peer.read_request().size();
-    peer.write(kOkAnswer);
+    peer.write(kOkResponse);
   });
   EXPECT_EQ(status_of(fetch(server.url(), 20s, body)), 200);
   EXPECT_GT(seen.load(), body.size());
@@ -235,7 +235,7 @@ TEST_F(ClientExchange, ADeadlineInThePastFailsWithoutWaiting) {
 
 TEST_F(ClientExchange, BlockedDestinationsNeverGetAConnection) {
   use_policy({.allow_http = true});
-  ScriptedServer server(always(std::string(kOkAnswer)));
+  ScriptedServer server(always(std::string(kOkResponse)));
   for (const std::string host : {"127.0.0.1", "localhost", "[::ffff:127.0.0.1]"}) {
     const Exchange exchange = fetch(server.url("/", host));
     EXPECT_EQ(error_of(exchange), "blocked") << host;
@@ -245,12 +245,12 @@ TEST_F(ClientExchange, BlockedDestinationsNeverGetAConnection) {
 }
 
 TEST_F(ClientExchange, LocalhostWorksWhereItsAddressesAreAllowed) {
-  ScriptedServer server(always(std::string(kOkAnswer)));
+  ScriptedServer server(always(std::string(kOkResponse)));
   EXPECT_EQ(status_of(fetch(server.url("/", "localhost"))), 200);
 }
 
 TEST_F(ClientExchange, WorksOverIpv6) {
-  ScriptedServer server(always(std::string(kOkAnswer)), "::1");
+  ScriptedServer server(always(std::string(kOkResponse)), "::1");
   EXPECT_EQ(status_of(fetch(server.url("/", "[::1]"))), 200);
 }
 
@@ -263,7 +263,7 @@ TEST_F(ClientExchange, TheSourceAddressCanBeChosen) {
     socklen_t size = sizeof name;
     getpeername(peer.descriptor(), reinterpret_cast<sockaddr*>(&name), &size);
     source = IpAddress::v4(ntohl(name.sin_addr.s_addr)).to_string();
-    peer.write(kOkAnswer);
+    peer.write(kOkResponse);
   });
   EXPECT_EQ(status_of(fetch(server.url())), 200);
   EXPECT_EQ(source, "127.0.0.9");

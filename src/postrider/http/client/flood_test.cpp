@@ -30,8 +30,8 @@ class ClientFlood : public ClientTest {
   runtime::Task<void> stream(const Url& url, std::chrono::milliseconds timeout, Exchange& exchange) {
     OutboundRequest request{.url = url,
                             .deadline = base::BootClock::now() + timeout,
-                            .answer_body_bytes_max = SIZE_MAX,
-                            .answer_silence_max = 1h};
+                            .response_body_bytes_max = SIZE_MAX,
+                            .response_silence_max = 1h};
     exchange = co_await client_->send(request);
   }
 
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(ClientFlood, LeavesTurnsOfTheLoopToOtherExchanges) {
   ScriptedServer flood(endless("10000\r\n" + std::string(0x10000, 'x') + "\r\n"));
-  ScriptedServer quick(always(std::string(kOkAnswer)));
+  ScriptedServer quick(always(std::string(kOkResponse)));
   const auto flood_url = parse_url(flood.url());
   std::vector<Exchange> floods(20);
   runtime::TaskGroup flooding;

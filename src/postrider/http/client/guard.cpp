@@ -17,7 +17,7 @@ namespace {
 using Reason = BlockedReason;
 constexpr std::chrono::seconds kOwnAddressesAgeMax{10};
 
-struct RefusedV4 {
+struct BlockedV4 {
   uint32_t address;
   int prefix_bits;
   Reason reason;
@@ -27,7 +27,7 @@ constexpr uint32_t quad(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   return a << 24 | b << 16 | c << 8 | d;
 }
 
-constexpr RefusedV4 kRefusedV4[] = {
+constexpr BlockedV4 kRefusedV4[] = {
     {quad(0, 0, 0, 0), 8, Reason::special_purpose},        // this network
     {quad(10, 0, 0, 0), 8, Reason::private_network},       //
     {quad(100, 64, 0, 0), 10, Reason::private_network},    // carrier-grade NAT
@@ -49,8 +49,8 @@ constexpr RefusedV4 kRefusedV4[] = {
     {quad(168, 63, 129, 16), 32, Reason::metadata_service},
 };
 
-std::optional<Reason> refused(uint32_t address) {
-  for (const RefusedV4& range : kRefusedV4)
+std::optional<Reason> blocked(uint32_t address) {
+  for (const BlockedV4& range : kRefusedV4)
     if ((address ^ range.address) >> (32 - range.prefix_bits) == 0) return range.reason;
   return std::nullopt;
 }
@@ -72,7 +72,7 @@ bool any_contains(const std::vector<Network>& list, const IpAddress& address) {
 
 // Everything outside global unicast is blocked: loopback, unique local, link local, multicast, NAT64 and the
 // rest.
-std::optional<Reason> refused_v6(const IpAddress& address) {
+std::optional<Reason> blocked_v6(const IpAddress& address) {
   static const std::vector<Network> global_unicast = networks({"2000::/3"});
   static const std::vector<Network> holes =
       networks({"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "2620:4f:8000::/48"});
@@ -176,7 +176,7 @@ namespace {
 // Of this machine.
 class OwnAddresses {
  public:
-  std::optional<Reason> judge(const IpAddress& address) {
+  std::optional<Reason> inspect(const IpAddress& address) {
     const std::lock_guard lock(mutex_);
     const base::SteadyTime now = base::BootClock::now();
     if (!own_addresses_ || now - own_addresses_at_ > kOwnAddressesAgeMax) {
@@ -226,8 +226,8 @@ std::optional<BlockedReason> AddressGuard::check(const IpAddress& given, uint16_
   const IpAddress address = given.unmapped();
   if (!state_->is_port_allowed(port)) return Reason::port;
   if (any_contains(state_->policy.allow_networks, address)) return std::nullopt;
-  if (const auto reason = address.is_v6 ? refused_v6(address) : refused(address.v4_number())) return reason;
-  return state_->own->judge(address);
+  if (const auto reason = address.is_v6 ? blocked_v6(address) : blocked(address.v4_number())) return reason;
+  return state_->own->inspect(address);
 }
 
 std::optional<BlockedReason> AddressGuard::check(const Url& url) const {
@@ -240,27 +240,27 @@ std::optional<BlockedReason> AddressGuard::check(const Url& url) const {
 }
 
 std::optional<BlockedReason> AddressGuard::check(const Url& url, std::span<const IpAddress> addresses) const {
-  const auto refused = judge(url, addresses);
-  if (!refused) return std::nullopt;
-  return refused->reason;
+  const auto blocked = inspect(url, addresses);
+  if (!blocked) return std::nullopt;
+  return blocked->reason;
 }
 
-std::optional<RefusedDestination> AddressGuard::judge(const Url& url,
-                                                      std::span<const IpAddress> addresses) const {
-  RefusedDestination refused{
+std::optional<BlockedDestination> AddressGuard::inspect(const Url& url,
+                                                        std::span<const IpAddress> addresses) const {
+  BlockedDestination blocked{
       .reason = Reason::port, .host = std::string(url.host()), .is_name = !url.address};
   if (const auto reason = check(url)) {
-    refused.reason = *reason;
-    return refused;
+    blocked.reason = *reason;
+    return blocked;
   }
   for (const IpAddress& address : addresses) {
     const bool is_opened = any_contains(state_->policy.allow_networks, address.unmapped());
     const bool is_local = url.host_kind == HostKind::local_name && !is_opened;
     const auto reason = is_local ? std::optional(Reason::local_name) : check(address, url.port);
     if (!reason) continue;
-    refused.reason = *reason;
-    if (refused.is_name) refused.resolved = address;
-    return refused;
+    blocked.reason = *reason;
+    if (blocked.is_name) blocked.resolved = address;
+    return blocked;
   }
   return std::nullopt;
 }

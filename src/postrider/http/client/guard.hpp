@@ -46,7 +46,7 @@ std::string_view to_string(BlockedReason reason);  // snake_case, for metrics
 // For operators, e.g. "the address is in a private network". refused_destination.hpp words it for others.
 std::string_view describe(BlockedReason reason);
 
-struct RefusedDestination {
+struct BlockedDestination {
   BlockedReason reason;
   std::string host{};  // as in the URL
   bool is_name = false;
@@ -74,7 +74,7 @@ class AddressGuard {
   // every one of them.
   std::optional<BlockedReason> check(const Url& url, std::span<const IpAddress> addresses) const;
   // The same, with the destination that was blocked. Without addresses, only the text of the URL is checked.
-  std::optional<RefusedDestination> judge(const Url& url, std::span<const IpAddress> addresses = {}) const;
+  std::optional<BlockedDestination> inspect(const Url& url, std::span<const IpAddress> addresses = {}) const;
 
   const GuardPolicy& policy() const;
 

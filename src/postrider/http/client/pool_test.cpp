@@ -28,7 +28,7 @@ class ClientPool : public ClientTest {
 };
 
 TEST_F(ClientPool, AConnectionServesOneRequestAfterTheOther) {
-  ScriptedServer server(always(std::string(kOkAnswer)));
+  ScriptedServer server(always(std::string(kOkResponse)));
   EXPECT_FALSE(fetch(server.url()).is_reused);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(fetch(server.url()).is_reused);
   EXPECT_EQ(server.accepted(), 1);
@@ -46,14 +46,14 @@ TEST_F(ClientPool, ChunkedAndEmptyAnswersKeepTheConnection) {
   EXPECT_EQ(empty.accepted(), 1);
 }
 
-struct UnfitCase {
+struct InvalidCase {
   const char* name;
   std::string answer;
 };
 
-class ClientUnfitAnswers : public ClientTest, public testing::WithParamInterface<UnfitCase> {};
+class ClientInvalidResponses : public ClientTest, public testing::WithParamInterface<InvalidCase> {};
 
-TEST_P(ClientUnfitAnswers, AreNotFollowedByAnotherRequestOnTheConnection) {
+TEST_P(ClientInvalidResponses, AreNotFollowedByAnotherRequestOnTheConnection) {
   ScriptedServer server(always(GetParam().answer));
   for (int i = 0; i < 3; ++i) EXPECT_LT(status_of(fetch(server.url())), 300);
   EXPECT_EQ(server.accepted(), 3);
@@ -61,21 +61,21 @@ TEST_P(ClientUnfitAnswers, AreNotFollowedByAnotherRequestOnTheConnection) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, ClientUnfitAnswers,
+    All, ClientInvalidResponses,
     testing::Values(
-        UnfitCase{"LeftoverBehindNoContent", "HTTP/1.1 204 No\r\nContent-Length: 4\r\n\r\nHTTP"},
-        UnfitCase{"BytesLeftOver", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n"},
-        UnfitCase{"BytesBehindTheLastChunk",
-                  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nmore"},
-        UnfitCase{"Close", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"},
-        UnfitCase{"Http10", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"},
-        UnfitCase{"LengthAndChunked",
-                  "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
-        UnfitCase{"SwitchesProtocols", "HTTP/1.1 101 Switching\r\n\r\n"}),
+        InvalidCase{"LeftoverBehindNoContent", "HTTP/1.1 204 No\r\nContent-Length: 4\r\n\r\nHTTP"},
+        InvalidCase{"BytesLeftOver", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n"},
+        InvalidCase{"BytesBehindTheLastChunk",
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nmore"},
+        InvalidCase{"Close", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"},
+        InvalidCase{"Http10", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"},
+        InvalidCase{"LengthAndChunked",
+                    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
+        InvalidCase{"SwitchesProtocols", "HTTP/1.1 101 Switching\r\n\r\n"}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST_F(ClientPool, AClosedIdleConnectionIsNoticedWithoutARequest) {
-  ScriptedServer server(once(std::string(kOkAnswer)));
+  ScriptedServer server(once(std::string(kOkResponse)));
   EXPECT_EQ(status_of(fetch(server.url())), 200);
   run_until([&] { return client_->stats().idle == 0; });
   EXPECT_EQ(status_of(fetch(server.url())), 200);
@@ -85,7 +85,7 @@ TEST_F(ClientPool, AClosedIdleConnectionIsNoticedWithoutARequest) {
 TEST_F(ClientPool, UnaskedBytesOnAnIdleConnectionCloseIt) {
   ScriptedServer server([](Peer& peer) {
     peer.read_request();
-    peer.write(kOkAnswer);
+    peer.write(kOkResponse);
     if (peer.number == 0) peer.write("HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n");
     peer.wait_until_closed();
   });
@@ -99,7 +99,7 @@ TEST_F(ClientPool, BytesThatCameSinceItBecameIdleAreNotTheNextAnswer) {
   std::promise<void> is_idle, is_smuggled;
   ScriptedServer server([&](Peer& peer) {
     peer.read_request();
-    peer.write(kOkAnswer);
+    peer.write(kOkResponse);
     if (peer.number == 0) {
       is_idle.get_future().wait();
       peer.write("HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n");
@@ -122,7 +122,7 @@ TEST_F(ClientPool, AHostileReceiverCannotAnswerTheNextRequestInAdvance) {
   ScriptedServer server([&](Peer& peer) {
     while (!peer.read_request().empty()) {
       const int way = smuggled % 4;
-      std::string answer(kOkAnswer);
+      std::string answer(kOkResponse);
       const std::string extra = "HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n";
       if (way == 0) answer += extra;               // together with the response
       if (way == 1) answer += extra.substr(0, 1);  // its first byte
@@ -145,7 +145,7 @@ TEST_F(ClientPool, AHostileReceiverCannotAnswerTheNextRequestInAdvance) {
 TEST_F(ClientPool, ADeadPooledConnectionIsReplacedOnceAndTheRequestSentAgain) {
   ScriptedServer server([](Peer& peer) {
     peer.read_request();
-    peer.write(kOkAnswer);
+    peer.write(kOkResponse);
     peer.read_request();  // the second request on a connection is met with a close
   });
   const Exchange first = fetch(server.url());
@@ -161,7 +161,7 @@ TEST_F(ClientPool, ADeadPooledConnectionIsReplacedOnceAndTheRequestSentAgain) {
 TEST_F(ClientPool, ARequestIsNotSentAgainOnceAByteOfAnAnswerHasCome) {
   ScriptedServer server([](Peer& peer) {
     peer.read_request();
-    peer.write(kOkAnswer);
+    peer.write(kOkResponse);
     peer.read_request();
     peer.write("H");
   });
@@ -177,7 +177,7 @@ TEST_F(ClientPool, ARequestOnAFreshConnectionIsNotSentAgain) {
 }
 
 TEST_F(ClientPool, ConnectionsAreNotSharedBetweenDialProfiles) {
-  ScriptedServer server(always(std::string(kOkAnswer)));
+  ScriptedServer server(always(std::string(kOkResponse)));
   const auto url = parse_url(server.url());
   const AddressGuard same_networks(loopback_policy());
   const AddressGuard no_networks({.allow_http = true, .allow_ports = {{1, 65535}}});
@@ -204,7 +204,7 @@ TEST_F(ClientPool, ConnectionsAreNotSharedBetweenDialProfiles) {
 
 TEST_F(ClientPool, TheProfileOfAnOwnerIsItsOwnUntilItsNetworksChange) {
   use_policy({.allow_http = true, .allow_ports = {{1, 65535}}});
-  ScriptedServer server(always(std::string(kOkAnswer)));
+  ScriptedServer server(always(std::string(kOkResponse)));
   const auto url = parse_url(server.url());
   const std::vector<Network> loopback = {*Network::parse("127.0.0.0/8")},
                              other = {*Network::parse("127.0.0.1")};
@@ -244,7 +244,7 @@ TEST(OwnerProfiles, ThoseThatAreNotInUseAreDropped) {
 
 TEST_F(ClientPool, IdleConnectionsEndAfterTheirTime) {
   make_client({.idle_timeout = 10ms});
-  ScriptedServer server(always(std::string(kOkAnswer)));
+  ScriptedServer server(always(std::string(kOkResponse)));
   fetch(server.url());
   EXPECT_EQ(client_->stats().idle, 1u);
   run_until([&] { return client_->stats().idle == 0; });
@@ -252,7 +252,7 @@ TEST_F(ClientPool, IdleConnectionsEndAfterTheirTime) {
 
 TEST_F(ClientPool, OldConnectionsAreNotReused) {
   make_client({.connection_age_max = 0ms});
-  ScriptedServer server(always(std::string(kOkAnswer)));
+  ScriptedServer server(always(std::string(kOkResponse)));
   fetch(server.url());
   fetch(server.url());
   EXPECT_EQ(server.accepted(), 2);
@@ -260,9 +260,9 @@ TEST_F(ClientPool, OldConnectionsAreNotReused) {
 
 TEST_F(ClientPool, TheLongestIdleConnectionMakesRoom) {
   make_client({.idle_total_max = 2});
-  ScriptedServer first(always(std::string(kOkAnswer)));
-  ScriptedServer second(always(std::string(kOkAnswer)));
-  ScriptedServer third(always(std::string(kOkAnswer)));
+  ScriptedServer first(always(std::string(kOkResponse)));
+  ScriptedServer second(always(std::string(kOkResponse)));
+  ScriptedServer third(always(std::string(kOkResponse)));
   for (const ScriptedServer* server : {&first, &second, &third}) fetch(server->url());
   EXPECT_EQ(client_->stats().idle, 2u);
   EXPECT_TRUE(fetch(third.url()).is_reused);
@@ -282,7 +282,7 @@ TEST_F(ClientPool, AThousandExchangesRunAtOnce) {
     all_here.wait(lock,
                   [&] { return waiting == count; });  // no response is sent before all requests have arrived
     lock.unlock();
-    peer.write(kOkAnswer);
+    peer.write(kOkResponse);
     peer.wait_until_closed();
   });
   const auto url = parse_url(server.url());

@@ -150,7 +150,7 @@ struct Resolver::State {
       resolver.receives_left = kReceivesPerTurn;
       ares_process_fd(handle, readable, writable);
       arm();
-      resolver.resume_answered();
+      resolver.resume_resolved();
     }
     void arm() {
       timeval wait{};
@@ -202,7 +202,7 @@ struct Resolver::State {
       }};
 
   // Callers continue only after c-ares has returned: they may ask for the next name at once.
-  void resume_answered() {
+  void resume_resolved() {
     while (!answered.empty()) answered.front().resume();
   }
 
@@ -232,12 +232,12 @@ struct Resolver::State {
     hints.ai_flags = ARES_AI_NOSORT;
     Channel& channel = *channels.back();
     ++channel.queries;
-    ares_getaddrinfo(channel.handle, name.c_str(), nullptr, &hints, &State::on_answer,
+    ares_getaddrinfo(channel.handle, name.c_str(), nullptr, &hints, &State::on_lookup_done,
                      new Query{channel, name});
     channel.arm();
   }
 
-  static void on_answer(void* argument, int status, int, ares_addrinfo* info) {
+  static void on_lookup_done(void* argument, int status, int, ares_addrinfo* info) {
     const std::unique_ptr<Query> query(static_cast<Query*>(argument));
     State& self = query->channel.state;
     --query->channel.queries;
@@ -358,7 +358,7 @@ const Resolver::Stats& Resolver::stats() const {
 void Resolver::close() {
   state_->is_closed = true;
   for (auto& [name, entry] : state_->entries) state_->answered.splice(state_->answered.end(), entry.waiting);
-  state_->resume_answered();
+  state_->resume_resolved();
 }
 
 Task<base::Result<Addresses, LookupError>> Resolver::resolve(std::string host, SteadyTime deadline) {

@@ -268,7 +268,7 @@ TEST_F(ClientNames, AZoneWithManyAddressesFillsNoMemory) {
 }
 
 TEST_F(ClientNames, AnExchangeGoesToTheAddressOfItsName) {
-  ScriptedServer server(always(std::string(kOkAnswer)));
+  ScriptedServer server(always(std::string(kOkResponse)));
   DnsServer dns({{{"hooks.example", {.addresses = {"127.0.0.1"}}}}});
   use_names(dns);
   const Exchange exchange = fetch(server.url("/", "hooks.example"));
@@ -278,7 +278,7 @@ TEST_F(ClientNames, AnExchangeGoesToTheAddressOfItsName) {
 }
 
 TEST_F(ClientNames, TheNextAddressIsTriedWhenOneRefuses) {
-  ScriptedServer server(always(std::string(kOkAnswer)));
+  ScriptedServer server(always(std::string(kOkResponse)));
   DnsServer dns({{{"hooks.example", {.addresses = {"127.0.0.2", "127.0.0.3", "127.0.0.1"}}}}});
   use_names(dns);  // the server listens on 127.0.0.1 only
   const Exchange exchange = fetch(server.url("/", "hooks.example"));
@@ -339,7 +339,7 @@ TEST_F(ClientNames, LookupFailuresEndTheExchange) {
 }
 
 TEST_F(ClientNames, ANameWithOneForbiddenAddressIsBlockedBeforeAnyConnection) {
-  ScriptedServer server(always(std::string(kOkAnswer)));
+  ScriptedServer server(always(std::string(kOkResponse)));
   DnsServer dns({{{"rebind.example", {.addresses = {"127.0.0.1", "10.0.0.1"}}},
                   {"private.example", {.addresses = {"169.254.169.254"}}},
                   {"mapped.example", {.addresses = {"::ffff:10.0.0.1"}}}}});
@@ -350,7 +350,7 @@ TEST_F(ClientNames, ANameWithOneForbiddenAddressIsBlockedBeforeAnyConnection) {
 }
 
 TEST_F(ClientNames, ANameThatMovesToAForbiddenAddressIsBlockedOnTheNextConnection) {
-  ScriptedServer server(once(std::string(kOkAnswer)));
+  ScriptedServer server(once(std::string(kOkResponse)));
   DnsServer dns({{{"hooks.example", {.addresses = {"127.0.0.1"}, .ttl = 0}}}});
   make_client({.resolver = {.servers = dns.address(), .ttl_min = 0ms}, .idle_total_max = 0});
   EXPECT_EQ(status_of(fetch(server.url("/", "hooks.example"))), 200);

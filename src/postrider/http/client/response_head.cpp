@@ -143,7 +143,7 @@ bool may_be_http(std::string_view text) {
   return text.substr(0, known) == kVersionStart.substr(0, known);
 }
 
-std::optional<ResponseHead> parse_response_head(std::string_view text, bool answers_head_request) {
+std::optional<ResponseHead> parse_response_head(std::string_view text, bool responds_to_head) {
   ResponseHead head;
   Framing framing;
   bool is_http_1_0 = false;
@@ -156,11 +156,11 @@ std::optional<ResponseHead> parse_response_head(std::string_view text, bool answ
 
   const bool is_doubtful = framing.is_doubtful || (framing.has_coding && framing.length);
   head.is_reusable = !is_doubtful && !framing.closes && (!is_http_1_0 || framing.keeps);
-  if (answers_head_request || head.status < 200 || head.status == 204 || head.status == 304) {
+  if (responds_to_head || head.status < 200 || head.status == 204 || head.status == 304) {
     head.body = BodyKind::none;
     // A body is announced where none is allowed: its bytes would be read as the next response.
     const bool announces = framing.is_chunked || framing.length.value_or(0) > 0;
-    if (announces && !answers_head_request && head.status != 304) head.is_reusable = false;
+    if (announces && !responds_to_head && head.status != 304) head.is_reusable = false;
   } else if (framing.is_chunked) {
     head.body = BodyKind::chunked;
   } else if (framing.length && !is_doubtful) {

@@ -30,6 +30,6 @@ std::optional<size_t> find_head_end(std::string_view text, size_t from);
 bool may_be_http(std::string_view text);
 
 // `head` is complete, blank line included. nullopt: not HTTP/1.
-std::optional<ResponseHead> parse_response_head(std::string_view head, bool answers_head_request);
+std::optional<ResponseHead> parse_response_head(std::string_view head, bool responds_to_head);
 
 }  // namespace postrider::http

@@ -6,7 +6,7 @@ namespace postrider::http {
 
 namespace {
 
-constexpr uint8_t kInterimAnswersMax = 16;
+constexpr uint8_t kInterimResponsesMax = 16;
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -127,13 +127,13 @@ void ResponseReader::feed_head(std::string_view bytes) {
 }
 
 bool ResponseReader::take_head(std::string_view text) {
-  const auto head = parse_response_head(text, options_.answers_head_request);
+  const auto head = parse_response_head(text, options_.responds_to_head);
   if (!head) return false;
-  if (head->status < 200 && head->status != 101) return ++interim_answers_ <= kInterimAnswersMax;
-  answer_.status = head->status;
-  answer_.retry_after = head->retry_after;
-  answer_.content_type = head->content_type;
-  if (head->status < 200 || head->status > 299) answer_.head = text;
+  if (head->status < 200 && head->status != 101) return ++interim_responses_ <= kInterimResponsesMax;
+  response_.status = head->status;
+  response_.retry_after = head->retry_after;
+  response_.content_type = head->content_type;
+  if (head->status < 200 || head->status > 299) response_.head = text;
   body_ = head->body;
   body_left_ = head->body_bytes;
   is_reusable_ = head->is_reusable && head->status != 101;
@@ -150,12 +150,12 @@ void ResponseReader::feed_body(std::string_view bytes) {
       const std::string_view data = bytes.substr(0, std::min<uint64_t>(body_left_, bytes.size()));
       bytes.remove_prefix(data.size());
       // If the body will not be read to its end, the preview is enough.
-      const bool is_too_long = answer_.body_bytes + body_left_ > options_.body_bytes_max;
+      const bool is_too_long = response_.body_bytes + body_left_ > options_.body_bytes_max;
       body_left_ -= data.size();
       keep(data);
       if (body_left_ == 0)
         finish(!is_too_long);
-      else if (is_too_long && answer_.body_start.size() >= options_.kept_bytes_max)
+      else if (is_too_long && response_.body_start.size() >= options_.kept_bytes_max)
         finish(false);
       break;
     }
@@ -181,18 +181,18 @@ void ResponseReader::feed_chunks(std::string_view bytes) {
 
 void ResponseReader::keep(std::string_view data) {
   if (phase_ != Phase::body) return;
-  answer_.body_bytes += data.size();
-  const bool is_success = answer_.status < 300;  // an error's body is not the data that was asked for
+  response_.body_bytes += data.size();
+  const bool is_success = response_.status < 300;  // an error's body is not the data that was asked for
   if (options_.on_body && is_success && !data.empty()) (*options_.on_body)(data);
-  const size_t room = options_.kept_bytes_max - answer_.body_start.size();
-  answer_.body_start.append(data.substr(0, room));
-  if (body_ != BodyKind::length && answer_.body_bytes > options_.body_bytes_max) finish(false);
+  const size_t room = options_.kept_bytes_max - response_.body_start.size();
+  response_.body_start.append(data.substr(0, room));
+  if (body_ != BodyKind::length && response_.body_bytes > options_.body_bytes_max) finish(false);
 }
 
 void ResponseReader::finish(bool is_complete) {
   if (phase_ != Phase::body) return;
   phase_ = Phase::done;
-  answer_.is_complete = is_complete;
+  response_.is_complete = is_complete;
   if (!is_complete) is_reusable_ = false;
 }
 

@@ -43,8 +43,8 @@ class ResponseReader {
   struct Options {
     size_t body_bytes_max = 0;
     size_t framing_bytes_max = kChunkFramingBytesMax;
-    bool answers_head_request = false;
-    size_t kept_bytes_max = kAnswerPreviewBytesMax;
+    bool responds_to_head = false;
+    size_t kept_bytes_max = kResponsePreviewBytesMax;
     const std::function<void(std::string_view)>* on_body = nullptr;
   };
   explicit ResponseReader(Options options) : options_(options), chunks_(options.framing_bytes_max) {}
@@ -58,7 +58,7 @@ class ResponseReader {
   std::optional<NetError> error() const { return error_; }
   // The whole response was read, nothing is left over, and the peer keeps the connection open.
   bool can_reuse() const { return phase_ == Phase::done && is_reusable_; }
-  Answer& answer() { return answer_; }  // when has_head()
+  ReceivedResponse& answer() { return response_; }  // when has_head()
 
  private:
   enum class Phase : uint8_t { head, body, done, failed };
@@ -76,14 +76,14 @@ class ResponseReader {
   BodyKind body_ = BodyKind::until_end;
   bool is_reusable_ = false;
   bool has_bytes_ = false;
-  uint8_t interim_answers_ = 0;
+  uint8_t interim_responses_ = 0;
   uint64_t body_left_ = 0;
   size_t head_bytes_ = 0;  // of interim heads already taken
   size_t scanned_ = 0;     // of pending_
   std::string pending_;    // a head that has not arrived completely
   ChunkDecoder chunks_;
   std::optional<NetError> error_;
-  Answer answer_;
+  ReceivedResponse response_;
 };
 
 }  // namespace postrider::http

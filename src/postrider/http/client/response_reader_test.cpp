@@ -15,12 +15,12 @@ struct Outcome {
 };
 
 Outcome read_in_pieces(std::string_view bytes, size_t piece) {
-  ResponseReader reader({.body_bytes_max = 4096, .answers_head_request = false});
+  ResponseReader reader({.body_bytes_max = 4096, .responds_to_head = false});
   for (size_t at = 0; at < bytes.size(); at += piece) reader.feed(bytes.substr(at, piece));
   const bool can_reuse = reader.can_reuse();
   if (!reader.is_done()) reader.feed_end();
   if (reader.error()) return {std::string(to_string(*reader.error())), can_reuse};
-  const Answer& answer = reader.answer();
+  const ReceivedResponse& answer = reader.answer();
   return {std::to_string(answer.status) + (answer.is_complete ? " " : " cut ") + answer.body_start,
           can_reuse};
 }
@@ -71,10 +71,10 @@ TEST(ResponseReader, UnderstandsTheSamples) {
 }
 
 TEST(ResponseReader, ABodyKnownToBeTooLongIsReadForThePreviewOnly) {
-  ResponseReader reader({.body_bytes_max = 4096, .answers_head_request = false});
+  ResponseReader reader({.body_bytes_max = 4096, .responds_to_head = false});
   reader.feed("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
   EXPECT_FALSE(reader.is_done());
-  reader.feed(std::string(kAnswerPreviewBytesMax, 'x'));
+  reader.feed(std::string(kResponsePreviewBytesMax, 'x'));
   EXPECT_TRUE(reader.is_done());
   EXPECT_FALSE(reader.answer().is_complete);
   EXPECT_FALSE(reader.can_reuse());

@@ -235,7 +235,7 @@ class ClientTest : public testing::Test {
   std::string headers_ = "content-type: application/json\r\n";
 };
 
-inline constexpr std::string_view kOkAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+inline constexpr std::string_view kOkResponse = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 // Sends the same bytes in response to every request on a connection until the client closes.
 inline ScriptedServer::Script always(std::string answer) {

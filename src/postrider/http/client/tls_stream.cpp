@@ -159,31 +159,31 @@ int TlsStream::on_verify(int is_good, X509_STORE_CTX* store) {
   const std::string subject = is_leaf ? "TLS certificate" : "TLS certificate's authority";
   switch (code) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      self->trouble_ = {NetError::tls_expired,
+      self->failure_ = {NetError::tls_expired,
                         subject + " expired on " + date_of(X509_get0_notAfter(certificate))};
       break;
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      self->trouble_ = {NetError::tls_expired,
+      self->failure_ = {NetError::tls_expired,
                         subject + " is not valid before " + date_of(X509_get0_notBefore(certificate))};
       break;
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      self->trouble_ = {NetError::tls_wrong_host,
+      self->failure_ = {NetError::tls_wrong_host,
                         "TLS certificate is for " + first_name_of(certificate) + ", not " + self->host_};
       break;
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-      self->trouble_ = {NetError::tls_untrusted, "TLS certificate is self-signed"};
+      self->failure_ = {NetError::tls_untrusted, "TLS certificate is self-signed"};
       break;
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-      self->trouble_ = {
+      self->failure_ = {
           NetError::tls_untrusted,
           "TLS certificate signed by unknown authority, or an intermediate certificate is missing"};
       break;
     default:
-      self->trouble_ = {NetError::tls_untrusted,
+      self->failure_ = {NetError::tls_untrusted,
                         "TLS certificate not accepted: " + std::string(X509_verify_cert_error_string(code))};
   }
   return 0;
@@ -235,8 +235,8 @@ IoResult TlsStream::handshake() {
     is_connected_ = true;
   else
     result = result_of(returned);
-  if (result.kind == IoResult::Kind::failed && result.system_error == 0 && trouble_.words.empty())
-    trouble_.words = "TLS handshake failed: " + reason_of_library();
+  if (result.kind == IoResult::Kind::failed && result.system_error == 0 && failure_.detail.empty())
+    failure_.detail = "TLS handshake failed: " + reason_of_library();
   result.wire_bytes = wire_.read_bytes;
   return result;
 }
@@ -252,7 +252,7 @@ IoResult TlsStream::read(char* to, size_t bytes_max) {
   IoResult result{.kind = IoResult::Kind::moved, .bytes = bytes};
   if (returned != 1) result = result_of(returned);
   if (result.kind == IoResult::Kind::failed && result.system_error == 0)
-    trouble_ = {NetError::tls_failed, "TLS failed: " + reason_of_library()};
+    failure_ = {NetError::tls_failed, "TLS failed: " + reason_of_library()};
   result.wire_bytes = wire_.read_bytes;
   return result;
 }

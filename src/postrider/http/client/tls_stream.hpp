@@ -50,11 +50,11 @@ class TlsStream {
   // True while the peer has sent only complete TLS records without data (session tickets).
   bool is_quiet();
 
-  struct Trouble {
+  struct Failure {
     NetError error;
-    std::string words;
+    std::string detail;
   };
-  Trouble trouble() const { return trouble_; }  // after a failed handshake or read
+  Failure failure() const { return failure_; }  // after a failed handshake or read
   bool is_resumed() const { return SSL_session_reused(ssl_) == 1; }
   TlsSession take_session() { return std::move(session_); }  // the newest ticket, if one came
 
@@ -81,7 +81,7 @@ class TlsStream {
   std::string host_;
   bool is_connected_ = false;
   bool is_broken_ = false;
-  Trouble trouble_{NetError::tls_failed, {}};
+  Failure failure_{NetError::tls_failed, {}};
   TlsSession session_;
 };
 

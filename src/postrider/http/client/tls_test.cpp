@@ -107,7 +107,7 @@ class TlsServer {
       char bytes[8192];
       while (SSL_read(ssl, bytes, sizeof bytes) > 0) {
         while (manners_ == Manners::key_updates && update_key(ssl)) continue;
-        SSL_write(ssl, kOkAnswer.data(), static_cast<int>(kOkAnswer.size()));
+        SSL_write(ssl, kOkResponse.data(), static_cast<int>(kOkResponse.size()));
         if (manners_ == Manners::half_a_record) begin_record(peer);
       }
       SSL_shutdown(ssl);
@@ -199,7 +199,7 @@ TEST_F(ClientTls, ALargeBodyArrivesWhole) {
           if (count <= 0) break;
           seen += static_cast<size_t>(count);
         }
-      SSL_write(ssl, kOkAnswer.data(), static_cast<int>(kOkAnswer.size()));
+      SSL_write(ssl, kOkResponse.data(), static_cast<int>(kOkResponse.size()));
       SSL_free(ssl);
     });
     EXPECT_EQ(status_of(fetch(server.url("/", "localhost", "https"), 20s, std::string(3'000'000, 'b'))), 200);

@@ -93,8 +93,8 @@ Task<void> ServerConnection::serve() {
     advance();
     if (reader_.stage() == RequestReader::Stage::complete) {
       co_await answer();
-    } else if (reader_.stage() == RequestReader::Stage::refused) {
-      co_await refuse();
+    } else if (reader_.stage() == RequestReader::Stage::rejected) {
+      co_await reject();
     } else if (reader_.stage() == RequestReader::Stage::decide) {
       co_await admit();
     } else {
@@ -109,12 +109,12 @@ Task<void> ServerConnection::serve() {
   socket_.close(ignored);
 }
 
-Task<void> ServerConnection::serve_refusal(Refusal refusal) {
-  Problem why{.status = refusal.status,
-              .detail = std::string(refusal.detail),
+Task<void> ServerConnection::serve_rejection(RequestError rejection) {
+  Problem why{.status = rejection.status,
+              .detail = std::string(rejection.detail),
               .retry_after = std::chrono::seconds(1)};
   Response response = problem(why, "");
-  append_answer(response, true);
+  append_response_to(response, true);
   co_await flush();
   co_await linger();
   error_code ignored;
@@ -129,13 +129,13 @@ void ServerConnection::advance() {
       accept_body(context_.handler.body_bytes_max(reader_.request()));
       continue;
     }
-    if (reader_.stage() == Stage::complete || reader_.stage() == Stage::refused) return;
+    if (reader_.stage() == Stage::complete || reader_.stage() == Stage::rejected) return;
     if (!reader_.has_started()) head_began_at_ = base::BootClock::now();
     const bool is_body = reader_.stage() == Stage::body;
     const size_t taken = reader_.feed(std::string_view(in_.get() + in_begin_, in_end_ - in_begin_));
     in_begin_ += taken;
     if (is_body && !upload_.received(reader_.body_bytes(), base::BootClock::now()))
-      reader_.refuse({503, "The server is receiving too many large requests. Try again later."});
+      reader_.reject({503, "The server is receiving too many large requests. Try again later."});
   }
 }
 
@@ -145,9 +145,9 @@ Task<void> ServerConnection::admit() {
   identify(head);
   if (!out_.empty()) flush_soon();
   Admission admission = co_await ask_handler(head);
-  if (admission.refusal) {
-    refusal_ = std::move(admission.refusal);
-    reader_.refuse({refusal_->status, ""});
+  if (admission.rejection) {
+    rejection_ = std::move(admission.rejection);
+    reader_.reject({rejection_->status, ""});
     co_return;
   }
   if (admission.owner.empty()) {
@@ -167,9 +167,9 @@ Task<Admission> ServerConnection::ask_handler(Request& head) {
   } catch (const std::exception& error) {
     failure = error.what();
   }
-  Admission refused;
-  refused.refusal = unexpected(head, failure);
-  co_return refused;
+  Admission rejected;
+  rejected.rejection = unexpected(head, failure);
+  co_return rejected;
 }
 
 void ServerConnection::accept_body(size_t asked) {
@@ -210,7 +210,7 @@ Task<bool> ServerConnection::receive() {
     co_return true;
   }
   if (!is_expired_ || !reader_.has_started() || is_cut_) co_return false;
-  reader_.refuse({408, "The request did not arrive in time."});
+  reader_.reject({408, "The request did not arrive in time."});
   co_return true;
 }
 
@@ -279,12 +279,12 @@ Task<void> ServerConnection::answer() {
   const bool close_ends_body = response.stream && reader_.is_http_1_0();
   if (response.stream && request.method != Method::head) {
     is_closing_ = close || close_ends_body;
-    append_answer(response, is_closing_);
+    append_response_to(response, is_closing_);
     co_await stream(response);
   } else {
     co_await compress_if_accepted(response, request, context_.loop);
     is_closing_ = close;
-    append_answer(response, close);
+    append_response_to(response, close);
   }
   reader_.reset();
   upload_.end();
@@ -308,13 +308,13 @@ Task<Response> ServerConnection::respond(Request& request) {
   co_return unexpected(request, failure);
 }
 
-void ServerConnection::append_answer(Response& response, bool close) {
+void ServerConnection::append_response_to(Response& response, bool close) {
   const Request& request = reader_.request();
-  const AnswerFraming framing{.request_id = request.id,
-                              .date = context_.date,
-                              .is_head = request.method == Method::head,
-                              .is_http_1_0 = reader_.is_http_1_0(),
-                              .close = close};
+  const ResponseFraming framing{.request_id = request.id,
+                                .date = context_.date,
+                                .is_head = request.method == Method::head,
+                                .is_http_1_0 = reader_.is_http_1_0(),
+                                .close = close};
   append_response(out_, response, framing);
   context_.requests[static_cast<size_t>(std::clamp(response.status / 100, 1, 5) - 1)].add();
   telemetry::log_debug("http_request")
@@ -377,20 +377,20 @@ Task<void> ServerConnection::stream(Response& response) {
   if (!is_whole) is_closing_ = true;
 }
 
-Task<void> ServerConnection::refuse() {
-  const Refusal refusal = reader_.refusal();
+Task<void> ServerConnection::reject() {
+  const RequestError rejection = reader_.rejection();
   Request& request = reader_.request();
   Response response;
-  if (refusal_) {
-    response = std::move(*refusal_);
-    refusal_.reset();
+  if (rejection_) {
+    response = std::move(*rejection_);
+    rejection_.reset();
   } else {
     context_.make_request_id(request.id);
-    Problem why{.status = refusal.status, .detail = std::string(refusal.detail)};
-    if (refusal.status == 503) why.retry_after = std::chrono::seconds(1);
+    Problem why{.status = rejection.status, .detail = std::string(rejection.detail)};
+    if (rejection.status == 503) why.retry_after = std::chrono::seconds(1);
     response = problem(request, why);
   }
-  append_answer(response, true);
+  append_response_to(response, true);
   is_closing_ = true;
   reader_.reset();
   upload_.end();

@@ -46,7 +46,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   ServerConnection(ServerContext& context, Socket socket, std::string peer, std::string counted);
 
   runtime::Task<void> serve();
-  runtime::Task<void> serve_refusal(Refusal refusal);  // for a connection over the limit
+  runtime::Task<void> serve_rejection(RequestError rejection);  // for a connection over the limit
 
   void expire(base::SteadyTime now);  // ends what takes too long
   void drain();                       // ends what only waits for a next request
@@ -69,9 +69,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   runtime::Task<void> answer();
   runtime::Task<Response> respond(Request& request);
   runtime::Task<void> stream(Response& response);
-  runtime::Task<void> refuse();
+  runtime::Task<void> reject();
   runtime::Task<void> linger();
-  void append_answer(Response& response, bool close);
+  void append_response_to(Response& response, bool close);
   base::SteadyTime read_deadline() const;
   void end_counting();
   bool is_client_gone() const;
@@ -91,7 +91,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   base::SteadyTime deadline_ = base::SteadyTime::max();  // of the wait in progress
   base::SteadyTime head_began_at_;
   Upload upload_;
-  std::optional<Response> refusal_;  // the handler's
+  std::optional<Response> rejection_;  // the handler's
   bool is_first_request_ = true;
   bool is_expired_ = false, is_cut_ = false, is_closing_ = false;
   bool is_receiving_ = false, is_flush_posted_ = false;

@@ -23,7 +23,7 @@ bool Cors::allows(std::string_view origin) const {
 runtime::Task<Admission> Cors::admit(Request& head) {
   auto asking = inner_.admit(head);
   Admission admission = co_await asking;
-  if (admission.refusal) add_fields(*admission.refusal, head);
+  if (admission.rejection) add_fields(*admission.rejection, head);
   co_return admission;
 }
 

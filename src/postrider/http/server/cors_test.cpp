@@ -60,9 +60,9 @@ TEST_F(CorsTest, allows_the_named_origins_and_no_others) {
       "https://b.example");
   for (const auto* other :
        {"https://evil.example", "https://app.example.evil", "http://app.example", "null"}) {
-    const Response refused = ask(origins, Method::get, {{"origin", other}});
-    EXPECT_EQ(value(refused, "access-control-allow-origin"), "-") << other;
-    EXPECT_EQ(value(refused, "vary"), "origin");
+    const Response rejected = ask(origins, Method::get, {{"origin", other}});
+    EXPECT_EQ(value(rejected, "access-control-allow-origin"), "-") << other;
+    EXPECT_EQ(value(rejected, "vary"), "origin");
   }
 }
 

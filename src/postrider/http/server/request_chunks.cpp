@@ -17,7 +17,7 @@ constexpr int kSizeDigitsMax = 16;  // leading zeros included
 
 size_t RequestChunks::feed(std::string_view bytes, std::string& body) {
   size_t at = 0;
-  while (at < bytes.size() && state_ != State::done && !refusal_) {
+  while (at < bytes.size() && state_ != State::done && !rejection_) {
     if (state_ == State::data) {
       const size_t length = static_cast<size_t>(std::min<uint64_t>(chunk_bytes_left_, bytes.size() - at));
       body.append(bytes.substr(at, length));
@@ -31,26 +31,26 @@ size_t RequestChunks::feed(std::string_view bytes, std::string& body) {
   return at;
 }
 
-bool RequestChunks::refuse(int status, std::string_view detail) {
-  refusal_ = Refusal{status, std::string(detail)};
+bool RequestChunks::reject(int status, std::string_view detail) {
+  rejection_ = RequestError{status, std::string(detail)};
   return false;
 }
 
 bool RequestChunks::expect(char c, char wanted, State next) {
-  if (c != wanted) return refuse(400, "A chunk does not end in CR LF.");
+  if (c != wanted) return reject(400, "A chunk does not end in CR LF.");
   state_ = next;
   return true;
 }
 
 bool RequestChunks::spend_extra() {
-  if (extra_bytes_left_ == 0) return refuse(431, "Chunk extensions and trailer fields are too large.");
+  if (extra_bytes_left_ == 0) return reject(431, "Chunk extensions and trailer fields are too large.");
   --extra_bytes_left_;
   return true;
 }
 
 bool RequestChunks::spend_framing() {
   if (framing_bytes_left_ == 0)
-    return refuse(
+    return reject(
         413, "The chunks of the request body are too small: their framing is larger than the body limit.");
   --framing_bytes_left_;
   return true;
@@ -96,14 +96,14 @@ bool RequestChunks::size_byte(char c) {
     chunk_bytes_left_ = chunk_bytes_left_ * 16 + static_cast<uint64_t>(value);
     // Rejected at the digit that makes it too large, so the number cannot overflow.
     if (chunk_bytes_left_ > body_bytes_left_)
-      return refuse(
+      return reject(
           413, "The request body is larger than the limit of " + base::grouped(body_bytes_max_) + " bytes.");
     size_digits_ = state_ == State::size_start ? 1 : size_digits_ + 1;
     state_ = State::size;
-    return size_digits_ <= kSizeDigitsMax || refuse(400, "A chunk size has too many digits.");
+    return size_digits_ <= kSizeDigitsMax || reject(400, "A chunk size has too many digits.");
   }
   if (state_ == State::size_start || (c != '\r' && c != ';'))
-    return refuse(400, "A chunk size is not a number.");
+    return reject(400, "A chunk size is not a number.");
   body_bytes_left_ -= chunk_bytes_left_;
   state_ = c == ';' ? State::extension_start : State::size_lf;
   return true;
@@ -146,7 +146,7 @@ bool RequestChunks::extension_byte(char c) {
         return true;
       }
   }
-  return refuse(400, "A chunk extension is malformed.");
+  return reject(400, "A chunk extension is malformed.");
 }
 
 bool RequestChunks::trailer_byte(char c) {
@@ -154,7 +154,7 @@ bool RequestChunks::trailer_byte(char c) {
   if (state_ == State::trailer_value) {
     if (c == '\r') return expect(c, '\r', State::trailer_lf);
     if (!is(c, grammar::value))
-      return refuse(400, "A trailer value contains a control character or a bare line feed.");
+      return reject(400, "A trailer value contains a control character or a bare line feed.");
     return spend_extra();
   }
   if (state_ == State::trailer_name && c == ':') {
@@ -162,7 +162,7 @@ bool RequestChunks::trailer_byte(char c) {
     return true;
   }
   if (!is(c, grammar::token))
-    return refuse(400, "A trailer name must be a token, directly followed by a colon.");
+    return reject(400, "A trailer name must be a token, directly followed by a colon.");
   state_ = State::trailer_name;
   return spend_extra();
 }

@@ -23,7 +23,7 @@ class RequestChunks {
   // Appends decoded data to `body`; returns how many bytes it consumed.
   size_t feed(std::string_view bytes, std::string& body);
   bool is_done() const { return state_ == State::done; }
-  const std::optional<Refusal>& refusal() const { return refusal_; }
+  const std::optional<RequestError>& rejection() const { return rejection_; }
 
  private:
   enum class State : uint8_t {
@@ -54,7 +54,7 @@ class RequestChunks {
   bool expect(char c, char wanted, State next);
   bool spend_extra();
   bool spend_framing();
-  bool refuse(int status, std::string_view detail);
+  bool reject(int status, std::string_view detail);
 
   uint64_t body_bytes_max_;
   State state_ = State::size_start;
@@ -63,7 +63,7 @@ class RequestChunks {
   uint64_t body_bytes_left_;
   uint64_t extra_bytes_left_;
   uint64_t framing_bytes_left_;
-  std::optional<Refusal> refusal_;
+  std::optional<RequestError> rejection_;
 };
 
 }  // namespace postrider::http

@@ -171,7 +171,7 @@ const Bad kBadRequests[] = {
     {"TrailerEndWithNoise", kChunked + "0\r\n\rX", 400},
 };
 
-class Refusals : public testing::TestWithParam<Bad> {
+class RequestErrors : public testing::TestWithParam<Bad> {
  protected:
   static void SetUpTestSuite() {
     const std::chrono::milliseconds far = std::chrono::minutes(10);
@@ -189,7 +189,7 @@ class Refusals : public testing::TestWithParam<Bad> {
   static inline TestServer* server_ = nullptr;
 };
 
-TEST_P(Refusals, ComeAtTheFirstByteThatCannotBecomeValid) {
+TEST_P(RequestErrors, ComeAtTheFirstByteThatCannotBecomeValid) {
   const Bad& bad = GetParam();
   TestClient client(server_->port());
   client.send(bad.bytes);
@@ -202,7 +202,7 @@ TEST_P(Refusals, ComeAtTheFirstByteThatCannotBecomeValid) {
 }
 
 // The other half of "first": without its last byte, each of them could still become a request.
-TEST_P(Refusals, DoNotComeBefore) {
+TEST_P(RequestErrors, DoNotComeBefore) {
   const Bad& bad = GetParam();
   TestClient client(server_->port());
   client.send(std::string_view(bad.bytes).substr(0, bad.bytes.size() - 1));
@@ -210,10 +210,10 @@ TEST_P(Refusals, DoNotComeBefore) {
   EXPECT_EQ(client.receive_until_closed(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Server, Refusals, testing::ValuesIn(kBadRequests),
+INSTANTIATE_TEST_SUITE_P(Server, RequestErrors, testing::ValuesIn(kBadRequests),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-TEST(Refusal, OfAPipelinedRequestComesAfterTheAnswersBeforeIt) {
+TEST(RequestError, OfAPipelinedRequestComesAfterTheAnswersBeforeIt) {
   Fine fine;
   TestServer server(fine);
   TestClient client(server.port());
@@ -224,7 +224,7 @@ TEST(Refusal, OfAPipelinedRequestComesAfterTheAnswersBeforeIt) {
   EXPECT_TRUE(client.is_closed());
 }
 
-TEST(Refusal, OfALargeBodyReachesAClientThatGoesOnSending) {
+TEST(RequestError, OfALargeBodyReachesAClientThatGoesOnSending) {
   Fine fine;
   TestServer server(fine, {.body_bytes_max = 1000});
   TestClient client(server.port());
@@ -232,7 +232,7 @@ TEST(Refusal, OfALargeBodyReachesAClientThatGoesOnSending) {
   EXPECT_EQ(client.receive()->status, 413);
 }
 
-TEST(Refusal, ComesWhenBodiesFillTheMemoryTheyMayHave) {
+TEST(RequestError, ComesWhenBodiesFillTheMemoryTheyMayHave) {
   Fine fine;
   TestServer server(fine, {}, {.unauthenticated_body_bytes_max = 200'000});
   TestClient first(server.port()), second(server.port());
@@ -240,17 +240,17 @@ TEST(Refusal, ComesWhenBodiesFillTheMemoryTheyMayHave) {
   first.send(request + std::string(80'000, 'a'));
   second.send(request + std::string(80'000, 'a'));
   // The one that crosses the limit is rejected; the other one can be completed.
-  TestClient* refused = &second;
+  TestClient* rejected = &second;
   first.send(std::string(10'000, 'a'));
   auto answer = first.receive();
   ASSERT_TRUE(answer);
   if (answer->status == 503) {
-    refused = &first;
+    rejected = &first;
     second.send(std::string(10'000, 'a'));
     EXPECT_EQ(second.receive()->status, 200);
   } else {
     EXPECT_EQ(answer->status, 200);
-    answer = refused->receive();
+    answer = rejected->receive();
   }
   EXPECT_EQ(answer->status, 503);
   EXPECT_EQ(answer->header("retry-after"), "1");

@@ -45,20 +45,20 @@ void RequestHead::reset() {
   fields_ = std::move(fields);
 }
 
-bool RequestHead::refuse(int status, std::string_view detail) {
-  refusal_ = Refusal{status, std::string(detail)};
+bool RequestHead::reject(int status, std::string_view detail) {
+  rejection_ = RequestError{status, std::string(detail)};
   return false;
 }
 
 size_t RequestHead::feed(std::string_view bytes) {
   size_t taken = 0;
-  while (taken < bytes.size() && state_ != State::done && !refusal_) {
+  while (taken < bytes.size() && state_ != State::done && !rejection_) {
     const std::string_view slice = bytes.substr(taken, kSliceBytes);
     const size_t before = text_.size();
     text_.append(slice);
     while (at_ < text_.size() && state_ != State::done) {
       if (at_ >= limits_.bytes_max) {
-        refuse(431, "The request head is too large (limit: " + base::grouped(limits_.bytes_max) + " bytes).");
+        reject(431, "The request head is too large (limit: " + base::grouped(limits_.bytes_max) + " bytes).");
         break;
       }
       if (!step(text_[at_])) break;
@@ -98,14 +98,14 @@ bool RequestHead::step(char c) {
     case State::start_lf:
       state_ = State::method;
       method_.begin = at_ + 1;
-      return c == '\n' || refuse(400, "A line must end in CR LF.");
+      return c == '\n' || reject(400, "A line must end in CR LF.");
     case State::target:
       return target_byte(c);
     case State::version:
       return version_byte(c);
     case State::line_lf:
     case State::value_lf:
-      if (c != '\n') return refuse(400, "A line must end in CR LF.");
+      if (c != '\n') return reject(400, "A line must end in CR LF.");
       if (state_ == State::value_lf && !end_of_field()) return false;
       state_ = State::field_start;
       return true;
@@ -116,7 +116,7 @@ bool RequestHead::step(char c) {
     case State::value:
       return value_byte(c);
     case State::end_lf:
-      if (c != '\n') return refuse(400, "A line must end in CR LF.");
+      if (c != '\n') return reject(400, "A line must end in CR LF.");
       if (!end_of_head()) return false;
       state_ = State::done;
       return true;
@@ -129,7 +129,7 @@ bool RequestHead::step(char c) {
 bool RequestHead::start_byte(char c) {
   if (is(c, grammar::token)) {
     state_ = State::method;
-    if (at_ - method_.begin >= kMethodBytesMax) return refuse(400, "The method is too long.");
+    if (at_ - method_.begin >= kMethodBytesMax) return reject(400, "The method is too long.");
     return true;
   }
   // One empty line before a request is allowed (RFC 9112 §2.2).
@@ -137,7 +137,7 @@ bool RequestHead::start_byte(char c) {
     state_ = State::start_lf;
     return true;
   }
-  if (c != ' ' || at_ == method_.begin) return refuse(400, "This is not an HTTP/1.1 request.");
+  if (c != ' ' || at_ == method_.begin) return reject(400, "This is not an HTTP/1.1 request.");
   method_.end = at_;
   target_.begin = at_ + 1;
   state_ = State::target;
@@ -151,18 +151,18 @@ bool RequestHead::target_byte(char c) {
     return true;
   }
   if (!is(c, grammar::target))
-    return refuse(400, "The request target contains a character that must be percent-encoded.");
+    return reject(400, "The request target contains a character that must be percent-encoded.");
   if (at_ == target_.begin && c != '/' && c != '*' && lower(c) != 'h')
-    return refuse(400, "The request target must be a path or an http URL.");
+    return reject(400, "The request target must be a path or an http URL.");
   if (escape_digits_left_ > 0) {
     if (!is(c, grammar::hex_digit))
-      return refuse(400, "The request target contains an invalid percent-encoding.");
+      return reject(400, "The request target contains an invalid percent-encoding.");
     --escape_digits_left_;
   } else if (c == '%') {
     escape_digits_left_ = 2;
   }
   if (at_ - target_.begin >= limits_.target_bytes_max)
-    return refuse(414,
+    return reject(414,
                   "The request target is longer than " + base::grouped(limits_.target_bytes_max) + " bytes.");
   return true;
 }
@@ -170,12 +170,12 @@ bool RequestHead::target_byte(char c) {
 bool RequestHead::version_byte(char c) {
   constexpr std::string_view kVersion = "HTTP/1.";
   if (version_bytes_ < kVersion.size()) {
-    if (c != kVersion[version_bytes_]) return refuse(400, "The HTTP version must be 1.1 or 1.0.");
+    if (c != kVersion[version_bytes_]) return reject(400, "The HTTP version must be 1.1 or 1.0.");
   } else if (version_bytes_ == kVersion.size()) {
-    if (c != '0' && c != '1') return refuse(400, "The HTTP version must be 1.1 or 1.0.");
+    if (c != '0' && c != '1') return reject(400, "The HTTP version must be 1.1 or 1.0.");
     minor_version_ = c - '0';
   } else {
-    if (c != '\r') return refuse(400, "The request line must end in CR LF.");
+    if (c != '\r') return reject(400, "The request line must end in CR LF.");
     state_ = State::line_lf;
   }
   ++version_bytes_;
@@ -189,16 +189,16 @@ bool RequestHead::name_byte(char c) {
       return true;
     }
     if (!is(c, grammar::token))
-      return refuse(400, "A header line must begin with a name and must not be folded.");
+      return reject(400, "A header line must begin with a name and must not be folded.");
     if (fields_.size() >= limits_.fields_max)
-      return refuse(431,
+      return reject(431,
                     "The request has more than " + base::grouped(limits_.fields_max) + " header fields.");
     field_.name.begin = at_;
     state_ = State::field_name;
     return true;
   }
   if (is(c, grammar::token)) return true;
-  if (c != ':') return refuse(400, "A header name must be a token, directly followed by a colon.");
+  if (c != ':') return reject(400, "A header name must be a token, directly followed by a colon.");
   field_.name.end = at_;
   state_ = State::before_value;
   return true;
@@ -214,7 +214,7 @@ bool RequestHead::value_byte(char c) {
     return true;
   }
   if (!is(c, grammar::value))
-    return refuse(400, "A header value contains a control character or a bare line feed.");
+    return reject(400, "A header value contains a control character or a bare line feed.");
   if (state_ == State::value || is_blank(c)) return true;
   field_.value.begin = at_;
   state_ = State::value;
@@ -225,41 +225,41 @@ bool RequestHead::end_of_field() {
   fields_.push_back(field_);
   const std::string_view name = view(field_.name), value = view(field_.value);
   if (equals_ignoring_case(name, "host")) {
-    if (host_) return refuse(400, "The request has two Host headers.");
+    if (host_) return reject(400, "The request has two Host headers.");
     if (value.empty() || !grammar::all(value, grammar::host))
-      return refuse(400, "The Host header is invalid.");
+      return reject(400, "The Host header is invalid.");
     host_ = field_.value;
   } else if (equals_ignoring_case(name, "content-length")) {
     return take_content_length(value);
   } else if (equals_ignoring_case(name, "transfer-encoding")) {
-    if (is_chunked_) return refuse(400, "The request has two Transfer-Encoding headers.");
-    if (content_length_) return refuse(400, "The request has both Content-Length and Transfer-Encoding.");
-    if (minor_version_ == 0) return refuse(400, "HTTP/1.0 does not support Transfer-Encoding.");
+    if (is_chunked_) return reject(400, "The request has two Transfer-Encoding headers.");
+    if (content_length_) return reject(400, "The request has both Content-Length and Transfer-Encoding.");
+    if (minor_version_ == 0) return reject(400, "HTTP/1.0 does not support Transfer-Encoding.");
     if (!equals_ignoring_case(value, "chunked"))
-      return refuse(400, "The only supported transfer coding is chunked.");
+      return reject(400, "The only supported transfer coding is chunked.");
     is_chunked_ = true;
   } else if (equals_ignoring_case(name, "content-type")) {
     // With two fields, the code that reads the body could use another type than the code that accepted the
     // request.
-    if (has_content_type_) return refuse(400, "The request has two Content-Type headers.");
+    if (has_content_type_) return reject(400, "The request has two Content-Type headers.");
     has_content_type_ = true;
   } else if (equals_ignoring_case(name, "connection")) {
     return take_connection(value);
   } else if (equals_ignoring_case(name, "expect")) {
     if (!equals_ignoring_case(value, "100-continue"))
-      return refuse(417, "The only supported expectation is 100-continue.");
+      return reject(417, "The only supported expectation is 100-continue.");
     expects_continue_ = minor_version_ == 1;
   }
   return true;
 }
 
 bool RequestHead::take_content_length(std::string_view value) {
-  if (content_length_) return refuse(400, "The request has two Content-Length headers.");
-  if (is_chunked_) return refuse(400, "The request has both Content-Length and Transfer-Encoding.");
+  if (content_length_) return reject(400, "The request has two Content-Length headers.");
+  if (is_chunked_) return reject(400, "The request has both Content-Length and Transfer-Encoding.");
   uint64_t length = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
   if (value.empty() || error != std::errc() || end != value.data() + value.size())
-    return refuse(400, "The Content-Length is not a number.");
+    return reject(400, "The Content-Length is not a number.");
   content_length_ = length;
   return true;
 }
@@ -270,11 +270,11 @@ bool RequestHead::take_connection(std::string_view value) {
     if (equals_ignoring_case(option, "keep-alive")) says_keep_alive_ = true;
     return grammar::all(option, grammar::token);
   });
-  return good || refuse(400, "The Connection header is not a list of tokens.");
+  return good || reject(400, "The Connection header is not a list of tokens.");
 }
 
 bool RequestHead::end_of_head() {
-  if (!host_ && minor_version_ == 1) return refuse(400, "The Host header is missing.");
+  if (!host_ && minor_version_ == 1) return reject(400, "The Host header is missing.");
   return check_authority();
 }
 
@@ -284,16 +284,16 @@ bool RequestHead::check_authority() {
   if (target.front() == '/') return true;
   if (target.front() == '*') {
     if (target.size() == 1 && method() == "OPTIONS") return true;
-    return refuse(400, "The request target must be a path or an http URL.");
+    return reject(400, "The request target must be a path or an http URL.");
   }
   const size_t scheme = target.find("://");
   if (scheme == std::string_view::npos || (!equals_ignoring_case(target.substr(0, scheme), "http") &&
                                            !equals_ignoring_case(target.substr(0, scheme), "https")))
-    return refuse(400, "The request target must be a path or an http URL.");
+    return reject(400, "The request target must be a path or an http URL.");
   const size_t path = std::min(target.find('/', scheme + 3), target.size());
   if (!host_ || !equals_ignoring_case(target.substr(scheme + 3, path - scheme - 3), view(*host_)))
-    return refuse(400, "The request target and the Host header name different hosts.");
-  if (path == target.size()) return refuse(400, "The request target has no path.");
+    return reject(400, "The request target and the Host header name different hosts.");
+  if (path == target.size()) return reject(400, "The request target has no path.");
   target_.begin += static_cast<uint32_t>(path);
   return true;
 }

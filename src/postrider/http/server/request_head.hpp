@@ -15,7 +15,7 @@
 
 namespace postrider::http {
 
-struct Refusal {
+struct RequestError {
   int status;
   std::string detail;  // a sentence for the client
 };
@@ -36,7 +36,7 @@ class RequestHead {
 
   bool has_started() const { return !text_.empty(); }
   bool is_done() const { return state_ == State::done; }
-  const std::optional<Refusal>& refusal() const { return refusal_; }
+  const std::optional<RequestError>& rejection() const { return rejection_; }
 
   // Once it is done. Views live until reset().
   std::string_view method() const { return view(method_); }
@@ -76,7 +76,7 @@ class RequestHead {
   std::string_view view(Span span) const {
     return std::string_view(text_).substr(span.begin, span.end - span.begin);
   }
-  bool refuse(int status, std::string_view detail);
+  bool reject(int status, std::string_view detail);
   void skip_plain();
   bool step(char c);  // false: invalid
   bool start_byte(char c);
@@ -104,7 +104,7 @@ class RequestHead {
   int minor_version_ = 1;
   bool is_chunked_ = false, says_close_ = false, says_keep_alive_ = false, expects_continue_ = false;
   bool has_content_type_ = false;
-  std::optional<Refusal> refusal_;
+  std::optional<RequestError> rejection_;
 };
 
 }  // namespace postrider::http

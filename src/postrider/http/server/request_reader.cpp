@@ -13,17 +13,17 @@ constexpr size_t kBodyBytesKept = 64 << 10;  // a larger buffer is not kept for 
 
 }  // namespace
 
-void RequestReader::refuse(Refusal refusal) {
-  refusal_ = refusal;
-  stage_ = Stage::refused;
+void RequestReader::reject(RequestError rejection) {
+  rejection_ = rejection;
+  stage_ = Stage::rejected;
 }
 
 size_t RequestReader::feed(std::string_view bytes) {
   if (stage_ == Stage::body) return take_body(bytes);
   if (stage_ != Stage::head) return 0;
   const size_t taken = head_.feed(bytes);
-  if (head_.refusal())
-    refuse(*head_.refusal());
+  if (head_.rejection())
+    reject(*head_.rejection());
   else if (head_.is_done())
     take_head();
   return taken;
@@ -37,11 +37,11 @@ void RequestReader::take_head() {
   request_.path = target.substr(0, path_end);
   const bool has_escapes = request_.path.find('%') != std::string_view::npos;
   if (has_escapes && !percent_decode(request_.path))
-    return refuse({400, "The path is not valid UTF-8 after percent-decoding, or contains an encoded NUL."});
+    return reject({400, "The path is not valid UTF-8 after percent-decoding, or contains an encoded NUL."});
   if (path_end < target.size()) {
     auto query = parse_query(target.substr(path_end + 1));
     if (!query)
-      return refuse(
+      return reject(
           {400, "The query is not valid UTF-8 after percent-decoding, or contains an encoded NUL."});
     request_.query = std::move(*query);
   }
@@ -53,7 +53,7 @@ void RequestReader::accept_body(size_t bytes_max) {
   CHECK(stage_ == Stage::decide);
   const uint64_t length = head_.content_length().value_or(0);
   if (length > bytes_max)
-    return refuse({413, "The request body is " + base::grouped(length) + " bytes; the limit is " +
+    return reject({413, "The request body is " + base::grouped(length) + " bytes; the limit is " +
                             base::grouped(bytes_max) + "."});
   if (head_.is_chunked()) {
     chunks_.emplace(bytes_max, limits_.bytes_max);
@@ -69,8 +69,8 @@ void RequestReader::accept_body(size_t bytes_max) {
 size_t RequestReader::take_body(std::string_view bytes) {
   if (chunks_) {
     const size_t taken = chunks_->feed(bytes, body_);
-    if (chunks_->refusal())
-      refuse(*chunks_->refusal());
+    if (chunks_->rejection())
+      reject(*chunks_->rejection());
     else if (chunks_->is_done())
       complete_with(body_);
     return taken;
@@ -107,7 +107,7 @@ void RequestReader::reset() {
   request_.body = {};
   request_.is_authenticated = false;
   stage_ = Stage::head;
-  refusal_.reset();
+  rejection_.reset();
 }
 
 }  // namespace postrider::http

@@ -15,7 +15,7 @@ class RequestReader {
  public:
   // `decide` is reached with the head read and the body untouched: the owner reads request() and calls
   // accept_body().
-  enum class Stage { head, decide, body, complete, refused };
+  enum class Stage { head, decide, body, complete, rejected };
 
   explicit RequestReader(RequestHead::Limits limits) : limits_(limits), head_(limits) {}
 
@@ -23,12 +23,12 @@ class RequestReader {
   // body). A body that comes in one piece is not copied: the bytes must stay where they are until reset().
   size_t feed(std::string_view bytes);
   void accept_body(size_t bytes_max);
-  void refuse(Refusal refusal);
+  void reject(RequestError rejection);
   void reset();
 
   Stage stage() const { return stage_; }
   bool has_started() const { return head_.has_started(); }
-  const Refusal& refusal() const { return *refusal_; }
+  const RequestError& rejection() const { return *rejection_; }
 
   // From `decide` on.
   Request& request() { return request_; }
@@ -52,7 +52,7 @@ class RequestReader {
   std::string body_;
   Request request_;
   Stage stage_ = Stage::head;
-  std::optional<Refusal> refusal_;
+  std::optional<RequestError> rejection_;
 };
 
 }  // namespace postrider::http

@@ -175,9 +175,9 @@ TEST(RequestChunks, AllFramingCountsAgainstOneTotal) {
     RequestChunks chunks(body_bytes_max, extra_bytes_max);
     std::string body;
     size_t taken = 0;
-    while (!chunks.refusal() && taken < 1'000'000) taken += chunks.feed(piece, body);
-    ASSERT_TRUE(chunks.refusal()) << piece;
-    EXPECT_EQ(chunks.refusal()->status, 413) << piece;
+    while (!chunks.rejection() && taken < 1'000'000) taken += chunks.feed(piece, body);
+    ASSERT_TRUE(chunks.rejection()) << piece;
+    EXPECT_EQ(chunks.rejection()->status, 413) << piece;
     EXPECT_LE(taken - body.size(), body_bytes_max + extra_bytes_max) << piece;
   }
 }

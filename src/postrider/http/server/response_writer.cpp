@@ -79,7 +79,7 @@ runtime::Task<std::optional<std::string>> gzip(std::string_view text, runtime::L
 
 }  // namespace
 
-void append_response(std::string& out, const Response& response, const AnswerFraming& framing) {
+void append_response(std::string& out, const Response& response, const ResponseFraming& framing) {
   fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\n", response.status,
                  reason_phrase(response.status));
   if (!response.content_type.empty()) append_field(out, "content-type", response.content_type);

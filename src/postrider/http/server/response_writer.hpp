@@ -11,7 +11,7 @@
 
 namespace postrider::http {
 
-struct AnswerFraming {
+struct ResponseFraming {
   std::string_view request_id;
   std::string_view date;     // RFC 9110 date, kept by the server
   bool is_head = false;      // the head only, as if for GET
@@ -20,7 +20,7 @@ struct AnswerFraming {
 };
 
 // Appends head and body; of a streaming response only the head.
-void append_response(std::string& out, const Response& response, const AnswerFraming& framing);
+void append_response(std::string& out, const Response& response, const ResponseFraming& framing);
 void append_chunk(std::string& out, std::string_view piece);
 
 // Compresses the body when the client accepts gzip and it is worth it.

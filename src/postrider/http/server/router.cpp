@@ -47,10 +47,10 @@ std::string shown_method(const Request& request) {
 
 }  // namespace
 
-struct Router::Node {
-  std::map<std::string, std::unique_ptr<Node>, std::less<>> literals;
-  std::unique_ptr<Node> parameter;  // any one segment
-  std::unique_ptr<Node> rest;       // everything from here on
+struct Router::Segment {
+  std::map<std::string, std::unique_ptr<Segment>, std::less<>> literals;
+  std::unique_ptr<Segment> parameter;  // any one segment
+  std::unique_ptr<Segment> rest;       // everything from here on
   struct Target {
     Route route;
     std::vector<std::string> parameter_names;
@@ -79,15 +79,15 @@ struct Router::Node {
   }
 
   // Depth first, literals before parameters; collects what the parameters matched, still encoded.
-  const Node* find(std::string_view path, std::vector<std::string_view>& matched) const {
+  const Segment* find(std::string_view path, std::vector<std::string_view>& matched) const {
     if (path.empty()) return is_path() ? this : nullptr;
     std::string_view after = path;
     const std::string_view segment = take_segment(after);
     if (const auto literal = literals.find(segment); literal != literals.end())
-      if (const Node* found = literal->second->find(after, matched)) return found;
+      if (const Segment* found = literal->second->find(after, matched)) return found;
     if (parameter && !segment.empty()) {
       matched.push_back(segment);
-      if (const Node* found = parameter->find(after, matched)) return found;
+      if (const Segment* found = parameter->find(after, matched)) return found;
       matched.pop_back();
     }
     if (rest && path.size() > 1) {
@@ -98,17 +98,17 @@ struct Router::Node {
   }
 };
 
-Router::Router() : root_(std::make_unique<Node>()) {}
+Router::Router() : root_(std::make_unique<Segment>()) {}
 Router::~Router() = default;
 
 void Router::add(Route route) {
   CHECK(route.pattern.starts_with('/') && route.method != Method::other && route.handle);
   entries_.push_back({route.method, route.pattern});
-  Node* node = root_.get();
+  Segment* node = root_.get();
   std::vector<std::string> names;
   for (std::string_view path = route.pattern; !path.empty();) {
     const std::string_view segment = take_segment(path);
-    std::unique_ptr<Node>* next = nullptr;
+    std::unique_ptr<Segment>* next = nullptr;
     if (segment.starts_with('{')) {
       CHECK(segment.ends_with('}'));
       const bool is_rest = segment.ends_with("*}");
@@ -118,28 +118,28 @@ void Router::add(Route route) {
     } else {
       next = &node->literals[std::string(segment)];
     }
-    if (!*next) *next = std::make_unique<Node>();
+    if (!*next) *next = std::make_unique<Segment>();
     node = next->get();
   }
   auto& target = node->targets[static_cast<size_t>(route.method)];
   CHECK(!target);
-  target = Node::Target{std::move(route), std::move(names)};
+  target = Segment::Target{std::move(route), std::move(names)};
 }
 
 size_t Router::body_bytes_max(const Request& head) const {
   std::vector<std::string_view> matched;
-  const Node* node = head.path.starts_with('/') ? root_->find(head.path, matched) : nullptr;
-  const Node::Target* target = node ? node->target(head.method) : nullptr;
+  const Segment* node = head.path.starts_with('/') ? root_->find(head.path, matched) : nullptr;
+  const Segment::Target* target = node ? node->target(head.method) : nullptr;
   return target ? target->route.body_bytes_max : 0;
 }
 
 Task<Admission> Router::admit(Request& head) {
   std::vector<std::string_view> matched;
-  const Node* node = head.path.starts_with('/') ? root_->find(head.path, matched) : nullptr;
-  const Node::Target* target = node ? node->target(head.method) : nullptr;
+  const Segment* node = head.path.starts_with('/') ? root_->find(head.path, matched) : nullptr;
+  const Segment::Target* target = node ? node->target(head.method) : nullptr;
   Admission admission;
   if (!target) {
-    admission.refusal = co_await handle(head);
+    admission.rejection = co_await handle(head);
   } else if (target->route.admit) {
     set_parameters(head, target->parameter_names, matched);
     admission = co_await target->route.admit(head);
@@ -152,7 +152,7 @@ Task<Admission> Router::admit(Request& head) {
 Task<Response> Router::handle(Request& request) {
   if (request.path == "*") co_return Response::empty(204);
   std::vector<std::string_view> matched;
-  const Node* node = root_->find(request.path, matched);
+  const Segment* node = root_->find(request.path, matched);
   if (!node) {
     const Problem unknown{.status = 404,
                           .detail = "There is no route for " +
@@ -160,13 +160,13 @@ Task<Response> Router::handle(Request& request) {
                                     shown_path(request) + "."};
     co_return problem(request, unknown);
   }
-  const Node::Target* target = node->target(request.method);
+  const Segment::Target* target = node->target(request.method);
   if (!target) {
     const bool asks_options = request.method == Method::options;
-    const Problem refused{.status = 405,
-                          .detail = shown_method(request) + " is not allowed for " + shown_path(request) +
-                                    " (allowed: " + node->allowed() + ")."};
-    Response response = asks_options ? Response::empty(204) : problem(request, refused);
+    const Problem rejected{.status = 405,
+                           .detail = shown_method(request) + " is not allowed for " + shown_path(request) +
+                                     " (allowed: " + node->allowed() + ")."};
+    Response response = asks_options ? Response::empty(204) : problem(request, rejected);
     response.header("allow", node->allowed());
     co_return response;
   }

@@ -41,8 +41,8 @@ class Router : public Handler {
   std::vector<Entry> routes() const;  // in the order they were added
 
  private:
-  struct Node;
-  std::unique_ptr<Node> root_;
+  struct Segment;
+  std::unique_ptr<Segment> root_;
   std::vector<Entry> entries_;
 };
 

@@ -43,7 +43,7 @@ class Routes : public testing::Test {
   TestServer server_{router_};
   TestClient client_{server_.port()};
 
-  TestAnswer ask(std::string_view method, std::string_view target) {
+  TestResponse ask(std::string_view method, std::string_view target) {
     client_.send(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: h\r\n\r\n");
     return client_.receive(method == "HEAD").value();
   }
@@ -76,14 +76,14 @@ TEST_F(Routes, MayTakeTheRestOfThePath) {
 TEST_F(Routes, ThatDoNotExistAre404) {
   for (const char* path : {"/v1", "/v1/", "/v1/tenants/", "/v1/tenants//events", "/v2/x", "//",
                            "/v1/tenants/t/x/y", "/v1/%74enants/t"}) {
-    const TestAnswer answer = ask("GET", path);
+    const TestResponse answer = ask("GET", path);
     EXPECT_EQ(answer.status, 404) << path;
     EXPECT_EQ(answer.header("content-type"), "application/problem+json");
   }
 }
 
 TEST_F(Routes, WithAnotherMethodAre405WithAllow) {
-  const TestAnswer answer = ask("PATCH", "/v1/tenants/t1");
+  const TestResponse answer = ask("PATCH", "/v1/tenants/t1");
   EXPECT_EQ(answer.status, 405);
   EXPECT_EQ(answer.header("allow"), "GET, HEAD, DELETE, OPTIONS");
   EXPECT_EQ(ask("get", "/v1/tenants/t1").status, 405);
@@ -92,7 +92,7 @@ TEST_F(Routes, WithAnotherMethodAre405WithAllow) {
 }
 
 TEST_F(Routes, TellTheirMethodsToOptions) {
-  const TestAnswer answer = ask("OPTIONS", "/v1/tenants/t1");
+  const TestResponse answer = ask("OPTIONS", "/v1/tenants/t1");
   EXPECT_EQ(answer.status, 204);
   EXPECT_EQ(answer.header("allow"), "GET, HEAD, DELETE, OPTIONS");
   EXPECT_EQ(ask("OPTIONS", "*").status, 204);

@@ -31,7 +31,7 @@ namespace {
 
 using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, asio::io_context::executor_type>;
 
-constexpr size_t kRefusingMax = 64;        // connections over the limit that get a 503 at the same time
+constexpr size_t kRejectingMax = 64;       // connections over the limit that get a 503 at the same time
 constexpr milliseconds kAcceptPause{100};  // after a failed accept (out of descriptors)
 constexpr milliseconds kSweepMin{5}, kSweepMax{250};
 
@@ -101,7 +101,7 @@ struct Server::State {
   Task<void> accept();
   void admit(Socket socket);
   Task<void> serve(std::shared_ptr<ServerConnection> connection);
-  Task<void> turn_away(std::shared_ptr<ServerConnection> connection, Refusal refusal);
+  Task<void> turn_away(std::shared_ptr<ServerConnection> connection, RequestError rejection);
   void sweep();
 
   ServerContext context;
@@ -136,7 +136,7 @@ void Server::State::admit(Socket socket) {
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   std::string peer = address_of(socket);
   ListenerState& listener = *context.listener;
-  Refusal refusal{503, "The server has too many open connections. Try again later."};
+  RequestError rejection{503, "The server has too many open connections. Try again later."};
   std::string counted;
   if (listener.options.connections_per_address_max > 0 && !context.proxies.trusts(peer) &&
       !context.uncounted.trusts(peer))
@@ -144,18 +144,18 @@ void Server::State::admit(Socket socket) {
   bool has_room = listener.connections.fetch_add(1) < listener.options.connections_max;
   if (has_room && !counted.empty() && !listener.take(counted)) {
     has_room = false;
-    refusal.detail =
+    rejection.detail =
         "There are too many open connections from this address that have not sent an authenticated request.";
   }
   if (!has_room) {
     --listener.connections;
     counted.clear();
-    if (turning_away >= kRefusingMax) return;
+    if (turning_away >= kRejectingMax) return;
   }
   auto connection =
       std::make_shared<ServerConnection>(context, std::move(socket), std::move(peer), std::move(counted));
   connections.insert(connection.get());
-  tasks.spawn(has_room ? serve(std::move(connection)) : turn_away(std::move(connection), refusal));
+  tasks.spawn(has_room ? serve(std::move(connection)) : turn_away(std::move(connection), rejection));
 }
 
 Task<void> Server::State::serve(std::shared_ptr<ServerConnection> connection) {
@@ -166,9 +166,9 @@ Task<void> Server::State::serve(std::shared_ptr<ServerConnection> connection) {
   connections.erase(connection.get());
 }
 
-Task<void> Server::State::turn_away(std::shared_ptr<ServerConnection> connection, Refusal refusal) {
+Task<void> Server::State::turn_away(std::shared_ptr<ServerConnection> connection, RequestError rejection) {
   ++turning_away;
-  co_await connection->serve_refusal(refusal);
+  co_await connection->serve_rejection(rejection);
   --turning_away;
   connections.erase(connection.get());
 }

@@ -35,7 +35,7 @@ struct Admission {
   // The authenticated caller that the body's memory is charged to. Empty: not authenticated; the body then
   // counts against a smaller budget.
   std::string owner{};
-  std::optional<Response> refusal{};  // sent instead of reading the body
+  std::optional<Response> rejection{};  // sent instead of reading the body
 };
 
 class Handler {

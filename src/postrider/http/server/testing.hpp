@@ -37,7 +37,7 @@ class TestServer {
   bool is_drain_begun_ = false;
 };
 
-struct TestAnswer {
+struct TestResponse {
   int status = 0;
   std::string head;
   std::string body;
@@ -53,7 +53,7 @@ class TestClient {
   bool send(std::string_view bytes);  // false: the server has closed
   void send_eof();
   // One response; nothing if the connection ends before it is complete. `is_head`: it has no body.
-  std::optional<TestAnswer> receive(bool is_head = false);
+  std::optional<TestResponse> receive(bool is_head = false);
   std::string receive_until_closed();  // everything until the server closes
   bool is_closed();                    // waits until the server closes or sends something
 

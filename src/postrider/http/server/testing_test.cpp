@@ -51,7 +51,7 @@ void TestServer::wait_until_drained() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::optional<std::string> TestAnswer::header(std::string_view name) const {
+std::optional<std::string> TestResponse::header(std::string_view name) const {
   for (size_t at = head.find("\r\n"); at != std::string::npos && at + 2 < head.size();) {
     const size_t begin = at + 2;
     at = head.find("\r\n", begin);
@@ -100,11 +100,11 @@ bool TestClient::fill() {
   return true;
 }
 
-std::optional<TestAnswer> TestClient::receive(bool is_head) {
+std::optional<TestResponse> TestClient::receive(bool is_head) {
   size_t head_end;
   while ((head_end = in_.find("\r\n\r\n")) == std::string::npos)
     if (!fill()) return std::nullopt;
-  TestAnswer answer;
+  TestResponse answer;
   answer.head = in_.substr(0, head_end + 2);
   answer.status = std::stoi(answer.head.substr(9, 3));
   const auto length = answer.header("content-length");

@@ -24,7 +24,7 @@ class Gate : public Handler {
     const auto key = head.header("authorization");
     if (key) admission.owner = *key;
     const Problem unknown{.status = 401, .detail = "Who are you?"};
-    if (!key && head.path != "/open") admission.refusal = problem(head, unknown);
+    if (!key && head.path != "/open") admission.rejection = problem(head, unknown);
     co_return admission;
   }
   Task<Response> handle(Request& request) override {
