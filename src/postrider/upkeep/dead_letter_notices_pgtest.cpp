@@ -108,6 +108,7 @@ TEST_F(DeadLetterNotices, ANoticeThatReplacesOneThatIsBeingSentWaitsForAnHour) {
 
 TEST_F(DeadLetterNotices, TwoNodesDoNotBothTakeIt) {
   dead_letters(endpoint, 1);
+  db.sql("set lock_timeout = '1s'");
   support::SyncSql other(db.url());
   EXPECT_EQ(other("begin; select outcome from take_dead_letter_notice('{}', 20)"), "send");
   EXPECT_EQ(take(), "") << "another node has it";
