@@ -20,7 +20,7 @@ std::string read(std::string_view input, size_t piece) {
   // Bytes after a response forbid using the connection again, but only if they have arrived: not compared.
   if (!reader.is_done()) reader.feed_end();
   if (!reader.has_head()) return "no response";
-  const Answer& answer = reader.answer();
+  const ReceivedResponse& answer = reader.answer();
   CHECK(answer.status >= 100 && answer.status <= 999);
   CHECK(answer.body_start.size() <= 64);
   CHECK(answer.status >= 300 ? streamed.empty() : streamed.starts_with(answer.body_start));

@@ -47,7 +47,7 @@ Reading read(std::string_view sent, size_t piece) {
   CHECK(taken <= kHead.size() + kBodyMax + kFramingMax + piece || reader.is_done());
   if (piece == 1) CHECK(taken <= kHead.size() + kBodyMax + kFramingMax + 1);
   if (!reader.has_head()) return {};
-  const Answer& answer = reader.answer();
+  const ReceivedResponse& answer = reader.answer();
   CHECK(answer.body_start.size() <= kBodyMax);
   // Of a body that is cut at its limit, how much was seen beyond it depends on the pieces.
   return {reader.is_done(), answer.is_complete, std::min<uint64_t>(answer.body_bytes, kBodyMax + 1),
