@@ -577,7 +577,7 @@ CREATE VIEW postrider.delivery_wait AS
                    FROM postrider.brake_span
                 UNION ALL
                  SELECT p.held_since,
-                    NULL::timestamp with time zone
+                    NULL::timestamp with time zone AS until
                   WHERE (p.held_since IS NOT NULL)) s
           WHERE ((s.until IS NULL) OR (s.until > s.since)))) AS give_up_at,
         CASE

@@ -101,7 +101,7 @@ select q.bucket, q.id,
                      select since, until
                      from brake_span
                      union all
-                     select p.held_since, null
+                     select p.held_since, null::timestamptz as until
                      where p.held_since is not null
                    ) s
                    where s.until is null or s.until > s.since)) as give_up_at,

@@ -358,10 +358,10 @@ TEST_F(Load, RefusesASourceWithASentenceThatHasTheLineAndNoSecret) {
   };
   const std::string secret = "secret = \"sesame\"\n", id = "id = \"a\"\n";
   EXPECT_THAT(complaint(secret), HasSubstr("postrider.toml:1) needs an id"));
-  EXPECT_THAT(complaint("id = 7\n" + secret), HasSubstr("postrider.toml:2) must be a text"));
+  EXPECT_THAT(complaint("id = 7\n" + secret), HasSubstr("postrider.toml:2) must be a non-empty string"));
   EXPECT_THAT(complaint(id), HasSubstr("needs a secret"));
   EXPECT_THAT(complaint(id + secret + "secret_file = \"/x\"\n"), HasSubstr("takes one of secret"));
-  EXPECT_THAT(complaint(id + "secret = \"\"\n"), HasSubstr("postrider.toml:3) must be a text"));
+  EXPECT_THAT(complaint(id + "secret = \"\"\n"), HasSubstr("postrider.toml:3) must be a non-empty string"));
   EXPECT_THAT(complaint(id + "secret = [\"sesame\"]\n"), HasSubstr("The secret of the source a"));
   EXPECT_THAT(complaint(id + "secrets = [\"sesame\", 1]\n"),
               HasSubstr("must be a list of non-empty strings"));
