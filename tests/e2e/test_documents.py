@@ -155,6 +155,7 @@ SUPPORT_ANSWERS = {
     "Send it again": "dlv_",
     "Pause it": "",
     "Resume it": "",
+    "How many, per hour?": "",
 }
 
 

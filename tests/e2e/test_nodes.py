@@ -99,7 +99,7 @@ def test_the_private_postgres_keeps_everything_over_a_kill(start_node, data_dir,
 def test_two_nodes_share_the_buckets_and_send_each_event_once(start_node, database_url, receiver):
     first = start_node(database_url=database_url, lease_seconds=10)
     second = start_node(database_url=database_url, lease_seconds=10)
-    wait_until(lambda: owners(first) == [32, 32], "each owns half of the buckets")
+    wait_until(lambda: owners(first) == [128, 128], "each owns half of the buckets")
     first.api.create_tenant("t")
     hooks = [receiver.hook() for _ in range(8)]
     for hook in hooks:
@@ -119,22 +119,22 @@ def test_after_kill_nine_the_other_node_sends_its_work(start_node, database_url,
     for hook in hooks:
         first.api.create_endpoint("t", hook.url)
     second = start_node(database_url=database_url, lease_seconds=LEASE_SECONDS)
-    wait_until(lambda: owners(first) == [32, 32], "each owns half of the buckets")
+    wait_until(lambda: owners(first) == [128, 128], "each owns half of the buckets")
     first.kill()
     event = second.api.publish("t")["id"]
     for hook in hooks:
         [request] = hook.wait_for(1)
         assert request.headers["webhook-id"] == event
-    wait_until(lambda: owners(second) == [64], "the other one owns all buckets")
+    wait_until(lambda: owners(second) == [256], "the other one owns all buckets")
 
 
 def test_a_node_that_leaves_hands_its_buckets_over_at_once(start_node, database_url):
     lease = 60  # so long that no test can have waited for its end
     first = start_node(database_url=database_url, lease_seconds=lease)
     second = start_node(database_url=database_url, lease_seconds=lease)
-    wait_until(lambda: owners(first) == [32, 32], "each owns half of the buckets")
+    wait_until(lambda: owners(first) == [128, 128], "each owns half of the buckets")
     assert first.stop() == 0
-    wait_until(lambda: owners(second) == [64], "the other one owns all buckets")
+    wait_until(lambda: owners(second) == [256], "the other one owns all buckets")
 
 
 def test_roles_split_a_node_that_takes_events_from_one_that_sends(start_node, database_url, hook):

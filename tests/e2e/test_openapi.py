@@ -73,7 +73,7 @@ class World:
         return token
 
     def outbox(self, operation):
-        if operation.access != "administer" or operation.id == "update_outbox_capture":
+        if operation.access != "administer" or operation.id in ("update_outbox", "update_outbox_capture"):
             return "local"
         outbox = f"walk-{next(NUMBERS)}"
         if operation.id == "delete_outbox":

@@ -133,7 +133,7 @@ def test_an_outage_longer_than_the_lease_makes_no_node_dead(make_world, own_post
     world = make_world(url=own_postgres.url("away"), lease_seconds=4)
     world.start_node()
     world.start_node()
-    wait_until(lambda: sorted(world.owners().values()) == [32, 32], "both own half of the buckets")
+    wait_until(lambda: sorted(world.owners().values()) == [128, 128], "both own half of the buckets")
     tenant = world.tenant("a")
     for _ in range(8):
         world.endpoint(tenant, behave=lambda got: (204, 0.2))

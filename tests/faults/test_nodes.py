@@ -26,14 +26,14 @@ def loaded(world, nodes, per_second=80, **fields):
 def wait_even(world, nodes):
     def is_even():
         shares = world.owners().values()
-        return len(shares) == nodes and max(shares) - min(shares) <= 1 and sum(shares) == 64
+        return len(shares) == nodes and max(shares) - min(shares) <= 1 and sum(shares) == 256
     wait_until(is_even, f"{nodes} nodes share the buckets evenly")
 
 
 def wait_takeover(world, node, since):
     """Seconds until nothing belongs to that node any more."""
     lost = world.owner(node)
-    wait_until(lambda: lost not in world.owners() and sum(world.owners().values()) == 64, "others took its buckets over")
+    wait_until(lambda: lost not in world.owners() and sum(world.owners().values()) == 256, "others took its buckets over")
     return round(time.monotonic() - since, 1)
 
 

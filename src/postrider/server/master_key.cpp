@@ -34,7 +34,8 @@ crypto::MasterKeys parsed(const std::string& text, const std::string& from) {
 std::optional<std::string> read_key_file(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) {
-    if (errno == ENOENT) return std::nullopt;
+    // A data directory that is a file is reported by the private Postgres.
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     fail("cannot read", path);
   }
   if ((info.st_mode & 077) != 0)
