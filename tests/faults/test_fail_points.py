@@ -57,7 +57,7 @@ def run_chain(make_world, name, url, points):
             if node.process.poll() is None:
                 join_or_die(world, node)
             if point == LAST:
-                wait_until(lambda: list(world.owners().values()) == [64] and world.owner(node) in world.owners(),
+                wait_until(lambda: list(world.owners().values()) == [256] and world.owner(node) in world.owners(),
                            "it owns all buckets, so that a second node makes it release some")
                 world.start_node()
             world.wait_killed(node, f"{point}:{passes}")
